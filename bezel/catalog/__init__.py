@@ -1,1 +1,32 @@
-"""."""
+"""Facts as dated, sourced data files with typed look-ups that never fall back: hardware, models, prices, vLLM options.
+
+Owns what the product knows about the outside world. Leaves rules to bezel.planner; imports nothing of ours.
+"""
+
+from bezel.catalog.accelerators import Accelerator, accelerator, accelerators
+from bezel.catalog.models import Architecture, Model, model, models, unservable_form
+from bezel.catalog.prices import Price, Unpriced, price, prices
+from bezel.catalog.records import NotInCatalogueError, closest
+from bezel.catalog.vllm_options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
+
+__all__ = [
+    "Accelerator",
+    "Architecture",
+    "Model",
+    "NotInCatalogueError",
+    "Price",
+    "Unpriced",
+    "VllmOption",
+    "VllmOptions",
+    "accelerator",
+    "accelerators",
+    "closest",
+    "model",
+    "models",
+    "price",
+    "prices",
+    "removed_options",
+    "unservable_form",
+    "vllm_options",
+    "vllm_versions",
+]

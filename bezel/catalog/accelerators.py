@@ -1,0 +1,61 @@
+"""Accelerators of Cloud Run: memory, rates, platform minima, regions, quota. Data: accelerators.toml."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from bezel.catalog.records import NotInCatalogueError, read_toml
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One kind of accelerator. Bytes, bytes/s and dense FLOP/s; CPU in vCPUs; memory of the host in GiB.
+
+    `regions` are open to everyone, `regions_on_invitation` only to projects that Google admitted.
+    `quota` names the limit of the service run.googleapis.com without zonal redundancy, counted in
+    `quota_unit_per_gpu` units for each GPU (1000 where the limit is in milli-GPU).
+    `forward_compatible_cuda` says that images newer than the driver's CUDA need VLLM_ENABLE_CUDA_COMPATIBILITY.
+    """
+
+    id: str
+    title: str
+    memory_bytes: int
+    bandwidth_bytes_per_s: int
+    bf16_flops: int
+    fp8_flops: int
+    compute_capability: str
+    driver: str
+    driver_cuda: str
+    forward_compatible_cuda: bool
+    min_cpu: int
+    min_memory_gib: int
+    gpus_per_instance: int
+    regions: tuple[str, ...]
+    regions_on_invitation: tuple[str, ...]
+    quota: str
+    quota_unit_per_gpu: int
+    as_of: str
+    source: str
+
+
+@functools.cache
+def accelerators() -> dict[str, Accelerator]:
+    """Every accelerator of the catalogue by id."""
+    found = {}
+    for name, row in read_toml("accelerators.toml").items():
+        regions, invited = tuple(row.pop("regions")), tuple(row.pop("regions_on_invitation"))
+        found[name] = Accelerator(id=name, regions=regions, regions_on_invitation=invited, **row)
+    return found
+
+
+def accelerator(name: str) -> Accelerator:
+    """The accelerator of that id.
+
+    Raises:
+        NotInCatalogueError: no accelerator has the id.
+    """
+    try:
+        return accelerators()[name]
+    except KeyError:
+        raise NotInCatalogueError("accelerator", name, accelerators()) from None

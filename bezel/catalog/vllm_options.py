@@ -1,0 +1,132 @@
+"""The options of `vllm serve` as its own parser declared them, one data file for each recorded release.
+
+Owns the reading of data/vllm/<version>.json and the finding of an option by any of its spellings. Leaves judging
+values and combinations to its users.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from bezel.catalog.records import DATA, NotInCatalogueError, read_toml
+
+Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-pair"]
+Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
+
+# The parser's own converters on the left. "any" is a converter that also takes "None" and hides the type behind it.
+_TYPES: dict[str, Type] = {
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "human_readable_int": "human-int",
+    "human_readable_int_or_auto": "human-int-or-auto",
+    "loads": "json",
+    "parse_dataclass": "json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VllmOption:
+    """One option. `flags` are its spellings as the parser lists them, the first long one being its name.
+
+    `kind`: "switch" stands alone, "switch-pair" also has a negation, "value" takes one value, "values" one or more,
+    "append" may be repeated, "optional-value" may stand alone. `choices` is empty where the parser takes any value.
+    `default` is None also where the recorded default is an object of vLLM's own.
+    """
+
+    dest: str
+    flags: tuple[str, ...]
+    kind: Kind
+    type: Type
+    choices: tuple[str, ...]
+    default: object
+    deprecated: bool
+
+    @property
+    def name(self) -> str:
+        """The option's name without dashes in front, e.g. max-model-len."""
+        return self.flags[0].removeprefix("--")
+
+    @property
+    def negation(self) -> str | None:
+        """The flag that switches a switch-pair off."""
+        return self.flags[1] if self.kind == "switch-pair" else None
+
+
+@dataclass(frozen=True, slots=True)
+class VllmOptions:
+    """The option list of one release.
+
+    `registered` holds, for options whose parser takes any string, the values that the started server knows.
+    """
+
+    version: str
+    as_of: str
+    source: str
+    options: tuple[VllmOption, ...]
+    registered: dict[str, tuple[str, ...]]
+    by_flag: dict[str, tuple[VllmOption, bool]]
+
+    def find(self, flag: str) -> tuple[VllmOption, bool] | None:
+        """The option of a flag and whether the flag negates it; dashes and underscores are the same to vLLM.
+
+        Args:
+            flag: with its dashes, e.g. `--max_model_len` or `-tp`; no value and no dotted key behind it.
+        """
+        return self.by_flag.get(flag if not flag.startswith("--") else "--" + flag[2:].replace("_", "-"))
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all options, without dashes in front."""
+        return tuple(option.name for option in self.options)
+
+
+def vllm_versions() -> tuple[str, ...]:
+    """The recorded releases, oldest first."""
+    return tuple(sorted(path.stem for path in (DATA / "vllm").glob("*.json")))
+
+
+@functools.cache
+def vllm_options(version: str) -> VllmOptions:
+    """The option list of a release such as "0.32.0".
+
+    Raises:
+        NotInCatalogueError: the release was not recorded.
+    """
+    path = DATA / "vllm" / f"{version}.json"
+    if version not in vllm_versions():
+        raise NotInCatalogueError("vLLM release", version, vllm_versions())
+    data = json.loads(path.read_text(encoding="utf-8"))
+    options = tuple(
+        VllmOption(
+            dest=row["dest"],
+            flags=tuple(row["flags"]),
+            kind=row["kind"],
+            type=_TYPES.get(row.get("type", ""), "any"),
+            choices=tuple(row.get("choices", ())),
+            default=row.get("default"),
+            deprecated=row.get("deprecated", False),
+        )
+        for row in data["options"]
+    )
+    registered = {name: tuple(values) for name, values in data["registered_values"].items()}
+    return VllmOptions(version, data["as_of"], data["source"], options, registered, _by_flag(options))
+
+
+@functools.cache
+def removed_options() -> dict[str, str]:
+    """Options of older releases that the recorded parsers refuse, with what to write instead."""
+    return {name: row["instead"] for name, row in read_toml("vllm/removed.toml").items()}
+
+
+def _by_flag(options: tuple[VllmOption, ...]) -> dict[str, tuple[VllmOption, bool]]:
+    found: dict[str, tuple[VllmOption, bool]] = {}
+    for option in options:
+        for flag in option.flags:
+            found[flag] = (option, flag == option.negation)
+        if option.kind == "switch-pair":
+            # Releases that list --disable-x as the negation of --enable-x still take --no-enable-x.
+            found.setdefault(f"--no-{option.name}", (option, True))
+    return found
