@@ -1,0 +1,206 @@
+"""One request to a Google API and back: authorised, repeated where that is safe, bounded in time.
+
+Leaves out what the answers mean. Clock, sleep and dice are passed in, so that waiting is a matter of the caller.
+"""
+
+import json as json_module
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from bezel.rest.credentials import Credentials
+from bezel.rest.errors import ApiError, OperationError, UnreachableError
+from bezel.rest.retry import IDEMPOTENT, Backoff, asked_delay, worth_repeating
+from bezel.rest.transport import new_client
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class GoogleClient:
+    """An authorised client; usable from several threads, closed by ``close`` or as a context manager.
+
+    Args:
+        credentials: Who asks; the environment's by default.
+        timeout_seconds: For connecting, and between two reads, of one attempt.
+        deadline_seconds: For one request with all its attempts.
+        backoff: The waits between attempts.
+        clock: Seconds that only go forward.
+        sleep: Waits that many seconds.
+        dice: Numbers in [0, 1).
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials | None = None,
+        *,
+        timeout_seconds: float = 30.0,
+        deadline_seconds: float = 120.0,
+        backoff: Backoff | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        dice: Callable[[], float] = random.random,
+    ) -> None:
+        self.credentials = credentials or Credentials()
+        self._timeout = timeout_seconds
+        self._deadline = deadline_seconds
+        self._backoff = backoff or Backoff()
+        self._clock = clock
+        self._sleep = sleep
+        self._dice = dice
+        self._client: httpx.Client | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def get(self, url: str, **options: Any) -> dict[str, Any]:
+        """``request("GET", ...)``."""
+        return self.request("GET", url, **options)
+
+    def post(self, url: str, json: Any = None, **options: Any) -> dict[str, Any]:
+        """``request("POST", ...)``; repeated after a fault of the server only with ``idempotent=True``."""
+        return self.request("POST", url, json=json, **options)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: Any = None,
+        params: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+        idempotent: bool | None = None,
+        deadline_seconds: float | None = None,
+    ) -> dict[str, Any]:
+        """Sends a request until it is answered for good, and returns the answer's JSON object ({} for an empty one).
+
+        Args:
+            method: The HTTP method.
+            url: The whole address, made from ``endpoint(...)``.
+            json: The body.
+            params: The query.
+            headers: More headers.
+            idempotent: Whether it may be sent again when nobody knows if the server acted on it; by default that
+                follows from the method.
+            deadline_seconds: Instead of the client's.
+
+        Raises:
+            ApiError: The server refused it.
+            UnreachableError: No answer came within the deadline.
+            CredentialsError: There is no token to send.
+        """
+        safe = method in IDEMPOTENT if idempotent is None else idempotent
+        end = self._clock() + (self._deadline if deadline_seconds is None else deadline_seconds)
+        renewed = False
+        for delay in self._backoff.delays(self._dice):
+            failure, asked = self._attempt(method, url, json, params, headers, safe=safe, end=end)
+            if isinstance(failure, dict):
+                return failure
+            if isinstance(failure, ApiError) and failure.status == 401 and not renewed:
+                # Another clock, or a token revoked early: one new token, no wait.
+                renewed = True
+                self.credentials.forget()
+                continue
+            wait = max(delay, asked or 0.0)
+            if asked is None or self._clock() + wait >= end:
+                raise failure
+            self._sleep(wait)
+        raise AssertionError("the waits never end")
+
+    def _attempt(
+        self, method: str, url: str, json: Any, params: Any, headers: Any, *, safe: bool, end: float
+    ) -> tuple[dict[str, Any] | ApiError | UnreachableError, float | None]:
+        """One attempt: the answer or the failure, and the least wait before another (None: no other)."""
+        import httpx
+
+        if self._client is None:
+            self._client = new_client(self._timeout)
+        limit = max(0.1, min(self._timeout, end - self._clock()))
+        sent = {**(headers or {}), **self.credentials.headers()}
+        try:
+            answer = self._client.request(method, url, json=json, params=params, headers=sent, timeout=limit)
+        except httpx.HTTPError as error:
+            never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
+            failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no answer ({_words(error)})")
+            return failure, 0.0 if safe or never_sent else None
+        if answer.is_success:
+            return _object(answer, method, url), None
+        failed = ApiError.of(answer.status_code, answer.content, method=method, url=url)
+        again = worth_repeating(answer.status_code, idempotent=safe)
+        return failed, asked_delay(answer.headers.get("retry-after")) if again else None
+
+    def pages(self, url: str, items: str, *, params: Mapping[str, str | int] | None = None) -> Iterator[dict[str, Any]]:
+        """Each object under the key ``items`` of each page of a list, in order."""
+        token = ""
+        while True:
+            answer = self.get(url, params={**(params or {}), **({"pageToken": token} if token else {})})
+            yield from answer.get(items) or ()
+            token = str(answer.get("nextPageToken") or "")
+            if not token:
+                return
+
+    def wait(
+        self, operation: Mapping[str, Any], base: str, *, deadline_seconds: float, poll_seconds: float = 2.0
+    ) -> dict[str, Any]:
+        """Follows a long-running operation at ``base`` + its name and returns its response ({} if it has none).
+
+        Raises:
+            OperationError: It ended in an error.
+            UnreachableError: It was not done within the deadline.
+        """
+        end = self._clock() + deadline_seconds
+        current = dict(operation)
+        name = str(current.get("name", ""))
+        while not current.get("done"):
+            if self._clock() + poll_seconds > end:
+                raise UnreachableError(f"operation {name} was not done after {deadline_seconds:.0f} s")
+            self._sleep(poll_seconds)
+            current = self.get(base + name)
+        error = current.get("error")
+        if error:
+            raise OperationError(name, int(error.get("code", 0)), str(error.get("message", "")))
+        return dict(current.get("response") or {})
+
+
+def post_once(client: "httpx.Client", url: str, body: Any, headers: Mapping[str, str]) -> dict[str, Any]:
+    """One POST without repeats, for the tokens that authorise all else.
+
+    Raises:
+        ApiError: It was refused, or nobody answered (status 0).
+    """
+    import httpx
+
+    try:
+        answer = client.post(url, json=body, headers=dict(headers))
+    except httpx.HTTPError as error:
+        raise ApiError(0, "UNREACHABLE", _words(error), method="POST", url=url) from None
+    if not answer.is_success:
+        raise ApiError.of(answer.status_code, answer.content, method="POST", url=url)
+    return _object(answer, "POST", url)
+
+
+def _object(answer: "httpx.Response", method: str, url: str) -> dict[str, Any]:
+    if not answer.content.strip():
+        return {}
+    try:
+        parsed = json_module.loads(answer.content)
+    except ValueError:
+        raise ApiError(answer.status_code, "", "the answer is no JSON", method=method, url=url) from None
+    if not isinstance(parsed, dict):
+        raise ApiError(answer.status_code, "", "the answer is no JSON object", method=method, url=url)
+    return parsed
+
+
+def _words(error: Exception) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,66 @@
+"""Where each Google API is: Google's own address, or the override that the Pulumi provider honours too.
+
+One environment serves both, so that whatever the provider talks to is what this package talks to.
+"""
+
+import os
+from collections.abc import Mapping
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+_GOOGLE = {
+    "ARTIFACT_REGISTRY": "https://artifactregistry.googleapis.com/v1/",
+    "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
+    "COMPUTE": "https://compute.googleapis.com/compute/v1/",
+    "IAM": "https://iam.googleapis.com/v1/",
+    "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
+    "LOGGING": "https://logging.googleapis.com/v2/",
+    "RESOURCE_MANAGER": "https://cloudresourcemanager.googleapis.com/v1/",
+    "SECRET_MANAGER": "https://secretmanager.googleapis.com/v1/",
+    "SERVICE_USAGE": "https://serviceusage.googleapis.com/v1/",
+    "STORAGE": "https://storage.googleapis.com/storage/v1/",
+}
+
+
+def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
+    """The base address of an API, with its version segment and a slash at the end.
+
+    Args:
+        api: The provider's name for it, as in ``GOOGLE_<api>_CUSTOM_ENDPOINT``.
+        environ: The environment to read the override from; the process's by default.
+
+    Raises:
+        ValueError: The API is not one of those that the program uses, or its override is no safe address.
+    """
+    if api not in _GOOGLE:
+        raise ValueError(f"no API {api!r} here; known: {', '.join(sorted(_GOOGLE))}")
+    variable = f"GOOGLE_{api}_CUSTOM_ENDPOINT"
+    override = (os.environ if environ is None else environ).get(variable, "").strip()
+    if not override:
+        return _GOOGLE[api]
+    return guarded(override, variable).rstrip("/") + "/"
+
+
+def guarded(url: str, what: str) -> str:
+    """Returns ``url`` if a token may be sent to it: https anywhere, plain http on this machine only.
+
+    Raises:
+        ValueError: It is neither; the text names ``what``.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "https" and parts.hostname:
+        return url
+    if parts.scheme == "http" and _is_loopback(parts.hostname or ""):
+        return url
+    raise ValueError(
+        f"{what} is {url!r}: a token sent there could be read on the way. Use https, or http to 127.0.0.1 or localhost."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,66 @@
+"""What can go wrong with a request, in the caller's words and without any credential."""
+
+import json
+from typing import Any
+
+from bezel.rest.redact import redact
+
+
+class RestError(Exception):
+    """Any failure of this package; its text is fit for the user."""
+
+
+class CredentialsError(RestError):
+    """No usable credentials, or they cannot give the kind of token asked for."""
+
+
+class UnreachableError(RestError):
+    """The server could not be reached, or did not answer, within the deadline."""
+
+
+class OperationError(RestError):
+    """A long-running operation ended in an error.
+
+    Attributes:
+        code: The gRPC code as a number (8 = RESOURCE_EXHAUSTED, 9 = FAILED_PRECONDITION, ...).
+        message: Google's text.
+    """
+
+    def __init__(self, name: str, code: int, message: str) -> None:
+        self.code = code
+        self.message = redact(message)
+        super().__init__(f"operation {name.rsplit('/', 1)[-1]} failed with code {code}: {self.message}")
+
+
+class ApiError(RestError):
+    """The server answered with an error.
+
+    Attributes:
+        status: The HTTP status.
+        reason: The most telling machine-readable word of the answer, e.g. ``PERMISSION_DENIED``, ``notFound``, or ""
+            when the body has none.
+        message: The server's text.
+    """
+
+    def __init__(self, status: int, reason: str, message: str, *, method: str = "", url: str = "") -> None:
+        self.status = status
+        self.reason = reason
+        self.message = redact(message)
+        # The query stays out: uploads and signed links carry credentials there.
+        where = f"{method} {url.split('?', 1)[0]}".strip()
+        super().__init__(f"{where or 'request'}: {status} {reason}".rstrip() + f": {self.message}")
+
+    @classmethod
+    def of(cls, status: int, body: bytes, *, method: str, url: str) -> "ApiError":
+        """Reads Google's two error shapes (AIP-193, and the storage API's older one), or any text."""
+        try:
+            answer: Any = json.loads(body)
+        except ValueError:
+            answer = None
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if isinstance(error, dict):
+            older = error.get("errors") or [{}]
+            reason = error.get("status") or (older[0].get("reason") if isinstance(older[0], dict) else None)
+            return cls(status, str(reason or ""), str(error.get("message") or ""), method=method, url=url)
+        text = body.decode("utf-8", "replace").strip()
+        return cls(status, "", text[:500] or "(empty answer)", method=method, url=url)

@@ -1,0 +1,177 @@
+"""A server on a real socket that answers as it is told, and remembers what it was asked."""
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+# Planted: whatever else happens, these must be found in no message.
+ACCESS_TOKEN = "ya29.planted-access-token-0123456789"
+PLANTED = "planted"
+
+
+def jwt(claims: dict[str, Any]) -> str:
+    def part(value: object) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    return f"{part({'alg': 'RS256'})}.{part(claims)}.planted-signature"
+
+
+@dataclass
+class Call:
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def form(self) -> dict[str, str]:
+        return {key: values[0] for key, values in parse_qs(self.body.decode()).items()}
+
+
+@dataclass
+class Answer:
+    """What to send: ``chunks`` is a stream of bytes or of pauses in seconds; ``reset`` closes without a word."""
+
+    status: int = 200
+    json: Any = None
+    text: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    chunks: list[bytes | float] | None = None
+    reset: bool = False
+
+
+Route = Callable[[Call], Answer | None]
+
+
+class Server:
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.routes: list[Route] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def _serve(self) -> None:
+                parts = urlsplit(self.path)
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+                headers = {key.lower(): value for key, value in self.headers.items()}
+                call = Call(self.command, parts.path, query, headers, body)
+                outer.calls.append(call)
+                answer = next((a for route in outer.routes if (a := route(call)) is not None), None)
+                self._send(
+                    answer or Answer(404, {"error": {"code": 404, "message": "no route", "status": "NOT_FOUND"}})
+                )
+
+            def _send(self, answer: Answer) -> None:
+                if answer.reset:
+                    self.close_connection = True
+                    return
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                if answer.chunks is not None:
+                    self.send_header("transfer-encoding", "chunked")
+                    self.end_headers()
+                    for chunk in answer.chunks:
+                        if isinstance(chunk, float):
+                            time.sleep(chunk)
+                        else:
+                            self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+                            self.wfile.flush()
+                    self.wfile.write(b"0\r\n\r\n")
+                    return
+                data = answer.text.encode() if answer.json is None else json.dumps(answer.json).encode()
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _serve
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def paths(self) -> list[str]:
+        return [f"{call.method} {call.path}" for call in self.calls]
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    server = Server()
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def token_route(*, life: int = 3600, end: float | None = None) -> Route:
+    """The token endpoint: an access token, or an identity token when the assertion names an audience."""
+
+    def route(call: Call) -> Answer | None:
+        if call.path != "/token":
+            return None
+        claims = _claims(call.form["assertion"])
+        if "target_audience" in claims:
+            exp = end if end is not None else time.time() + life
+            return Answer(json={"id_token": jwt({"aud": claims["target_audience"], "exp": exp, "planted": PLANTED})})
+        return Answer(json={"access_token": ACCESS_TOKEN, "expires_in": life, "token_type": "Bearer"})
+
+    return route
+
+
+def _claims(assertion: str) -> dict[str, Any]:
+    part = assertion.split(".")[1]
+    return dict(json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))))
+
+
+_KEY: str | None = None
+
+
+def key_file(directory: Path, server: Server) -> Path:
+    """A service account's key whose tokens ``server`` gives."""
+    global _KEY  # noqa: PLW0603 - one key pair per run: making one takes a while
+    if _KEY is None:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import rsa
+
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        _KEY = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ).decode()
+    path = directory / "key.json"
+    path.write_text(
+        json.dumps(
+            {
+                "type": "service_account",
+                "project_id": "demo",
+                "private_key_id": "1",
+                "private_key": _KEY,
+                "client_email": "deployer@demo.iam.gserviceaccount.com",
+                "token_uri": f"{server.url}/token",
+            }
+        )
+    )
+    return path
