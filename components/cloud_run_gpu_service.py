@@ -1,0 +1,142 @@
+"""A Cloud Run service with one GPU for each instance, running vLLM on weights from a bucket.
+
+Owns the service and who may call it. Leaves out what must be there first (APIs, account, secrets' grants, weights,
+image): those are components of their own, and this one waits for what its options say.
+
+Facts: a GPU needs the second-generation environment and a CPU that stays allocated; without zonal redundancy it has the
+lower price and a quota of its own; the provider's default timeout (20 minutes) is shorter than a start may take; its
+default for `deletion_protection` is true (docs of Cloud Run and of the provider, November 2026).
+
+Example:
+    ```python
+    service = CloudRunGpuService(
+        "service",
+        CloudRunGpuServiceArgs(project="acme-llm", location="us-east4", service="chat", container=container,
+                               image=image.reference, accelerator="nvidia-l4", service_account=identity.email,
+                               max_instances=1, request_concurrency=16, invokers=("group:chat@acme.example",)),
+        opts=pulumi.ResourceOptions(depends_on=[identity, weights, image]),
+    )
+    pulumi.export("url", service.url)
+    ```
+"""
+
+from collections.abc import Mapping
+
+import pulumi
+from pulumi_gcp import cloudrunv2
+from pydantic import Field, model_validator
+
+from components.arguments import ComponentArgs, Text, child_options
+from components.vllm_container import VllmContainer
+
+INVOKER = "roles/run.invoker"
+EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
+"""Members that stand for the whole internet; anybody can have a Google account."""
+
+
+class CloudRunGpuServiceArgs(ComponentArgs):
+    """Arguments of `CloudRunGpuService`."""
+
+    project: str
+    location: str
+    service: str
+    """Name of the service: it becomes part of its URL."""
+    container: VllmContainer
+    image: Text
+    """Reference of the image, by digest."""
+    accelerator: str
+    """Cloud Run's name, e.g. `nvidia-l4`."""
+    zonal_redundancy: bool = False
+    service_account: str
+    """E-mail address of the account that the server runs as."""
+    min_instances: int = 0
+    max_instances: int
+    request_concurrency: int
+    """Requests that one instance gets at a time; the rest waits in the platform's queue, unseen by vLLM."""
+    timeout_seconds: int = 3600
+    ingress: str = "INGRESS_TRAFFIC_ALL"
+    """From where requests may come; they need an identity all the same unless `public`."""
+    invokers: tuple[str, ...] = ()
+    """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
+    public: bool = False
+    """Whether anybody may call it without an identity."""
+    deletion_protection: bool = True
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    hooks: pulumi.ResourceHookBinding | None = None
+    """Run around the operations on the service itself, e.g. to explain a failed one."""
+
+    @model_validator(mode="after")
+    def _public_only_when_said(self) -> "CloudRunGpuServiceArgs":
+        everyone = sorted(EVERYONE.intersection(self.invokers))
+        if everyone and not self.public:
+            raise ValueError(
+                f"invokers holds {', '.join(everyone)}, so anybody could use the GPU at your cost; name the callers, or"
+                " say public=True if that is what you want"
+            )
+        return self
+
+
+class CloudRunGpuService(pulumi.ComponentResource):
+    """vLLM as a Cloud Run service.
+
+    Attributes:
+        url: Where it answers.
+        revision: Name of the latest revision that became ready: what must run again after each deploy takes it in.
+        resource_name: `projects/P/locations/L/services/S`, computed.
+    """
+
+    def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
+        service = cloudrunv2.Service(
+            f"{name}-service",
+            project=args.project,
+            location=args.location,
+            name=args.service,
+            ingress=args.ingress,
+            deletion_protection=args.deletion_protection,
+            labels=dict(args.labels),
+            template=_template(args),
+            opts=child_options(
+                self,
+                opts,
+                custom_timeouts=pulumi.CustomTimeouts(create="40m", update="40m"),
+                hooks=args.hooks,
+            ),
+        )
+        for role, member in _callers(args).items():
+            cloudrunv2.ServiceIamMember(
+                f"{name}-{role}",
+                project=args.project,
+                location=args.location,
+                name=args.service,
+                role=INVOKER,
+                member=member,
+                opts=child_options(self, opts, depends_on=[service]),
+            )
+        self.url = service.uri
+        self.revision = service.latest_ready_revision
+        self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
+        self.register_outputs({"url": self.url, "revision": self.revision, "resource_name": self.resource_name})
+
+
+def _callers(args: CloudRunGpuServiceArgs) -> dict[str, str]:
+    """Members that may call the service, each under the role that its resource is named after."""
+    named = {f"invoker-{member}": member for member in sorted(set(args.invokers) - EVERYONE)}
+    everyone = sorted(EVERYONE.intersection(args.invokers)) or ["allUsers"]
+    return named | ({f"invoker-{member}": member for member in everyone} if args.public else {})
+
+
+def _template(args: CloudRunGpuServiceArgs) -> cloudrunv2.ServiceTemplateArgs:
+    return cloudrunv2.ServiceTemplateArgs(
+        execution_environment="EXECUTION_ENVIRONMENT_GEN2",
+        service_account=args.service_account,
+        node_selector=cloudrunv2.ServiceTemplateNodeSelectorArgs(accelerator=args.accelerator),
+        gpu_zonal_redundancy_disabled=not args.zonal_redundancy,
+        scaling=cloudrunv2.ServiceTemplateScalingArgs(
+            min_instance_count=args.min_instances, max_instance_count=args.max_instances
+        ),
+        max_instance_request_concurrency=args.request_concurrency,
+        timeout=f"{args.timeout_seconds}s",
+        containers=[args.container.cloud_run_container(args.image)],
+        volumes=[mount.cloud_run_volume() for mount in args.container.mounts],
+    )

@@ -1,0 +1,111 @@
+"""A container image by digest, pulled through the project's own registry.
+
+A tag names whatever its owner last pushed; a digest names one image. So the tag is looked up at each preview, and
+only its digest is deployed: a moved tag shows as a change in the preview. The pull goes through a remote repository of
+Artifact Registry, which keeps a copy in the region: a cold start neither waits for Docker Hub nor meets its limits.
+
+Owns the repository and the reference. Leaves out what the container runs (`VllmContainer`).
+
+Example:
+    ```python
+    image = ContainerImage(
+        "image",
+        ContainerImageArgs(project="acme-llm", location="us-east4", repository_id="docker-hub",
+                           image="vllm/vllm-openai", tag="v0.32.0"),
+    )
+    pulumi.export("image", image.reference)
+    ```
+"""
+
+import re
+from collections.abc import Mapping
+
+import pulumi
+import pulumi_docker as docker
+from pulumi_gcp import artifactregistry
+from pydantic import Field
+
+from components.arguments import ComponentArgs, child_options
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class ContainerImageArgs(ComponentArgs):
+    """Arguments of `ContainerImage`."""
+
+    project: str
+    location: str
+    """Region of the repository; the region of what runs the image."""
+    repository_id: str
+    registry: str = "docker.io"
+    image: str
+    """Path of the image in its registry, e.g. `vllm/vllm-openai`."""
+    tag: str
+    labels: Mapping[str, str] = Field(default_factory=dict)
+
+
+class ImageNotFoundError(pulumi.RunError):
+    """The registry was asked for the image's digest and gave none; the text says what to do."""
+
+
+class ContainerImage(pulumi.ComponentResource):
+    """An image in a pull-through repository; make what runs it depend on this component.
+
+    Attributes:
+        digest: `sha256:…` as the upstream registry says now.
+        reference: `REGION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE@DIGEST`, known in every preview.
+
+    Raises:
+        ImageNotFoundError: The tag could not be looked up; the program ends with that text and no traceback.
+    """
+
+    def __init__(self, name: str, args: ContainerImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:registry:ContainerImage", name, None, opts)
+        self.digest = _look_up(f"{args.registry}/{args.image}:{args.tag}", self)
+        artifactregistry.Repository(
+            f"{name}-repository",
+            project=args.project,
+            location=args.location,
+            repository_id=args.repository_id,
+            description=f"Pulls {args.registry} through",
+            format="DOCKER",
+            mode="REMOTE_REPOSITORY",
+            remote_repository_config=_upstream(args.registry),
+            labels=dict(args.labels),
+            opts=child_options(self, opts),
+        )
+        home = f"{args.location}-docker.pkg.dev/{args.project.replace(':', '/')}/{args.repository_id}"
+        self.reference = f"{home}/{args.image}@{self.digest}"
+        self.register_outputs({"digest": self.digest, "reference": self.reference})
+
+
+def _look_up(image: str, component: pulumi.Resource) -> str:
+    try:
+        found = docker.get_registry_image(name=image, opts=pulumi.InvokeOptions(parent=component))
+    except Exception as error:  # noqa: BLE001  the SDK raises bare exceptions for what the plugin answers
+        raise ImageNotFoundError(_not_found(image, str(error))) from None
+    digest = str(found.sha256_digest)
+    if not _DIGEST.fullmatch(digest):
+        raise ImageNotFoundError(_not_found(image, f"the registry answered with the digest {digest!r}"))
+    return digest
+
+
+def _not_found(image: str, why: str) -> str:
+    repository, _, tag = image.rpartition(":")
+    return (
+        f"Image {image}: its digest could not be looked up ({why.strip()}).\n"
+        "  Consequence: nothing is deployed, since a tag alone may name another image tomorrow.\n"
+        f"  Repair: use a tag that {repository} has instead of {tag!r}; if the registry was not reachable, try again."
+    )
+
+
+def _upstream(registry: str) -> artifactregistry.RepositoryRemoteRepositoryConfigArgs:
+    if registry == "docker.io":
+        source = artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs(public_repository="DOCKER_HUB")
+    else:
+        source = artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs(
+            custom_repository=artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryCustomRepositoryArgs(
+                uri=f"https://{registry}"
+            )
+        )
+    return artifactregistry.RepositoryRemoteRepositoryConfigArgs(description=registry, docker_repository=source)

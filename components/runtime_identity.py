@@ -1,0 +1,70 @@
+"""The service account that a model server runs as, with the few rights that it has.
+
+Owns the account and its access to the named secrets. The right to read the weights belongs to `WeightsBucket`, which
+knows the bucket. Nothing is granted on the project: logs and metrics of Cloud Run are written by the platform, and
+images are pulled by its own agent.
+
+Example:
+    ```python
+    identity = RuntimeIdentity(
+        "runtime", RuntimeIdentityArgs(project="acme-llm", account_id="vllm-chat", secrets=("hf-token",))
+    )
+    pulumi.export("account", identity.email)
+    ```
+"""
+
+import pulumi
+from pulumi_gcp import secretmanager, serviceaccount
+
+from components.arguments import ComponentArgs, child_options
+
+
+class RuntimeIdentityArgs(ComponentArgs):
+    """Arguments of `RuntimeIdentity`."""
+
+    project: str
+    account_id: str
+    """The part before the @: 6 to 30 characters, unique in the project."""
+    description: str = "Runs vLLM"
+    secrets: tuple[str, ...] = ()
+    """Ids of Secret Manager secrets of the same project whose values the server reads."""
+
+
+class RuntimeIdentity(pulumi.ComponentResource):
+    """A service account of least privilege; make what runs as it depend on this component.
+
+    Attributes:
+        email: The account's e-mail address, computed, so that a policy can judge it in a preview.
+        member: The same as a member of an IAM binding.
+    """
+
+    def __init__(self, name: str, args: RuntimeIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:identity:RuntimeIdentity", name, None, opts)
+        account = serviceaccount.Account(
+            f"{name}-account",
+            project=args.project,
+            account_id=args.account_id,
+            display_name=args.description,
+            opts=child_options(self, opts),
+        )
+        self.email = service_account_email(args.account_id, args.project)
+        self.member = f"serviceAccount:{self.email}"
+        for secret in sorted(set(args.secrets)):
+            secretmanager.SecretIamMember(
+                f"{name}-secret-{secret}",
+                project=args.project,
+                secret_id=secret,
+                role="roles/secretmanager.secretAccessor",
+                member=self.member,
+                opts=child_options(self, opts, depends_on=[account]),
+            )
+        self.register_outputs({"email": self.email, "member": self.member})
+
+
+def service_account_email(account_id: str, project: str) -> str:
+    """Compute the e-mail address of a service account.
+
+    A project id with a domain, as in `example.com:my-project`, stands reversed in it.
+    """
+    domain, _, local = project.rpartition(":")
+    return f"{account_id}@{local}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"

@@ -1,0 +1,79 @@
+"""The Cloud Storage bucket that holds the model's weights, and who may read it.
+
+Owns the bucket only where it made it; an existing one, which other stacks may share, is used by its name and gets
+nothing but the readers' grants. The weights themselves are copied by the user: they are gigabytes, under a licence
+that he accepts himself. `ModelFiles` looks whether they are there.
+
+Example:
+    ```python
+    weights = WeightsBucket(
+        "weights",
+        WeightsBucketArgs(project="acme-llm", bucket="acme-llm-models", location="us-east4", create=True,
+                          readers=(identity.email,)),
+        opts=pulumi.ResourceOptions(depends_on=[identity]),
+    )
+    ```
+"""
+
+from collections.abc import Mapping
+
+import pulumi
+from pulumi_gcp import storage
+from pydantic import Field
+
+from components.arguments import ComponentArgs, Text, child_options
+
+
+class WeightsBucketArgs(ComponentArgs):
+    """Arguments of `WeightsBucket`."""
+
+    project: str
+    bucket: str
+    """Globally unique name, without `gs://`."""
+    location: str
+    """Region of the bucket if it is made here; the region of the service, or each cold start pays for egress."""
+    create: bool = False
+    readers: tuple[str, ...] = ()
+    """E-mail addresses of the service accounts that may read the objects."""
+    force_destroy: bool = False
+    """Whether a destroy may delete a bucket that still holds objects."""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+
+
+class WeightsBucket(pulumi.ComponentResource):
+    """A private bucket for weights, made or only used; make its readers depend on this component.
+
+    Attributes:
+        bucket: The plain name, known in every preview.
+        url: `gs://NAME`; of a bucket that this stack makes it is unknown until it exists, so what takes it as an
+            input waits for the bucket.
+    """
+
+    def __init__(self, name: str, args: WeightsBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:storage:WeightsBucket", name, None, opts)
+        made: list[pulumi.Resource] = []
+        self.bucket = args.bucket
+        self.url: Text = f"gs://{args.bucket}"
+        if args.create:
+            bucket = storage.Bucket(
+                f"{name}-bucket",
+                project=args.project,
+                name=args.bucket,
+                location=args.location.upper(),  # as the API answers it
+                uniform_bucket_level_access=True,
+                public_access_prevention="enforced",
+                force_destroy=args.force_destroy,
+                labels=dict(args.labels),
+                opts=child_options(self, opts),
+            )
+            self.url = bucket.url
+            made.append(bucket)
+        for reader in args.readers:
+            storage.BucketIAMMember(
+                f"{name}-reader-{reader.partition('@')[0]}",
+                bucket=args.bucket,
+                role="roles/storage.objectViewer",
+                member=f"serviceAccount:{reader}",
+                opts=child_options(self, opts, depends_on=made),
+            )
+        self.register_outputs({"bucket": self.bucket, "url": self.url})

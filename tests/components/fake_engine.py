@@ -1,0 +1,154 @@
+"""An engine that only listens: it records what a program declares, under Pulumi's own mocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pulumi
+from google.protobuf import json_format
+from pulumi.runtime import mocks
+from pulumi.runtime.rpc import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+REVISION = "projects/acme-llm/locations/us-east4/services/chat/revisions/chat-00001-abc"
+OUTPUTS = {
+    "gcp:cloudrunv2/service:Service": {"uri": "https://chat.example", "latestReadyRevision": REVISION},
+    "gcp:storage/bucket:Bucket": {"url": "gs://made"},
+}
+
+
+@dataclass
+class Declared:
+    """One resource as the program declared it; inputs and outputs as on the wire."""
+
+    type: str
+    name: str
+    urn: str
+    parent: str
+    inputs: dict[str, Any]
+    dependencies: tuple[str, ...]
+    timeouts: tuple[str, str]
+    hooks: tuple[str, ...]
+    outputs: dict[str, Any] | None = None
+
+
+@dataclass
+class Declarations:
+    """All resources of one run, in the order in which they came."""
+
+    all: list[Declared] = field(default_factory=list)
+    result: Any = None
+
+    def of(self, token: str) -> list[Declared]:
+        """Those of one type, by the end of its token."""
+        return [resource for resource in self.all if resource.type.endswith(token)]
+
+    def one(self, token: str) -> Declared:
+        """The only one of a type."""
+        (found,) = self.of(token)
+        return found
+
+    def named(self, name: str) -> Declared:
+        """The one with that logical name."""
+        (found,) = [resource for resource in self.all if resource.name == name]
+        return found
+
+    def waits_for(self, later: Declared, earlier: Declared) -> bool:
+        """Whether the engine was told, straight or through others, that one needs the other."""
+        by_urn = {resource.urn: resource for resource in self.all}
+        seen, todo = set(), list(later.dependencies)
+        while todo:
+            urn = todo.pop()
+            if urn not in seen and urn in by_urn:
+                seen.add(urn)
+                todo += by_urn[urn].dependencies
+        return earlier.urn in seen
+
+    def everything(self) -> str:
+        """All that was declared, as one text to search."""
+        return repr([(resource.name, resource.inputs, resource.outputs) for resource in self.all])
+
+
+class _Refused(grpc.RpcError):
+    """What the engine answers when a provider's function fails."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return "manifest unknown"
+
+
+class _Answers(pulumi.runtime.Mocks):
+    def __init__(self, preview: bool, digest: str | None) -> None:
+        self.preview, self.digest, self.looked_up = preview, digest, []
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        if self.preview:
+            return None, args.inputs
+        return f"{args.name}-id", {**args.inputs, **OUTPUTS.get(args.typ, {})}
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+        if self.digest is None:
+            raise _Refused
+        return {"name": args.args["name"], "sha256Digest": self.digest, "id": self.digest}
+
+
+class _Listener(mocks.MockMonitor):
+    def __init__(self, answers: _Answers, declarations: Declarations) -> None:
+        super().__init__(answers)
+        self.declarations = declarations
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802
+        answer = super().RegisterResource(request)
+        self.declarations.all.append(
+            Declared(
+                type=request.type,
+                name=request.name,
+                urn=answer.urn,
+                parent=request.parent,
+                inputs=json_format.MessageToDict(request.object),
+                dependencies=tuple(request.dependencies),
+                timeouts=(request.customTimeouts.create, request.customTimeouts.update),
+                hooks=tuple(request.hooks.on_error),
+            )
+        )
+        return answer
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
+        for declared in self.declarations.all:
+            if declared.urn == request.urn:
+                declared.outputs = json_format.MessageToDict(request.outputs)
+        return super().RegisterResourceOutputs(request)
+
+
+def declare(program: Callable[[], Any], *, preview: bool = False, digest: str | None = DIGEST) -> Declarations:
+    """Run a program against the listening engine.
+
+    Args:
+        program: Declares resources; what it returns is the `result`.
+        preview: Whether outputs stay unknown, as in the first preview of a stack.
+        digest: What the registry answers; None: it does not know the tag.
+    """
+    declarations = Declarations()
+    answers = _Answers(preview, digest)
+    pulumi.runtime.set_mocks(
+        answers, project="bezel", stack="test", preview=preview, monitor=_Listener(answers, declarations)
+    )
+
+    @pulumi.runtime.test
+    def run() -> None:
+        declarations.result = program()
+
+    run()
+    return declarations
+
+
+def has_unknown(value: object) -> bool:
+    """Whether anything in it is known only after the deploy."""
+    return UNKNOWN in repr(value)

@@ -1,0 +1,157 @@
+"""A bucket without a whole model stops the deploy, and the message says how to copy one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dill
+import pulumi
+import pytest
+from pulumi.dynamic.dynamic import serialize_provider
+from pulumi.output import Unknown
+
+from components.model_files import ModelFiles, ModelFilesArgs, ModelFilesError, ModelFilesProvider
+from tests.components.fake_engine import declare
+from tests.components.fake_storage import TOKEN, FakeStorage, serving
+
+FOLDER = "gemma-4-12b-it"
+PLACE = f"gs://acme-models/{FOLDER}"
+PROPS = {
+    "bucket": "acme-models",
+    "path": FOLDER,
+    "source": "google/gemma-4-12b-it",
+    "bucket_url": "gs://acme-models",
+}
+MODEL = {
+    "config.json": 700,
+    "tokenizer.json": 30,
+    "model-00001-of-00002.safetensors": 5,
+    "model-00002-of-00002.safetensors": 6,
+}
+
+
+@pytest.fixture
+def storage(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStorage]:
+    with serving() as server:
+        monkeypatch.setenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT", server.base)
+        monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", TOKEN)
+        server.buckets["acme-models"] = {f"{FOLDER}/{name}": size for name, size in MODEL.items()}
+        yield server
+
+
+def reasons(props: dict[str, object]) -> list[str]:
+    return [failure.reason for failure in ModelFilesProvider().check({}, dict(props)).failures]
+
+
+def test_a_whole_model_passes_and_is_counted(storage: FakeStorage) -> None:
+    storage.buckets["acme-models"][f"{FOLDER}/original/other.safetensors"] = 999
+    storage.buckets["acme-models"]["gemma-4-12b-it-other/config.json"] = 999
+    assert reasons(PROPS) == []
+    created = ModelFilesProvider().create(PROPS)
+    assert created.id == PLACE
+    assert (created.outs["files"], created.outs["total_bytes"]) == (4, 741)
+
+
+def test_an_empty_folder_is_found_in_a_preview_with_the_command_that_copies_the_model(storage: FakeStorage) -> None:
+    storage.buckets["acme-models"].clear()
+    (reason,) = reasons(PROPS)
+    assert "config.json is missing" in reason
+    assert "Consequence: vLLM would end while it starts" in reason
+    assert "hf download google/gemma-4-12b-it --local-dir gemma-4-12b-it" in reason
+    assert f"gcloud storage cp --recursive gemma-4-12b-it/* {PLACE}/" in reason
+
+
+def test_a_half_copied_model_is_no_model(storage: FakeStorage) -> None:
+    del storage.buckets["acme-models"][f"{FOLDER}/model-00002-of-00002.safetensors"]
+    (reason,) = reasons(PROPS)
+    assert "model-00002-of-00002.safetensors" in reason
+    with pytest.raises(ModelFilesError, match="model-00002-of-00002"):
+        ModelFilesProvider().create(PROPS)
+
+
+def test_a_bucket_that_nobody_makes_is_named(storage: FakeStorage) -> None:
+    storage.buckets.clear()
+    (reason,) = reasons(PROPS)
+    assert "Bucket acme-models does not exist" in reason
+    assert "create: true" in reason
+
+
+def test_a_bucket_that_is_still_to_be_made_is_not_looked_at(storage: FakeStorage) -> None:
+    storage.buckets.clear()
+    assert reasons({**PROPS, "bucket_url": Unknown()}) == []
+    assert storage.requests == []
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_who_may_not_look_previews_with_a_warning_but_does_not_deploy(
+    storage: FakeStorage, capsys: pytest.CaptureFixture[str], status: int
+) -> None:
+    storage.fault = status
+    assert reasons(PROPS) == []
+    warning = capsys.readouterr().err
+    assert f"{PLACE} could not be listed" in warning
+    with pytest.raises(ModelFilesError, match=r"roles/storage\.objectViewer") as raised:
+        ModelFilesProvider().create(PROPS)
+    assert TOKEN not in warning + str(raised.value)
+
+
+def test_without_credentials_a_preview_warns(
+    storage: FakeStorage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.delenv("GOOGLE_OAUTH_ACCESS_TOKEN")
+    monkeypatch.setenv("GOOGLE_CREDENTIALS", str(tmp_path / "absent.json"))
+    assert reasons(PROPS) == []
+    assert "could not be listed" in capsys.readouterr().err
+    assert storage.requests == []
+
+
+def test_an_address_that_would_leak_the_token_is_an_error_not_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "http://storage.example/storage/v1/")
+    (reason,) = reasons(PROPS)
+    assert "GOOGLE_STORAGE_CUSTOM_ENDPOINT" in reason
+
+
+@pytest.mark.parametrize(
+    ("change", "replaced"),
+    [
+        ({}, []),
+        ({"source": "google/other", "bucket_url": Unknown(), "files": 9.0}, []),
+        ({"path": "other"}, ["path"]),
+        ({"bucket": "b", "path": "other"}, ["bucket", "path"]),
+    ],
+)
+def test_only_another_place_is_looked_at_as_another_resource(change: dict[str, object], replaced: list[str]) -> None:
+    found = ModelFilesProvider().diff(PLACE, dict(PROPS), {**PROPS, **change})
+    assert (found.changes, found.replaces) == (bool(replaced), replaced)
+
+
+def test_a_refresh_sees_a_model_that_was_deleted_by_hand(storage: FakeStorage) -> None:
+    seen = ModelFilesProvider().read(PLACE, dict(PROPS))
+    assert (seen.id, seen.outs["files"]) == (PLACE, 4)
+    storage.buckets["acme-models"].clear()
+    gone = ModelFilesProvider().read(PLACE, dict(PROPS))
+    assert (gone.id, gone.outs) == ("", {})
+
+
+def test_the_provider_is_pickled_by_reference_and_holds_nothing() -> None:
+    provider = ModelFilesProvider()
+    assert vars(provider) == {}
+    assert serialize_provider(provider) == serialize_provider(ModelFilesProvider())
+    pickled = dill.dumps(provider, recurse=True)
+    assert b"components.model_files" in pickled
+    assert len(pickled) < 200
+
+
+def test_the_resource_says_what_it_looks_at_and_keeps_no_secret() -> None:
+    args = ModelFilesArgs(bucket="acme-models", path=f"/{FOLDER}/", source="google/x", bucket_url="gs://acme-models")
+    declared = declare(lambda: ModelFiles("model", args)).one("ModelFiles")
+    assert declared.type == "pulumi-python:dynamic/components:ModelFiles"
+    assert declared.inputs["path"] == FOLDER
+    assert isinstance(declared.inputs["__provider"], str)
+
+
+def test_while_the_bucket_is_unknown_its_name_is_not() -> None:
+    def program() -> None:
+        url = pulumi.Output.from_input("gs://acme-models")
+        ModelFiles("model", ModelFilesArgs(bucket="acme-models", path=FOLDER, source="google/x", bucket_url=url))
+
+    assert declare(program, preview=True).one("ModelFiles").inputs["bucket"] == "acme-models"

@@ -1,0 +1,283 @@
+"""The image, the container and the service: what Cloud Run is asked for, and what it is never asked for."""
+
+from typing import Any
+
+import pulumi
+import pytest
+from pydantic import ValidationError
+
+from components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs
+from components.container_image import ContainerImage, ContainerImageArgs, ImageNotFoundError
+from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from components.vllm_container import BucketMount, Probe, VllmContainer
+from tests.components.fake_engine import DIGEST, REVISION, declare, has_unknown
+
+REFERENCE = f"us-east4-docker.pkg.dev/acme-llm/docker-hub/vllm/vllm-openai@{DIGEST}"
+PROBE = Probe(path="/health", initial_delay_seconds=30, period_seconds=10, timeout_seconds=5, failure_threshold=150)
+
+
+def container(**more: Any) -> VllmContainer:
+    defaults: dict[str, Any] = {
+        "arguments": ("/mnt/models/gemma", "--max-model-len=32768"),
+        "environment": {"VLLM_LOGGING_LEVEL": "INFO", "A_FIRST": "1"},
+        "secrets": {"HF_TOKEN": "hf-token"},
+        "cpu": 4,
+        "memory_gib": 16,
+        "startup_probe": PROBE,
+        "mounts": (BucketMount(bucket="acme-llm-models", path="/mnt/models"),),
+    }
+    return VllmContainer(**{**defaults, **more})
+
+
+def service_args(**more: Any) -> CloudRunGpuServiceArgs:
+    defaults: dict[str, Any] = {
+        "project": "acme-llm",
+        "location": "us-east4",
+        "service": "chat",
+        "container": container(),
+        "image": REFERENCE,
+        "accelerator": "nvidia-l4",
+        "service_account": "vllm-chat@acme-llm.iam.gserviceaccount.com",
+        "max_instances": 2,
+        "request_concurrency": 16,
+        "invokers": ("user:a@acme.example", "serviceAccount:app@acme.iam.gserviceaccount.com"),
+    }
+    return CloudRunGpuServiceArgs(**{**defaults, **more})
+
+
+def service(**more: Any) -> dict[str, Any]:
+    args = service_args(**more)
+    return declare(lambda: CloudRunGpuService("service", args)).one("cloudrunv2/service:Service").inputs
+
+
+def block(**more: Any) -> dict[str, Any]:
+    (found,) = service(container=container(**more))["template"]["containers"]
+    return dict(found)
+
+
+def image(**more: Any) -> ContainerImage:
+    defaults = {"project": "acme-llm", "location": "us-east4", "repository_id": "docker-hub"}
+    return ContainerImage(
+        "image", ContainerImageArgs(**{**defaults, "image": "vllm/vllm-openai", "tag": "v0.32.0", **more})
+    )
+
+
+# The image
+
+
+def test_an_image_is_deployed_by_the_digest_that_was_looked_up() -> None:
+    declared = declare(image, preview=True)
+    assert declared.one("ContainerImage").outputs == {"digest": DIGEST, "reference": REFERENCE}
+    assert not has_unknown(declared.everything())
+
+
+@pytest.mark.parametrize("digest", [None, "", "sha256:short", "v0.32.0"])
+def test_without_a_digest_nothing_is_deployed(digest: str | None) -> None:
+    with pytest.raises(ImageNotFoundError, match=r"docker\.io/vllm/vllm-openai:v0\.99\.0") as raised:
+        declare(lambda: image(tag="v0.99.0"), digest=digest)
+    assert isinstance(raised.value, pulumi.RunError)
+    assert "Repair: use a tag that docker.io/vllm/vllm-openai has instead of 'v0.99.0'" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("registry", "expected"),
+    [
+        ("docker.io", {"publicRepository": "DOCKER_HUB"}),
+        ("ghcr.io", {"customRepository": {"uri": "https://ghcr.io"}}),
+    ],
+)
+def test_the_pull_goes_through_a_repository_of_the_project(registry: str, expected: dict[str, Any]) -> None:
+    repository = declare(lambda: image(registry=registry)).one("Repository").inputs
+    assert repository["mode"] == "REMOTE_REPOSITORY"
+    assert repository["location"] == "us-east4"
+    assert repository["remoteRepositoryConfig"]["dockerRepository"] == expected
+
+
+def test_the_reference_of_a_project_with_a_domain_has_a_path_for_it() -> None:
+    declared = declare(lambda: image(project="example.com:acme"))
+    assert (
+        declared.one("ContainerImage")
+        .outputs["reference"]
+        .startswith("us-east4-docker.pkg.dev/example.com/acme/docker-hub/")
+    )
+
+
+# The container
+
+
+def test_the_weights_are_mounted_read_only_and_belong_to_the_user_of_the_server() -> None:
+    declared = service()
+    (volume,) = declared["template"]["volumes"]
+    assert volume["gcs"] == {
+        "bucket": "acme-llm-models",
+        "readOnly": True,
+        "mountOptions": ["uid=1001", "gid=1001", "implicit-dirs"],
+    }
+    assert declared["template"]["containers"][0]["volumeMounts"] == [
+        {"name": volume["name"], "mountPath": "/mnt/models"}
+    ]
+
+
+def test_the_owner_of_a_mount_is_said_once() -> None:
+    mount = BucketMount(bucket="b", path="/m", options=("uid=1001", "implicit-dirs", "gid=1001", "implicit-dirs"))
+    assert mount.owned_options == ["uid=1001", "gid=1001", "implicit-dirs"]
+
+
+@pytest.mark.parametrize("option", ["uid=0", "gid=1000"])
+def test_a_mount_that_the_server_could_not_read_is_refused(option: str) -> None:
+    with pytest.raises(ValidationError, match=f"{option} gives the weights to another user"):
+        BucketMount(bucket="b", path="/m", options=("implicit-dirs", option))
+
+
+def test_without_a_mount_there_is_no_volume() -> None:
+    declared = service(container=container(mounts=()))
+    assert not declared["template"].get("volumes")
+    assert not declared["template"]["containers"][0].get("volumeMounts")
+
+
+def test_the_cpu_stays_allocated_and_the_gpu_is_asked_for() -> None:
+    resources = block()["resources"]
+    assert resources["cpuIdle"] is False
+    assert resources["limits"] == {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
+
+
+def test_a_secret_is_referred_to_and_never_written_out() -> None:
+    envs = block()["envs"]
+    assert envs == [
+        {"name": "A_FIRST", "value": "1"},
+        {"name": "VLLM_LOGGING_LEVEL", "value": "INFO"},
+        {"name": "HF_TOKEN", "valueSource": {"secretKeyRef": {"secret": "hf-token", "version": "latest"}}},
+    ]
+
+
+def test_a_variable_has_one_source() -> None:
+    with pytest.raises(ValidationError, match="HF_TOKEN: set both"):
+        container(environment={"HF_TOKEN": "x"})
+
+
+def test_the_arguments_reach_the_server_as_planned_and_the_entrypoint_stays() -> None:
+    declared = block(arguments=("/mnt/models/g", "--a=1", "--b"))
+    assert declared["args"] == ["/mnt/models/g", "--a=1", "--b"]
+    assert "commands" not in declared
+
+
+def test_probes_ask_the_port_that_the_container_opens() -> None:
+    alive = Probe(path="/alive", period_seconds=60, timeout_seconds=9, failure_threshold=3)
+    declared = block(port=9000, liveness_probe=alive)
+    assert declared["ports"] == {"name": "http1", "containerPort": 9000}
+    assert declared["startupProbe"] == {
+        "httpGet": {"path": "/health", "port": 9000},
+        "initialDelaySeconds": 30,
+        "periodSeconds": 10,
+        "timeoutSeconds": 5,
+        "failureThreshold": 150,
+    }
+    assert declared["livenessProbe"]["httpGet"] == {"path": "/alive", "port": 9000}
+    assert "livenessProbe" not in block()
+
+
+# The service
+
+
+def test_a_gpu_gets_what_cloud_run_asks_for() -> None:
+    template = service()["template"]
+    assert template["executionEnvironment"] == "EXECUTION_ENVIRONMENT_GEN2"
+    assert template["nodeSelector"] == {"accelerator": "nvidia-l4"}
+    assert template["serviceAccount"] == "vllm-chat@acme-llm.iam.gserviceaccount.com"
+    assert template["timeout"] == "3600s"
+    assert template["scaling"] == {"minInstanceCount": 0, "maxInstanceCount": 2}
+
+
+@pytest.mark.parametrize("redundancy", [True, False])
+def test_zonal_redundancy_is_bought_only_when_asked_for(redundancy: bool) -> None:
+    assert service(zonal_redundancy=redundancy)["template"]["gpuZonalRedundancyDisabled"] is not redundancy
+
+
+@pytest.mark.parametrize("concurrency", [1, 16, 400])
+def test_one_instance_gets_as_many_requests_as_planned(concurrency: int) -> None:
+    assert service(request_concurrency=concurrency)["template"]["maxInstanceRequestConcurrency"] == concurrency
+
+
+def test_a_service_is_protected_unless_said_otherwise() -> None:
+    assert service()["deletionProtection"] is True
+    assert service(deletion_protection=False)["deletionProtection"] is False
+
+
+def test_a_start_may_take_longer_than_the_provider_waits_by_itself() -> None:
+    declared = declare(lambda: CloudRunGpuService("service", service_args()))
+    assert declared.one("cloudrunv2/service:Service").timeouts == ("40m", "40m")
+
+
+def test_only_the_named_callers_may_call() -> None:
+    declared = declare(lambda: CloudRunGpuService("service", service_args()))
+    grants = [resource.inputs for resource in declared.of("ServiceIamMember")]
+    assert [grant["member"] for grant in grants] == [
+        "serviceAccount:app@acme.iam.gserviceaccount.com",
+        "user:a@acme.example",
+    ]
+    assert {(grant["role"], grant["name"], grant["location"]) for grant in grants} == {
+        ("roles/run.invoker", "chat", "us-east4")
+    }
+    assert "allUsers" not in declared.everything()
+
+
+@pytest.mark.parametrize("everyone", ["allUsers", "allAuthenticatedUsers"])
+def test_the_whole_internet_is_no_caller_unless_the_service_is_public(everyone: str) -> None:
+    with pytest.raises(ValidationError, match=f"{everyone}, so anybody could use the GPU"):
+        service_args(invokers=(everyone,))
+    args = service_args(invokers=(everyone,), public=True)
+    grant = declare(lambda: CloudRunGpuService("service", args)).one("ServiceIamMember")
+    assert grant.inputs["member"] == everyone
+
+
+def test_a_public_service_admits_everybody() -> None:
+    args = service_args(invokers=("user:a@acme.example",), public=True)
+    grants = declare(lambda: CloudRunGpuService("service", args)).of("ServiceIamMember")
+    assert [grant.inputs["member"] for grant in grants] == ["user:a@acme.example", "allUsers"]
+
+
+def test_a_right_to_call_waits_for_the_service_that_it_names() -> None:
+    declared = declare(lambda: CloudRunGpuService("service", service_args(invokers=("user:a@acme.example",))))
+    grant, made = declared.one("ServiceIamMember"), declared.one("cloudrunv2/service:Service")
+    assert declared.waits_for(grant, made)
+    assert not declared.waits_for(made, grant)
+
+
+def test_the_service_waits_for_its_accounts_secrets() -> None:
+    def program() -> None:
+        told = RuntimeIdentity(
+            "runtime", RuntimeIdentityArgs(project="acme-llm", account_id="vllm-chat", secrets=("hf-token",))
+        )
+        CloudRunGpuService("service", service_args(), pulumi.ResourceOptions(depends_on=[told]))
+
+    declared = declare(program)
+    assert declared.waits_for(declared.named("service-service"), declared.one("SecretIamMember"))
+    assert declared.waits_for(declared.named("service-service"), declared.one("Account"))
+
+
+def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
+    declared = declare(lambda: CloudRunGpuService("service", service_args()), preview=True)
+    assert not has_unknown([(r.inputs, r.name) for r in declared.all])
+    outputs = declared.one("CloudRunGpuService").outputs
+    assert outputs.keys() == {"url", "revision", "resource_name"}
+    assert outputs["resource_name"] == "projects/acme-llm/locations/us-east4/services/chat"
+    assert has_unknown(outputs["url"])
+
+
+def test_outputs_say_where_it_answers_and_which_revision() -> None:
+    declared = declare(lambda: CloudRunGpuService("service", service_args()))
+    assert declared.one("CloudRunGpuService").outputs == {
+        "url": "https://chat.example",
+        "revision": REVISION,
+        "resource_name": "projects/acme-llm/locations/us-east4/services/chat",
+    }
+
+
+def test_a_failed_operation_on_the_service_is_explained_by_the_given_hook() -> None:
+    def program(*, told: bool) -> None:
+        hook = pulumi.ErrorHook("explain", lambda _: False)
+        hooks = pulumi.ResourceHookBinding(on_error=[hook]) if told else None
+        CloudRunGpuService("service", service_args(hooks=hooks))
+
+    assert declare(lambda: program(told=True)).one("cloudrunv2/service:Service").hooks
+    assert not declare(lambda: program(told=False)).one("cloudrunv2/service:Service").hooks
