@@ -1,1 +1,22 @@
-"""."""
+"""Pure rules: a stack's settings become a Plan, or everything that is wrong with them is said at once.
+
+Owns what can be known without the cloud. Knows nothing of Pulumi, HTTP or the clock.
+"""
+
+from bezel.planner.making import make_plan
+from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, SmokePlan, WeightsPlan
+from bezel.planner.problems import PlanError, Problem
+from bezel.planner.summary import plan_summary
+
+__all__ = [
+    "ImagePlan",
+    "Plan",
+    "PlanError",
+    "ProbePlan",
+    "Problem",
+    "ServicePlan",
+    "SmokePlan",
+    "WeightsPlan",
+    "make_plan",
+    "plan_summary",
+]

@@ -1,0 +1,115 @@
+"""The figures that the rest of the plan reads out of vLLM's arguments, with vLLM's own defaults where none is set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.planner.argument_traps import check_traps
+from bezel.planner.memory import KV_ELEMENT_BYTES
+from bezel.planner.option_values import as_float, as_int, human_int
+from bezel.planner.problems import NOT_SET, Problem, setting, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import Accelerator, Model, VllmOptions
+    from bezel.planner.arguments import Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the engine was told, as numbers. Tokens, sequences, shares of memory, GiB."""
+
+    served_model: str
+    max_model_len: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    utilization: float
+    kv_cache_dtype: str
+    load_strategy: str
+    enforce_eager: bool
+    cpu_offload_gib: float
+    speculative: bool
+    assistant_loaded: bool
+
+
+def read_engine(
+    arguments: Mapping[str, Argument],
+    model: Model,
+    accelerator: Accelerator,
+    *,
+    environment: Mapping[str, str],
+    options: VllmOptions,
+) -> tuple[Engine | None, list[Problem]]:
+    """Reads the figures and checks what depends on several arguments.
+
+    Returns:
+        The figures, or None where one of them cannot be read, and the problems found.
+    """
+    problems = check_traps(arguments, model, accelerator, environment=environment, options=options)
+    values = {name: argument.value for name, argument in arguments.items()}
+    length = human_int(values.get("max-model-len", model.architecture.context))
+    seqs = as_int(values.get("max-num-seqs"))
+    batched = human_int(values.get("max-num-batched-tokens"))
+    utilization = as_float(values.get("gpu-memory-utilization"))
+    for name, number in (
+        ("max-num-seqs", seqs),
+        ("max-num-batched-tokens", batched),
+        ("gpu-memory-utilization", utilization),
+    ):
+        if number is None and name not in values:
+            problems.append(
+                Problem(
+                    setting(f"vllm.{name}"),
+                    NOT_SET,
+                    "vLLM would choose it by the device, and what fits could not be planned.",
+                    "write a number instead of null.",
+                )
+            )
+    dtype = str(values.get("kv-cache-dtype", "auto"))
+    if dtype not in KV_ELEMENT_BYTES:
+        problems.append(
+            Problem(
+                setting("vllm.kv-cache-dtype"),
+                shown(dtype),
+                "the size of its cache is not known, so what fits cannot be planned.",
+                f"choose one of {', '.join(KV_ELEMENT_BYTES)}.",
+            )
+        )
+    if problems or length is None or seqs is None or batched is None or utilization is None:
+        return None, problems
+    speculative, assistant = _speculation(values)
+    return Engine(
+        served_model=_served(values.get("served-model-name"), model),
+        max_model_len=length,
+        max_num_seqs=seqs,
+        max_num_batched_tokens=batched,
+        utilization=utilization,
+        kv_cache_dtype=dtype,
+        load_strategy=_loading(values),
+        enforce_eager=bool(values.get("enforce-eager", False)),
+        cpu_offload_gib=as_float(values.get("cpu-offload-gb", 0)) or 0,
+        speculative=speculative,
+        assistant_loaded=assistant,
+    ), problems
+
+
+def _served(value: object, model: Model) -> str:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return model.id if value is None else str(value)
+
+
+def _loading(values: Mapping[str, object]) -> str:
+    if str(values.get("load-format", "auto")).startswith("runai_streamer"):
+        return "prefetch"  # the streamer's buffer holds the files on their way
+    return str(values.get("safetensors-load-strategy") or "lazy")
+
+
+def _speculation(values: Mapping[str, object]) -> tuple[bool, bool]:
+    """Whether drafts are made at all, and whether a draft model is loaded for them."""
+    config = values.get("speculative-config")
+    config = config if isinstance(config, dict) else {}
+    method, model = config.get("method", values.get("spec-method")), config.get("model", values.get("spec-model"))
+    return method is not None or model is not None, model is not None and method not in ("ngram", "ngram_gpu", "suffix")

@@ -1,0 +1,324 @@
+"""make_plan: from a stack's configuration to its Plan, or to everything that is wrong with it at once.
+
+Owns the order of the rules and what each is given. Leaves the rules themselves to the modules beside it. Pure: no
+clock, no network, no Pulumi.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.catalog import (
+    NotInCatalogueError,
+    Price,
+    accelerator,
+    model,
+    price,
+    unservable_form,
+    vllm_options,
+)
+from bezel.planner import platform_checks as platform
+from bezel.planner.arguments import MOUNT_PATH, PORT, default_options, merge, render
+from bezel.planner.cost import BILLING, SERVICE, check_cost, gpu_item, service_cost
+from bezel.planner.engine import Engine, read_engine
+from bezel.planner.memory import KV_ELEMENT_BYTES, host_loading_bytes, memory_fit
+from bezel.planner.memory_checks import check_memory
+from bezel.planner.names import (
+    ACCOUNT_LENGTH,
+    REPOSITORY_LENGTH,
+    SERVICE_LENGTH,
+    label,
+    resource_name,
+)
+from bezel.planner.option_checks import check_options
+from bezel.planner.origins import origins
+from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, SmokePlan, WeightsPlan
+from bezel.planner.problems import NOT_SET, PlanError, Problem, setting, shown
+from bezel.planner.reading import read_settings
+from bezel.planner.roofline import estimate
+from bezel.planner.smoke_checks import check_smoke
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import Accelerator, Model, VllmOptions
+    from bezel.planner.arguments import Argument
+    from bezel.planner.settings import Settings
+
+REQUEST_TIMEOUT_SECONDS = 3600
+MOST_CONCURRENCY = 1000
+IMAGE_REGISTRY, IMAGE_REPOSITORY = "docker.io", "vllm/vllm-openai"
+# The container's user must be able to read the files; the weights never change under a running instance, so that
+# what was looked up once may be kept; many connections, because one object is read in many ranges at a time.
+MOUNT_OPTIONS = ("uid=1001", "gid=1001", "implicit-dirs", "metadata-cache-ttl-secs=-1", "max-conns-per-host=100")
+APIS = (
+    "artifactregistry.googleapis.com",
+    "cloudresourcemanager.googleapis.com",
+    "iam.googleapis.com",
+    "iamcredentials.googleapis.com",
+    "logging.googleapis.com",
+    "run.googleapis.com",
+    "secretmanager.googleapis.com",
+    "storage.googleapis.com",
+)
+
+
+def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) -> Plan:
+    """Plans a stack.
+
+    Args:
+        config: the stack's configuration of namespace `bezel`: keys without the namespace, values JSON-decoded.
+        project: id of the Google Cloud project, None where it is not set.
+        stack: name of the stack.
+
+    Raises:
+        PlanError: the stack cannot work as it is set; holds every problem that was found.
+    """
+    settings, problems = read_settings(config)
+    if not project:
+        problems.append(
+            Problem(
+                "gcp:project",
+                NOT_SET,
+                "buckets, accounts and addresses are named by the project: nothing can be planned without it.",
+                "`pulumi config set gcp:project PROJECT_ID`, or set GOOGLE_CLOUD_PROJECT.",
+            )
+        )
+    chosen = _look_up(settings, problems)
+    found_accelerator, found_model, options = chosen
+    environment = _environment(found_accelerator)
+    problems += platform.check_probe(settings.probe)
+    problems += platform.check_scaling(settings.scaling)
+    problems += platform.check_access(settings.access)
+    problems += platform.check_secrets(settings.secrets, environment)
+    problems += platform.check_labels(settings.labels)
+    if found_accelerator:
+        problems += platform.check_resources(settings.resources, found_accelerator)
+        if settings.region:
+            problems += platform.check_region(settings.region, found_accelerator)
+    if found_accelerator is None or found_model is None or options is None:
+        raise _error(problems, stack)
+    return _plan(
+        settings, problems, found_accelerator, found_model, options, environment, project=project or "", stack=stack
+    )
+
+
+def _plan(
+    settings: Settings,
+    problems: list[Problem],
+    gpu: Accelerator,
+    checkpoint: Model,
+    options: VllmOptions,
+    environment: dict[str, str],
+    *,
+    project: str,
+    stack: str,
+) -> Plan:
+    cpu, memory_gib = settings.resources.cpu or gpu.min_cpu, _memory_gib(settings, gpu)
+    arguments = merge(
+        default_options(checkpoint, load_strategy=_load_strategy(checkpoint, memory_gib)), settings.vllm, options
+    )
+    problems += check_options(arguments, options)
+    engine, found = read_engine(arguments, checkpoint, gpu, environment=environment, options=options)
+    problems += found
+    cost = service_cost(
+        gpu.id,
+        region=settings.region,
+        cpu=cpu,
+        memory_gib=memory_gib,
+        min_instances=settings.scaling.min_instances,
+        max_instances=settings.scaling.max_instances,
+        own_prices=settings.cost.prices,
+    )
+    if settings.region in (*gpu.regions, *gpu.regions_on_invitation):
+        problems += check_cost(
+            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=_priced(gpu)
+        )
+    if engine is None:
+        raise _error(problems, stack)
+    fit = memory_fit(
+        checkpoint,
+        gpu,
+        utilization=engine.utilization,
+        max_model_len=engine.max_model_len,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=engine.max_num_batched_tokens,
+        kv_cache_dtype=engine.kv_cache_dtype,
+        memory_gib=memory_gib,
+        load_strategy=engine.load_strategy,
+        speculative=engine.assistant_loaded,
+        enforce_eager=engine.enforce_eager,
+        cpu_offload_gib=engine.cpu_offload_gib,
+    )
+    smoke = _smoke(settings, engine)
+    problems += check_memory(fit, engine, checkpoint, gpu)
+    problems += check_smoke(smoke, settings, engine)
+    if problems:
+        raise _error(problems, stack)
+    service = _service(settings, gpu, checkpoint, options, arguments, engine, environment, project, stack)
+    return Plan(
+        stack=stack,
+        project=project,
+        environment=settings.environment,
+        model=checkpoint.id,
+        served_model=engine.served_model,
+        settings=settings,
+        service=service,
+        smoke=smoke,
+        fit=fit,
+        estimate=estimate(
+            checkpoint,
+            gpu,
+            prompt_tokens=smoke.prompt_tokens,
+            output_tokens=smoke.output_tokens,
+            batch=engine.max_num_seqs,
+            kv_element_bytes=KV_ELEMENT_BYTES[engine.kv_cache_dtype],
+        ),
+        cost=cost,
+        apis=APIS,
+        origins=origins(settings, arguments),
+    )
+
+
+def _look_up(
+    settings: Settings, problems: list[Problem]
+) -> tuple[Accelerator | None, Model | None, VllmOptions | None]:
+    gpu = checkpoint = options = None
+    if settings.accelerator:
+        try:
+            gpu = accelerator(settings.accelerator)
+        except NotInCatalogueError as error:
+            problems.append(_unknown("accelerator", error, "no region, price or memory is known for it."))
+    if settings.model:
+        try:
+            checkpoint = model(settings.model)
+        except NotInCatalogueError as error:
+            reason = unservable_form(settings.model) or "its architecture is not known, so nothing about it is."
+            problems.append(_unknown("model", error, reason))
+    try:
+        options = vllm_options(settings.vllm_version)
+    except NotInCatalogueError as error:
+        problems.append(_unknown("vllm_version", error, "its options were not recorded, so none can be checked."))
+    return gpu, checkpoint, options
+
+
+def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
+    near = f"did you mean {error.closest}? " if error.closest else ""
+    return Problem(
+        setting(key),
+        shown(error.name),
+        f"it is not in the catalogue: {consequence}",
+        f"{near}Known: {', '.join(error.known)}.",
+    )
+
+
+def _error(problems: list[Problem], stack: str) -> PlanError:
+    """One problem for each thing said: a rule behind a setting that was left out may repeat what was found before."""
+    return PlanError(tuple(dict.fromkeys(problems)), stack=stack)
+
+
+def _environment(gpu: Accelerator | None) -> dict[str, str]:
+    environment = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    if gpu and gpu.forward_compatible_cuda:
+        environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
+    return environment
+
+
+def _memory_gib(settings: Settings, gpu: Accelerator) -> int:
+    written = settings.resources.memory
+    return (platform.parse_memory(written) if written else None) or gpu.min_memory_gib
+
+
+def _load_strategy(checkpoint: Model, memory_gib: int) -> str:
+    """Reading ahead loads a bucket's files fastest, where the host can hold them."""
+    needed = host_loading_bytes(checkpoint.weight_bytes, strategy="prefetch")
+    return "prefetch" if needed <= memory_gib * 1024**3 else "lazy"
+
+
+def _priced(gpu: Accelerator) -> tuple[str, ...]:
+    items = (gpu_item(gpu.id, zonal_redundancy=False), "vcpu", "memory")
+    return tuple(
+        region
+        for region in gpu.regions
+        if all(isinstance(price(SERVICE, item, region, BILLING), Price) for item in items)
+    )
+
+
+def _smoke(settings: Settings, engine: Engine) -> SmokePlan:
+    chosen = settings.smoke
+    concurrency = chosen.concurrency or engine.max_num_seqs
+    return SmokePlan(
+        deadline_seconds=chosen.deadline_seconds,
+        speculative=engine.speculative,
+        min_draft_acceptance=chosen.min_draft_acceptance,
+        # Fewer than three rounds say nothing about a steady state.
+        requests=chosen.requests or 3 * concurrency,
+        concurrency=concurrency,
+        prompt_tokens=chosen.prompt_tokens,
+        output_tokens=chosen.output_tokens,
+        impersonate=chosen.impersonate,
+    )
+
+
+def _service(
+    settings: Settings,
+    gpu: Accelerator,
+    checkpoint: Model,
+    options: VllmOptions,
+    arguments: dict[str, Argument],
+    engine: Engine,
+    environment: dict[str, str],
+    project: str,
+    stack: str,
+) -> ServicePlan:
+    probe = settings.probe
+    path = (settings.weights.path or checkpoint.folder).strip("/")
+    return ServicePlan(
+        name=resource_name(stack, length=SERVICE_LENGTH),
+        region=settings.region,
+        image=ImagePlan(IMAGE_REGISTRY, IMAGE_REPOSITORY, f"v{options.version}"),
+        arguments=render(f"{MOUNT_PATH}/{path}", arguments, options),
+        environment=environment,
+        secrets=dict(settings.secrets),
+        port=PORT,
+        cpu=settings.resources.cpu or gpu.min_cpu,
+        memory_gib=_memory_gib(settings, gpu),
+        accelerator=gpu.id,
+        accelerator_count=gpu.gpus_per_instance,
+        zonal_redundancy=False,
+        startup_probe=ProbePlan(
+            "/health",
+            probe.initial_delay_seconds,
+            probe.period_seconds,
+            probe.timeout_seconds,
+            probe.failure_threshold,
+        ),
+        # A hung engine leaves the port open; three minutes without an answer is no busy server but a dead one.
+        liveness_probe=ProbePlan("/health", 0, 60, 30, 3),
+        weights=WeightsPlan(
+            bucket=settings.weights.bucket or f"{project}-models",
+            path=path,
+            mount_path=MOUNT_PATH,
+            mount_options=MOUNT_OPTIONS,
+            create=settings.weights.create,
+            source=checkpoint.hub_id,
+        ),
+        min_instances=settings.scaling.min_instances,
+        max_instances=settings.scaling.max_instances,
+        # One batch that runs and one that waits inside vLLM: its batch stays full and its metrics show the queue.
+        # Cloud Run adds an instance at about 60 % of this number, which is when the batch has just become full.
+        request_concurrency=settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * engine.max_num_seqs),
+        timeout_seconds=REQUEST_TIMEOUT_SECONDS,
+        invokers=settings.access.invokers,
+        public=settings.access.public,
+        deletion_protection=settings.environment == "prod",
+        labels={
+            "managed-by": "bezel",
+            "stack": label(stack),
+            "environment": settings.environment,
+            "model": label(checkpoint.id),
+            **settings.labels,
+        },
+        service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
+        image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
+    )

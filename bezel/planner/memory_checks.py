@@ -1,0 +1,87 @@
+"""Refuses what does not fit, with the part that is too large and by how much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.planner.memory import GIB, HOST_BASE_BYTES, START_RESERVE_BYTES, MemoryFit, host_loading_bytes
+from bezel.planner.problems import Problem, setting
+
+if TYPE_CHECKING:
+    from bezel.catalog import Accelerator, Model
+    from bezel.planner.engine import Engine
+
+
+def check_memory(fit: MemoryFit, engine: Engine, model: Model, accelerator: Accelerator) -> list[Problem]:
+    """The accelerator's memory at the start and in service, and the host's while the weights load."""
+    return [*_start(fit, accelerator), *_device(fit, model, accelerator), *_host(fit, engine, model)]
+
+
+def _start(fit: MemoryFit, accelerator: Accelerator) -> list[Problem]:
+    free = fit.accelerator_bytes - START_RESERVE_BYTES
+    if fit.budget_bytes <= free:
+        return []
+    return [
+        Problem(
+            setting("vllm.gpu-memory-utilization"),
+            f"{fit.utilization:g}",
+            f"vLLM asks for {fit.budget_bytes / GIB:.2f} GiB of {accelerator.id}, but driver and CUDA context leave "
+            f"about {free / GIB:.2f} GiB: it exits while it starts (free memory is less than desired).",
+            f"set it to {int(100 * free / fit.accelerator_bytes) / 100:g} or less.",
+        )
+    ]
+
+
+def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Problem]:
+    if fit.starts:
+        return []
+    if fit.kv_available_bytes <= 0:
+        return [
+            Problem(
+                setting("model"),
+                model.id,
+                f"it does not fit {accelerator.id}: weights {_gib(fit.weight_bytes - fit.offloaded_bytes)} + draft "
+                f"{_gib(fit.draft_bytes)} + overhead {_gib(fit.activation_bytes + fit.fixed_bytes)} GiB (estimated) "
+                f"leave nothing of {_gib(fit.budget_bytes)} GiB for the KV cache.",
+                "choose a smaller or a quantized checkpoint, or a larger accelerator.",
+            )
+        ]
+    longest = _longest(fit)
+    repair = f"set it to {longest} or less, or " if longest else ""
+    return [
+        Problem(
+            setting("vllm.max-model-len"),
+            str(fit.max_model_len),
+            f"one sequence of this length needs {_gib(fit.kv_start_bytes)} GiB of KV cache at the start, and "
+            f"{_gib(fit.kv_available_bytes)} GiB are left: vLLM exits while it starts.",
+            f"{repair}lower max-num-batched-tokens, or use kv-cache-dtype: fp8.",
+        )
+    ]
+
+
+def _longest(fit: MemoryFit) -> int:
+    """A length that fits, in whole 1024 tokens, by the proportion of what is there to what is needed."""
+    share = fit.kv_available_bytes / fit.kv_start_bytes
+    return int(fit.max_model_len * share) // 1024 * 1024
+
+
+def _host(fit: MemoryFit, engine: Engine, model: Model) -> list[Problem]:
+    if fit.host_needed_bytes <= fit.host_bytes:
+        return []
+    needed = -(-fit.host_needed_bytes // GIB)
+    lazy = host_loading_bytes(model.weight_bytes, strategy="lazy") + fit.offloaded_bytes
+    gentler = engine.load_strategy != "lazy" and lazy <= fit.host_bytes
+    return [
+        Problem(
+            setting("resources.memory"),
+            f"{fit.host_bytes // GIB}Gi",
+            f"loading {_gib(model.weight_bytes)} GiB of weights ({engine.load_strategy}) on top of "
+            f"{_gib(HOST_BASE_BYTES)} GiB for the processes needs about {needed} GiB: Cloud Run kills the container "
+            "(exit code 137).",
+            ("set vllm.safetensors-load-strategy: lazy, or " if gentler else "") + f"raise it to {needed}Gi or more.",
+        )
+    ]
+
+
+def _gib(number: int) -> str:
+    return f"{number / GIB:.2f}"

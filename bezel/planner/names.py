@@ -1,0 +1,34 @@
+"""Names of cloud resources, computed from the stack's name so that two stacks of a project never share one.
+
+Owns the platforms' rules for names. Whatever a policy will look at is known at preview because it is made here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+PREFIX = "bezel"
+SERVICE_LENGTH = 49  # Cloud Run
+ACCOUNT_LENGTH = 30  # service account id
+REPOSITORY_LENGTH = 63  # Artifact Registry
+LABEL_LENGTH = 63
+
+
+def resource_name(stack: str, *, suffix: str = "", length: int) -> str:
+    """`bezel-<stack>[-<suffix>]` in lower case letters, digits and hyphens, at most `length` characters.
+
+    A name that had to be changed or cut ends in six digits of the stack name's SHA-256, so that it stays unique.
+    """
+    plain = re.sub(r"[^a-z0-9-]+", "-", stack.lower()).strip("-")
+    name = "-".join(part for part in (PREFIX, plain, suffix) if part)
+    if plain == stack and len(name) <= length:
+        return name
+    digest = hashlib.sha256(stack.encode()).hexdigest()[:6]
+    room = length - len(digest) - 1 - (len(suffix) + 1 if suffix else 0)
+    return "-".join(part for part in (f"{PREFIX}-{plain}"[:room].strip("-"), suffix, digest) if part)
+
+
+def label(text: str) -> str:
+    """Text as a label's value: lower case letters, digits, hyphens and underscores, at most 63 characters."""
+    return re.sub(r"[^a-z0-9_-]+", "-", text.lower())[:LABEL_LENGTH].strip("-")

@@ -1,0 +1,148 @@
+"""One vLLM option at a time against the recorded option list: does it exist, and would the parser take the value?
+
+Owns what `vllm serve` refuses before it looks at any other option, and the options that belong to the plan.
+Leaves combinations to bezel.planner.argument_traps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.catalog import closest, removed_options
+from bezel.planner.option_values import as_float, as_int, human_int
+from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import VllmOption, VllmOptions
+    from bezel.planner.arguments import Argument
+
+_SECRET = "a secret in an argument can be read by everyone who may look at the service."  # noqa: S105 - a sentence
+_PROBED = "Cloud Run calls plain HTTP on the planned port: the service would never become ready."
+# Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
+_OWNED = {
+    "model": ("the plan writes the model's path itself.", f"set {setting('model')} and {setting('weights')}."),
+    "port": (_PROBED, "remove it."),
+    "host": (_PROBED, "remove it."),
+    "uds": (_PROBED, "remove it."),
+    "grpc": (_PROBED, "remove it."),
+    "headless": (_PROBED, "remove it."),
+    "ssl-keyfile": (_PROBED, "remove it: Cloud Run ends TLS in front of the service."),
+    "ssl-certfile": (_PROBED, "remove it: Cloud Run ends TLS in front of the service."),
+    "config": (
+        "what a file inside the image says cannot be checked or priced.",
+        f"write the options under {setting('vllm')}.",
+    ),
+    "api-key": (_SECRET, f"write `{setting('secrets')}: {{VLLM_API_KEY: NAME_OF_SECRET}}`."),
+    "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
+}
+_SECRET_OPTIONS = ("api-key", "hf-token")
+# Converters that also take "None" hide the type behind them; these are whole numbers all the same.
+_WHOLE = frozenset(
+    {"max-num-queued-reqs", "max-num-queued-tokens", "max-num-scheduled-tokens", "max-num-active-seqs", "max-log-len"}
+)
+_HUMAN = frozenset({"kv-cache-memory-bytes"})
+_POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
+
+
+def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+    """Every option by itself.
+
+    Args:
+        arguments: by option name; names that the list does not know included.
+        options: the recorded list of the pinned release.
+    """
+    problems = []
+    for name, argument in arguments.items():
+        found = options.find(f"--{name}")
+        if found is None:
+            problems.append(_unknown(name, argument.value, options))
+        elif name in _OWNED and argument.from_stack:
+            consequence, repair = _OWNED[name]
+            value = NOT_SHOWN if name in _SECRET_OPTIONS else shown(argument.value)
+            problems.append(Problem(setting(f"vllm.{name}"), value, consequence, repair))
+        else:
+            problems += _check_value(found[0], argument.value, options)
+    return problems
+
+
+def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
+    key = setting(f"vllm.{name}")
+    if name in removed_options():
+        return Problem(
+            key,
+            shown(value),
+            f"vLLM {options.version} no longer has this option: it exits with code 2.",
+            f"{removed_options()[name]}.",
+        )
+    base, _, inner = name.partition(".")
+    if inner and options.find(f"--{base}"):
+        return Problem(
+            key, shown(value), "the plan writes one value for each option.", f"write `{base}: {{{inner}: …}}`."
+        )
+    near = closest(name, options.names())
+    return Problem(
+        key,
+        shown(value),
+        f"vLLM {options.version} has no such option: it exits with code 2 (unrecognized arguments).",
+        f"did you mean {near}?" if near else f"remove it; `vllm serve --help=all` of {options.version} lists them all.",
+    )
+
+
+def _check_value(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
+    if option.kind in ("switch", "switch-pair"):
+        wanted = None if isinstance(value, bool) else "true or false"
+    elif isinstance(value, list) and option.kind in ("values", "append"):
+        return [problem for part in value for problem in _check_value(_single(option), part, options)]
+    elif isinstance(value, list) and option.type != "json":
+        wanted = "one value"
+    else:
+        wanted = _wanted(option, value)
+    key = setting(f"vllm.{option.name}")
+    if wanted:
+        consequence = f"vLLM's parser refuses it and exits with code 2: it takes {wanted}."
+        return [Problem(key, shown(value), consequence, f"write {wanted}.")]
+    known = option.choices or options.registered.get(option.name, ())
+    if not known or isinstance(value, bool) or str(value) in known:
+        return []
+    near = closest(str(value), known)
+    stage = "its parser exits with code 2" if option.choices else "the server exits while it starts"
+    return [
+        Problem(
+            key,
+            shown(value),
+            f"vLLM {options.version} does not know this value: {stage}.",
+            (f"did you mean {near}? " if near else "") + f"Known: {', '.join(known)}.",
+        )
+    ]
+
+
+def _single(option: VllmOption) -> VllmOption:
+    return type(option)(
+        option.dest, option.flags, "value", option.type, option.choices, option.default, option.deprecated
+    )
+
+
+def _wanted(option: VllmOption, value: object) -> str | None:
+    """What the option takes, where the value is not that; None where it is."""
+    if option.name in _POSITIVE:
+        number = human_int(value)
+        return None if number is not None and number > 0 else "a whole number above 0"
+    if option.type == "int" or option.name in _WHOLE:
+        return None if as_int(value) is not None else "a whole number"
+    if option.type == "float":
+        return None if as_float(value) is not None else "a number"
+    if option.type in ("human-int", "human-int-or-auto") or option.name in _HUMAN:
+        return None if human_int(value) is not None or _is_auto(option, value) else "a whole number such as 4096 or 4K"
+    if option.type == "json" or option.name.endswith("-config"):
+        return None if isinstance(value, dict | list) else "a map, written as keys and values"
+    if isinstance(value, dict) and option.type == "str":
+        return "text"
+    if isinstance(value, bool) and option.type == "str":
+        return "text"
+    return None
+
+
+def _is_auto(option: VllmOption, value: object) -> bool:
+    return option.type == "human-int-or-auto" and value == "auto"

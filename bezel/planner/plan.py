@@ -1,0 +1,124 @@
+"""The Plan: everything about a stack that can be known without the cloud, as plain frozen values.
+
+Owns the shapes that components, smoke and commands read. Leaves filling them to bezel.planner.making.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.planner.cost import Cost
+    from bezel.planner.memory import MemoryFit
+    from bezel.planner.roofline import Estimate
+    from bezel.planner.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePlan:
+    """The upstream image; which digest the tag stands for is looked up at preview."""
+
+    registry: str
+    repository: str
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePlan:
+    """An HTTP probe of Cloud Run. Seconds."""
+
+    path: str
+    initial_delay_seconds: int
+    period_seconds: int
+    timeout_seconds: int
+    failure_threshold: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsPlan:
+    """The bucket with the model's files and how it is mounted, read-only.
+
+    `path` is the folder inside the bucket, `source` the hub id to copy from, `create` whether the stack makes the
+    bucket, `mount_options` flags of GCS FUSE without their dashes.
+    """
+
+    bucket: str
+    path: str
+    mount_path: str
+    mount_options: tuple[str, ...]
+    create: bool
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlan:
+    """One Cloud Run service with a GPU.
+
+    `arguments` is what follows the image's entrypoint `vllm serve`: the model's path, then flags. `secrets` maps
+    environment variables to ids in Secret Manager.
+    """
+
+    name: str
+    region: str
+    image: ImagePlan
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    secrets: Mapping[str, str]
+    port: int
+    cpu: int
+    memory_gib: int
+    accelerator: str
+    accelerator_count: int
+    zonal_redundancy: bool
+    startup_probe: ProbePlan
+    liveness_probe: ProbePlan | None
+    weights: WeightsPlan
+    min_instances: int
+    max_instances: int
+    request_concurrency: int
+    timeout_seconds: int
+    invokers: tuple[str, ...]
+    public: bool
+    deletion_protection: bool
+    labels: Mapping[str, str]
+    service_account_id: str
+    image_repository_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SmokePlan:
+    """The check and the short benchmark after a deploy. Tokens and seconds."""
+
+    deadline_seconds: int
+    speculative: bool
+    min_draft_acceptance: float | None
+    requests: int
+    concurrency: int
+    prompt_tokens: int
+    output_tokens: int
+    impersonate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A stack that can work: what is deployed, what fits, how fast it may be and what it costs.
+
+    `origins` says for each planned value where it came from: "stack file", "catalogue default" or "computed".
+    """
+
+    stack: str
+    project: str
+    environment: Literal["dev", "prod"]
+    model: str
+    served_model: str
+    settings: Settings
+    service: ServicePlan
+    smoke: SmokePlan
+    fit: MemoryFit
+    estimate: Estimate
+    cost: Cost
+    apis: tuple[str, ...]
+    origins: Mapping[str, str]

@@ -1,0 +1,66 @@
+"""What is wrong with a stack's settings, said so that the reader can mend it: value, consequence, repair.
+
+Owns the wording's shape and the hiding of anything that looks like a secret. Leaves finding problems to the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+NAMESPACE = "bezel"
+NOT_SET = "(not set)"
+NOT_SHOWN = "(not shown: it may be a secret)"
+
+_TOKEN_LIKE = re.compile(
+    r"hf_[A-Za-z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|ya29\.|gh[opsu]_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,}|-----BEGIN"
+)
+_LONGEST_SHOWN = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that keeps a stack from working.
+
+    Attributes:
+        key: where it stands, e.g. `bezel:resources.memory`.
+        value: what stands there, as text, secrets hidden.
+        consequence: what would happen.
+        repair: the edit or command that mends it.
+    """
+
+    key: str
+    value: str
+    consequence: str
+    repair: str
+
+    def __str__(self) -> str:
+        return f"{self.key} = {self.value}\n   {self.consequence}\n   Repair: {self.repair}"
+
+
+class PlanError(Exception):
+    """The stack cannot work as it is set. `problems` holds everything that was found, not only the first."""
+
+    def __init__(self, problems: tuple[Problem, ...], *, stack: str) -> None:
+        super().__init__(problems, stack)
+        self.problems = problems
+        self.stack = stack
+
+    def __str__(self) -> str:
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        blocks = [f"{number}. {problem}" for number, problem in enumerate(self.problems, start=1)]
+        return "\n\n".join([f"Stack {self.stack} cannot be planned: {count}.", *blocks])
+
+
+def setting(path: str) -> str:
+    """The full key of a setting, e.g. `scaling.max_instances` -> `bezel:scaling.max_instances`."""
+    return f"{NAMESPACE}:{path}"
+
+
+def shown(value: object) -> str:
+    """A value as text for a message: short, and without anything that looks like a token or a key."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if _TOKEN_LIKE.search(text):
+        return NOT_SHOWN
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"

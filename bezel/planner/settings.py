@@ -1,0 +1,133 @@
+"""The settings of a stack file, typed and strict: the one description of every key, its type, default and meaning.
+
+Owns shapes and bounds that hold for any model and any hardware. Leaves what follows from the catalogue (defaults,
+combinations, limits of the platform) to the rules. Pulumi.yaml and the README's table are made from this module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _no_bool(value: object) -> object:
+    # pydantic takes True for 1; a switch where a number belongs is a slip of the pen.
+    return "true" if value is True else "false" if value is False else value
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Number = Annotated[float, BeforeValidator(_no_bool)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_strip_whitespace=True)
+
+
+class Weights(_Section):
+    """Where the model's files lie."""
+
+    bucket: str | None = Field(None, description="bucket with the weights; default `<project>-models`")
+    path: str | None = Field(None, description="folder inside the bucket; default the checkpoint's own name")
+    create: bool = Field(
+        default=False, description="make the bucket with the stack (and keep it when the stack is destroyed)"
+    )
+
+
+class Resources(_Section):
+    """What one instance gets beside its accelerator."""
+
+    cpu: Whole | None = Field(None, gt=0, description="vCPUs; default the accelerator's minimum", examples=[4])
+    memory: str | None = Field(
+        None, description="memory of the host, e.g. `16Gi`; default the accelerator's minimum", examples=["16Gi"]
+    )
+
+
+class Scaling(_Section):
+    """How many instances, and how many requests each takes."""
+
+    min_instances: Whole = Field(0, ge=0, description="instances kept running without traffic")
+    max_instances: Whole = Field(1, ge=1, description="most instances at a time; each needs GPU quota")
+    request_concurrency: Whole | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="requests that one instance takes at a time; default twice max-num-seqs, at most 1000",
+    )
+
+
+class Probe(_Section):
+    """The startup probe on /health."""
+
+    initial_delay_seconds: Whole = Field(30, ge=0, description="wait before the first probe, at most 240")
+    period_seconds: Whole = Field(10, ge=1, description="time between probes, at most 240")
+    timeout_seconds: Whole = Field(5, ge=1, description="wait for one answer, below the period")
+    failure_threshold: Whole = Field(
+        180, ge=1, description="failed probes before the start is given up; times the period at most 1800 s"
+    )
+
+
+class Access(_Section):
+    """Who may call the service."""
+
+    invokers: tuple[str, ...] = Field(
+        (), description="members with roles/run.invoker, e.g. `serviceAccount:app@p.iam.gserviceaccount.com`"
+    )
+    public: bool = Field(default=False, description="let anyone on the internet call it, without a token")
+
+
+class PriceRow(_Section):
+    """A price of the user's own, for what the catalogue does not price."""
+
+    item: str = Field(description="the missing row's item, e.g. `gpu nvidia-l4 no zonal redundancy`")
+    region: str = Field(description="the region that it holds for")
+    usd_per_unit: Number = Field(gt=0, description="USD per second of one unit (GPU, vCPU or GiB)")
+    as_of: str = Field(description="when it was read, e.g. `2026-11`", examples=["2026-11"])
+    source: str = Field(description="where it was read")
+
+
+class Cost(_Section):
+    """What may be spent."""
+
+    max_hourly_usd: Number | None = Field(
+        None, gt=0, description="most USD per hour with all instances running; above it the plan is refused"
+    )
+    prices: tuple[PriceRow, ...] = Field((), description="own price rows (item, region, usd_per_unit, as_of, source)")
+
+
+class Smoke(_Section):
+    """The check and the short benchmark after each deploy."""
+
+    deadline_seconds: Whole = Field(2400, ge=30, description="how long the check waits for a healthy service")
+    requests: Whole | None = Field(None, ge=1, le=1000, description="benchmark requests; default three rounds")
+    concurrency: Whole | None = Field(None, ge=1, le=1000, description="at a time; default max-num-seqs")
+    prompt_tokens: Whole = Field(256, ge=1, description="tokens of each prompt")
+    output_tokens: Whole = Field(64, ge=2, description="tokens of each answer")
+    min_draft_acceptance: Number | None = Field(
+        None, gt=0, le=1, description="least share of accepted draft tokens, with speculative decoding only"
+    )
+    impersonate: str | None = Field(
+        None, description="service account that identity tokens are made for, where the caller's own cannot"
+    )
+
+
+class Settings(_Section):
+    """Everything a stack file may say under the namespace `bezel`."""
+
+    environment: Literal["dev", "prod"] = Field("dev", description="`prod` protects the service from deletion")
+    model: str = Field(description="checkpoint of the catalogue", examples=["gemma-4-12b-it-qat-w4a16"])
+    accelerator: str = Field(description="accelerator of the catalogue", examples=["nvidia-l4"])
+    region: str = Field(description="region of Google Cloud that offers the accelerator", examples=["us-east4"])
+    vllm_version: str = Field("0.32.0", description="vLLM release of the image; its option list checks the arguments")
+    weights: Weights = Field(Weights(), description="where the model's files lie")
+    vllm: dict[str, Any] = Field(
+        {}, description="options of `vllm serve`, without dashes in front; null drops a default"
+    )
+    resources: Resources = Field(Resources(), description="CPU and memory of one instance")
+    scaling: Scaling = Field(Scaling(), description="instances and requests")
+    probe: Probe = Field(Probe(), description="startup probe on /health")
+    access: Access = Field(Access(), description="who may call the service")
+    secrets: dict[str, str] = Field({}, description="environment variable -> name of a secret in Secret Manager")
+    cost: Cost = Field(Cost(), description="what may be spent")
+    smoke: Smoke = Field(Smoke(), description="check and short benchmark after the deploy")
+    labels: dict[str, str] = Field({}, description="labels of every resource that takes them")

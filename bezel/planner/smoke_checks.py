@@ -1,0 +1,49 @@
+"""Whether the check and the short benchmark can run against what is planned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.planner.problems import Problem, setting
+
+if TYPE_CHECKING:
+    from bezel.planner.engine import Engine
+    from bezel.planner.plan import SmokePlan
+    from bezel.planner.settings import Settings
+
+
+def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine) -> list[Problem]:
+    """The benchmark's requests fit the context; the check waits at least as long as the start may take."""
+    problems = []
+    tokens = smoke.prompt_tokens + smoke.output_tokens
+    if tokens > engine.max_model_len:
+        problems.append(
+            Problem(
+                setting("smoke.prompt_tokens"),
+                str(smoke.prompt_tokens),
+                f"with {smoke.output_tokens} output tokens a request has {tokens}, above "
+                f"max-model-len={engine.max_model_len}: every request would be refused or cut.",
+                f"set it to {max(1, engine.max_model_len - smoke.output_tokens)} or less.",
+            )
+        )
+    probe = settings.probe
+    start = probe.initial_delay_seconds + probe.period_seconds * probe.failure_threshold
+    if smoke.deadline_seconds < start:
+        problems.append(
+            Problem(
+                setting("smoke.deadline_seconds"),
+                str(smoke.deadline_seconds),
+                f"the startup probe may wait {start} s: the check would give up on a service that is still loading.",
+                f"set it to {start} or more, or shorten the probe's window.",
+            )
+        )
+    if smoke.min_draft_acceptance is not None and not smoke.speculative:
+        problems.append(
+            Problem(
+                setting("smoke.min_draft_acceptance"),
+                f"{smoke.min_draft_acceptance:g}",
+                "nothing is drafted: there is no acceptance to measure.",
+                "remove it, or set up speculative decoding with spec-method, spec-model and spec-tokens.",
+            )
+        )
+    return problems
