@@ -1,0 +1,98 @@
+"""Fixtures of the set-up's tests: the small clone, a release on this machine, a gate at which a build waits."""
+
+import hashlib
+import io
+import os
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from toolchain_clone import FAKE_GO, FAKE_UV, Clone
+
+ROOT = Path(__file__).parent.parent.parent
+VERSION = "3.259.0"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    """uv is there; no release can be reached; Go is not installed."""
+    folder = tmp_path / "clone"
+    copytree(ROOT / "tools", folder / "tools", ignore=lambda *_: ["__pycache__"])
+    made = Clone(folder, tmp_path / "cache" / "bezel", tmp_path / "bin")
+    made.bin.mkdir()
+    made.tool("uv", FAKE_UV)
+    made.variables = {
+        "BEZEL_PULUMI_RELEASES": "http://127.0.0.1:9",
+        "FAKE_COUNT": str(tmp_path / "builds"),
+        "FAKE_SDK": str(tmp_path / "sdk"),
+        "FAKE_GATE": str(tmp_path / "gate"),
+        "FAKE_BUILD_FAILS": "",
+    }
+    for script in ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python"):
+        file = tmp_path / "sdk" / script
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/sh\n")
+    return made
+
+
+@pytest.fixture
+def go(clone: Clone) -> Clone:
+    """The clone, with a Go that is new enough."""
+    clone.tool("go", FAKE_GO.format(version="go1.26.1"))
+    return clone
+
+
+@pytest.fixture
+def release() -> Iterator[Callable[..., str]]:
+    """`release(good_checksum=True)` serves an official release on this machine; its base URL."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def serve(*, good_checksum: bool = True) -> str:
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for name in ("pulumi", "pulumi-language-python", "pulumi-language-python-exec"):
+                text = f"#!/bin/sh\necho v{VERSION}\n".encode()
+                entry = tarfile.TarInfo(f"pulumi/{name}")
+                entry.size, entry.mode = len(text), 0o755
+                tar.addfile(entry, io.BytesIO(text))
+        archive = packed.getvalue()
+        digest = hashlib.sha256(archive if good_checksum else b"another").hexdigest()
+        names = [
+            f"pulumi-v{VERSION}-{system}-{machine}.tar.gz"
+            for system in ("linux", "darwin")
+            for machine in ("x64", "arm64")
+        ]
+        files = {f"/pulumi-{VERSION}-checksums.txt": "".join(f"{digest}  {name}\n" for name in names).encode()}
+        files |= {f"/{name}": archive for name in names}
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = files.get(self.path)
+                self.send_response(200 if body else 404)
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, *_: object) -> None: ...
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def gate(clone: Clone) -> Iterator[Path]:
+    """A named pipe at which a build waits until something is written into it."""
+    path = Path(clone.variables["FAKE_GATE"])
+    os.mkfifo(path)
+    yield path
+    path.unlink()

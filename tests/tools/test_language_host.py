@@ -1,0 +1,171 @@
+"""The language host, started as the engine starts it and asked over gRPC."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2, struct_pb2
+from pulumi.runtime.proto import language_pb2 as pb
+from pulumi.runtime.proto import language_pb2_grpc
+
+HOST = Path(__file__).parent.parent.parent / "tools" / "pulumi" / "bin" / "pulumi-language-python"
+VENV = Path(sys.executable).parent.parent
+SECONDS = 20
+
+# What the SDK's start script would do is of no matter here; how the host reports its end is.
+PROGRAM_ENDS = """#!/usr/bin/env python
+import os, sys
+code = int(os.environ["PROGRAM_ENDS"])
+if code < 0:
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+PROGRAM_WAITS = """#!/usr/bin/env python
+import os, signal
+open(os.environ["PROGRAM_PIPE"], "w").write(f"{os.getpid()}\\n")
+signal.pause()
+"""
+
+
+class Host:
+    """A running host, the child of a process that stands for the engine."""
+
+    call: grpc.Future | None = None  # kept: a call that nobody holds is cancelled
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        # The shell prints the host's process id, the host its port.
+        self.engine = subprocess.Popen(
+            ["sh", "-c", f"'{HOST}' 127.0.0.1:1 & echo $!; wait"],
+            stdout=subprocess.PIPE,
+            env=os.environ | variables,
+            text=True,
+        )
+        assert self.engine.stdout is not None
+        self.pid = int(self.engine.stdout.readline())
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{self.engine.stdout.readline().strip()}")
+        self.calls = language_pb2_grpc.LanguageRuntimeStub(self.channel)
+
+    def end(self) -> None:
+        """Kill the engine; the host then leaves by itself."""
+        self.channel.close()
+        self.engine.kill()
+        self.engine.wait(timeout=SECONDS)
+        assert has_ended(self.pid)
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def host(scripts: Path, request: pytest.FixtureRequest) -> Iterator[Host]:
+    variables = {"PATH": f"{scripts}:{os.environ['PATH']}", **getattr(request, "param", {})}
+    running = Host(variables)
+    yield running
+    running.end()
+
+
+def info(folder: Path, **options: str) -> pb.ProgramInfo:
+    given = struct_pb2.Struct()
+    given.update(options or {"toolchain": "uv", "virtualenv": str(VENV)})
+    return pb.ProgramInfo(root_directory=str(folder), program_directory=str(folder), entry_point=".", options=given)
+
+
+def script(folder: Path, text: str) -> None:
+    file = folder / "pulumi-language-python-exec"
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+def test_tells_interpreter_and_packages_of_the_project(host: Host, tmp_path: Path) -> None:
+    about = host.calls.About(pb.AboutRequest(info=info(tmp_path)))
+    assert about.version == "{}.{}.{}".format(*sys.version_info[:3])
+    wanted = pb.GetProgramDependenciesRequest(info=info(tmp_path), transitiveDependencies=True)
+    names = {dependency.name for dependency in host.calls.GetProgramDependencies(wanted).dependencies}
+    assert {"pulumi", "pulumi-gcp"} <= names
+
+
+def test_tells_only_direct_packages_unless_asked_for_all(host: Host, tmp_path: Path) -> None:
+    wanted = pb.GetProgramDependenciesRequest(info=info(tmp_path), transitiveDependencies=False)
+    names = {dependency.name for dependency in host.calls.GetProgramDependencies(wanted).dependencies}
+    assert "bezel" in names
+    assert "protobuf" not in names
+
+
+@pytest.mark.parametrize(
+    ("host", "bail", "error"),
+    [
+        ({"PROGRAM_ENDS": "0"}, False, ""),
+        ({"PROGRAM_ENDS": "1"}, False, "The program ended with exit code 1."),
+        ({"PROGRAM_ENDS": "32"}, True, ""),
+        ({"PROGRAM_ENDS": "-9"}, False, "The program was ended by SIGKILL."),
+    ],
+    indirect=["host"],
+)
+def test_reports_how_the_program_ended(host: Host, scripts: Path, tmp_path: Path, bail: bool, error: str) -> None:
+    script(scripts, PROGRAM_ENDS)
+    answer = host.calls.Run(pb.RunRequest(info=info(tmp_path), pwd=str(tmp_path)), timeout=SECONDS)
+    assert (answer.bail, answer.error) == (bail, error)
+
+
+def test_refuses_an_unknown_toolchain_by_name(host: Host, tmp_path: Path) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        host.calls.About(pb.AboutRequest(info=info(tmp_path, toolchain="poetry")))
+    assert "toolchain is 'poetry': this host knows pip and uv" in caught.value.details()
+
+
+def test_refuses_a_folder_that_is_no_virtual_environment(host: Host, tmp_path: Path) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        host.calls.About(pb.AboutRequest(info=info(tmp_path, toolchain="uv", virtualenv="none")))
+    assert "run `uv sync`" in caught.value.details()
+
+
+def waiting_program(scripts: Path, tmp_path: Path) -> tuple[Host, int]:
+    """A host that runs a program which waits for ever; the host and the program's process id."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    script(scripts, PROGRAM_WAITS)
+    running = Host({"PATH": f"{scripts}:{os.environ['PATH']}", "PROGRAM_PIPE": str(pipe)})
+    running.call = running.calls.Run.future(pb.RunRequest(info=info(tmp_path), pwd=str(tmp_path)))
+    with pipe.open() as opened:
+        return running, int(opened.readline())
+
+
+def has_ended(pid: int) -> bool:
+    """True when the process is gone; waits for its end through a descriptor of it, not in steps."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    with os.fdopen(descriptor) as opened:
+        return bool(select.select([opened], [], [], SECONDS)[0])
+
+
+def test_host_and_program_end_with_the_engine(scripts: Path, tmp_path: Path) -> None:
+    running, program = waiting_program(scripts, tmp_path)
+    running.end()
+    assert has_ended(program)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with a killed parent")
+def test_the_program_ends_with_a_killed_host(scripts: Path, tmp_path: Path) -> None:
+    running, program = waiting_program(scripts, tmp_path)
+    os.kill(running.pid, signal.SIGKILL)
+    assert has_ended(program)
+    running.end()
+
+
+def test_the_program_ends_when_the_user_cancels(scripts: Path, tmp_path: Path) -> None:
+    running, program = waiting_program(scripts, tmp_path)
+    running.calls.Cancel(empty_pb2.Empty(), timeout=SECONDS)
+    assert has_ended(program)
+    running.end()

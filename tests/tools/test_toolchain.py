@@ -1,0 +1,114 @@
+"""`python3 tools/toolchain`: the pinned CLI from the first place that has it, whole or not at all."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from toolchain_clone import FAKE_GO, Clone
+
+
+def builds(clone: Clone) -> int:
+    count = Path(clone.variables["FAKE_COUNT"])
+    return len(count.read_text().splitlines()) if count.exists() else 0
+
+
+def test_takes_the_official_release_where_it_can_be_reached(go: Clone, release: Callable[..., str]) -> None:
+    go.variables["BEZEL_PULUMI_RELEASES"] = release()
+    code, text = go.run()
+    assert code == 0, text
+    assert go.made() == ["pulumi-3.259.0-release"]
+    assert builds(go) == 0
+
+
+def test_never_uses_a_release_that_does_not_match_its_checksum(clone: Clone, release: Callable[..., str]) -> None:
+    clone.variables["BEZEL_PULUMI_RELEASES"] = release(good_checksum=False)
+    code, text = clone.run()
+    assert code == 1
+    assert "does not match its published checksum: not used" in text
+    assert clone.made() == []
+
+
+def test_builds_with_go_where_no_release_can_be_reached(go: Clone) -> None:
+    code, text = go.run()
+    assert code == 0, text
+    (built,) = go.made()
+    assert built.startswith("pulumi-3.259.0-built-")
+    files = {file.name for file in (go.cache / built).iterdir()}
+    assert files == {"pulumi", "pulumi-language-python", "pulumi-language-python-exec", "pulumi-resource-pulumi-python"}
+
+
+def test_says_what_to_install_where_there_is_no_way(clone: Clone) -> None:
+    code, text = clone.run()
+    assert code == 1
+    assert "Go is not installed" in text
+    assert "get.pulumi.com" in text
+    assert "go.dev/dl" in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    ("version", "accepted"), [("go1.24.9", False), ("go1.25.0", True), ("go1.26.1", True), ("go2.0", True)]
+)
+def test_builds_only_with_a_go_that_is_new_enough(clone: Clone, version: str, accepted: bool) -> None:
+    clone.tool("go", FAKE_GO.format(version=version))
+    code, text = clone.run()
+    assert (code == 0) is accepted
+    assert ("too old" in text) is not accepted
+
+
+def test_a_second_run_makes_nothing_again(go: Clone) -> None:
+    assert go.run()[0] == 0
+    code, text = go.run()
+    assert (code, text) == (0, "")
+    assert builds(go) == 1
+
+
+def test_a_failed_build_leaves_nothing_and_shows_why(go: Clone) -> None:
+    go.variables["FAKE_BUILD_FAILS"] = "1"
+    code, text = go.run()
+    assert code == 1
+    assert "no space left on device" in text
+    assert go.made() == []
+
+
+def test_a_killed_build_is_cleaned_up_by_the_next_one(go: Clone, gate: Path) -> None:
+    process = go.start()
+    with gate.open("w"):  # opens when the build has come to the gate
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=30)
+    assert any(".part-" in name for name in go.made())
+    go.variables["FAKE_GATE"] = ""
+    code, text = go.run()
+    assert code == 0, text
+    assert [name for name in go.made() if ".part-" in name] == []
+
+
+def test_two_at_once_build_once(go: Clone, gate: Path) -> None:
+    first = go.start()
+    with gate.open("w") as opened:
+        second = go.start()
+        # The second one says that it waits before the first may go on.
+        assert second.stdout is not None
+        assert "waiting for it" in second.stdout.readline()
+        opened.write("go on\n")
+    assert first.wait(timeout=30) == 0
+    assert second.wait(timeout=30) == 0
+    assert builds(go) == 1
+
+
+def test_a_cli_of_the_pinned_version_on_path_is_used(clone: Clone) -> None:
+    clone.tool("pulumi", "#!/bin/sh\necho v3.259.0\n")
+    clone.tool("pulumi-language-python", "#!/bin/sh\n")
+    code, text = clone.run()
+    assert code == 0, text
+    assert str(clone.bin) in (clone.folder / ".venv" / "bin" / "pulumi").read_text()
+
+
+def test_a_cli_of_another_version_on_path_is_not_used(clone: Clone) -> None:
+    clone.tool("pulumi", "#!/bin/sh\necho v3.100.0\n")
+    clone.tool("pulumi-language-python", "#!/bin/sh\n")
+    code, text = clone.run()
+    assert code == 1
+    assert "Pulumi 3.259.0 could not be set up" in text

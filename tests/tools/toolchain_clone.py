@@ -1,0 +1,62 @@
+"""A clone with the set-up scripts only, a cache of its own, and a PATH on which every tool is a small script."""
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SECONDS = 30
+
+FAKE_UV = """#!/bin/sh
+mkdir -p .venv/bin && : > .venv/bin/bezel
+"""
+FAKE_GO = """#!/bin/sh
+case "$1" in
+  env) echo "{version}" ;;
+  list) echo "$FAKE_SDK" ;;
+  build)
+    echo build >> "$FAKE_COUNT"
+    if [ -p "$FAKE_GATE" ]; then read -r line < "$FAKE_GATE"; fi
+    if [ -n "$FAKE_BUILD_FAILS" ]; then echo "no space left on device"; exit 1; fi
+    while [ "$1" != -o ]; do shift; done
+    printf '#!/bin/sh\\necho v3.259.0\\n' > "$2"; chmod +x "$2" ;;
+esac
+"""
+
+
+@dataclass
+class Clone:
+    """The small clone; `run()` runs its set-up."""
+
+    folder: Path
+    cache: Path
+    bin: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def tool(self, name: str, text: str) -> None:
+        """Put a script on the clone's PATH."""
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Start the set-up."""
+        env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.cache.parent)}
+        return subprocess.Popen(
+            [sys.executable, "tools/toolchain"],
+            cwd=self.folder,
+            env=env | self.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self) -> tuple[int, str]:
+        """Run the set-up: exit code and what it printed."""
+        process = self.start()
+        text, _ = process.communicate(timeout=SECONDS)
+        return process.returncode, text
+
+    def made(self) -> list[str]:
+        """The cache's folders, half-made ones included."""
+        return sorted(entry.name for entry in self.cache.iterdir() if entry.is_dir()) if self.cache.is_dir() else []

@@ -1,0 +1,71 @@
+"""Starts the language host: prints its port for the engine, serves `LanguageRuntime`, leaves when the engine is gone.
+
+Owns the process: imports, signals, the watch over its parent. The calls themselves are in `runtime`, the processes that
+it starts in `children`. Runs with `python -IS` so that start-up is short: `site` is skipped, and of the SDK only the
+generated protocol modules are imported (`import pulumi` would cost about 80 ms of every engine run).
+"""
+
+import os
+import select
+import signal
+import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+MESSAGE_LIMIT = 400 << 20  # the engine's own limit for one message
+
+
+def _protocol_modules_only() -> None:
+    """Put site-packages on the path, and make the SDK's packages bare namespaces without running their `__init__`."""
+    lib = Path(sys.executable).parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    site = lib / "site-packages"
+    sys.path.append(str(site))
+    for name in ("pulumi", "pulumi.runtime", "pulumi.runtime.proto"):
+        bare = types.ModuleType(name)
+        bare.__path__ = [str(site.joinpath(*name.split(".")))]
+        sys.modules[name] = bare
+    # A thread server needs no asyncio.
+    sys.modules["grpc.aio"] = types.ModuleType("grpc.aio")
+
+
+def main() -> None:
+    """Serve until the engine ends or signals."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback when stopped while still importing
+    parent = os.getppid()
+    _protocol_modules_only()
+    import grpc
+    from children import Children
+    from pulumi.runtime.proto import language_pb2_grpc
+    from runtime import Host
+
+    children = Children()
+    limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT), ("grpc.max_send_message_length", MESSAGE_LIMIT)]
+    server = grpc.server(ThreadPoolExecutor(32), options=limits)
+    host = Host(engine=sys.argv[-1] if len(sys.argv) > 1 else "", children=children)
+    language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+
+    # A signal may land in a thread of gRPC; the pipe wakes the main thread all the same.
+    wakened, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+
+    def leave(*_signal: object) -> None:
+        children.end_all(grace_seconds=0 if _signal else 5)
+        os._exit(2)
+
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGTERM, leave)
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+
+    # However the engine ends, we then have another parent.
+    while os.getppid() == parent:
+        select.select([wakened], [], [], 0.5)
+    leave()
+
+
+if __name__ == "__main__":
+    main()

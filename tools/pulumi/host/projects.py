@@ -1,0 +1,69 @@
+"""Where a Python project keeps its virtual environment, and what is installed in it. Leaves out starting anything."""
+
+import os
+import re
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+TOOLCHAINS = ("pip", "uv")
+
+
+class ProjectError(Exception):
+    """The project's runtime options cannot be followed; the text says which, and what to change."""
+
+
+def virtual_environment(root: str, options: Mapping[str, object]) -> Path:
+    """The folder of the virtual environment that `runtime.options` of Pulumi.yaml ask for.
+
+    Raises:
+        ProjectError: an unknown toolchain, or pip without `virtualenv`.
+    """
+    toolchain = options.get("toolchain", "pip")
+    if toolchain not in TOOLCHAINS:
+        raise ProjectError(f"runtime.options.toolchain is {toolchain!r}: this host knows {' and '.join(TOOLCHAINS)}.")
+    named = options.get("virtualenv")
+    if named:
+        return Path(os.path.normpath(Path(root) / str(named)))
+    if toolchain == "pip":
+        raise ProjectError("runtime.options has no virtualenv: name its folder, or set toolchain: uv.")
+    return _uv_project(Path(root)) / (os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv")
+
+
+def interpreter(venv: Path) -> str:
+    """The environment's Python.
+
+    Raises:
+        ProjectError: there is none.
+    """
+    python = venv / "bin" / "python"
+    if not python.exists():
+        raise ProjectError(f"{venv} is no virtual environment, so the program cannot start: run `uv sync`.")
+    return str(python)
+
+
+def environment(venv: Path) -> dict[str, str]:
+    """The variables a process of that virtual environment gets, on top of the host's own."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+    path = os.pathsep.join([str(venv / "bin"), inherited.get("PATH", "")])
+    return inherited | {"PATH": path, "VIRTUAL_ENV": str(venv), "PULUMI_RUNTIME_VIRTUALENV": str(venv)}
+
+
+def dependencies(venv: Path, *, transitive: bool) -> list[tuple[str, str]]:
+    """(name, version) of the installed distributions; without `transitive` only those that no other one needs."""
+    folders = [str(folder) for folder in (venv / "lib").glob("python*/site-packages")]
+    found = {_normal(dist.metadata["Name"]): dist for dist in metadata.distributions(path=folders)}
+    needed = {_normal(need) for dist in found.values() for need in dist.requires or () if "extra ==" not in need}
+    return [(name, dist.version) for name, dist in sorted(found.items()) if transitive or name not in needed]
+
+
+def _normal(requirement: str) -> str:
+    name = re.match(r"[\w.-]+", requirement)
+    return re.sub(r"[-_.]+", "-", name[0]).lower() if name else requirement
+
+
+def _uv_project(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if (folder / "uv.lock").exists() or (folder / "pyproject.toml").exists():
+            return folder
+    return start

@@ -1,0 +1,76 @@
+"""The clone's virtual environment: `uv sync` from uv.lock, with uv from PATH or, where it is missing, from PyPI.
+
+Leaves out the Pulumi CLI itself; only the small script `.venv/bin/pulumi`, which starts it, is made here.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cache
+import progress
+
+UV = "0.13.9"
+CLONE = Path(__file__).resolve().parent.parent.parent
+VENV = CLONE / ".venv"
+HOST = CLONE / "tools" / "pulumi" / "bin" / "pulumi-language-python"
+
+
+def find_uv() -> str:
+    """The path of uv.
+
+    Raises:
+        progress.StepError: it is not on PATH and cannot be installed.
+    """
+    found = shutil.which("uv")
+    if found:
+        return found
+
+    def make(folder: Path) -> None:
+        log = folder / "install.log"
+        try:
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True, timeout=300)
+        except subprocess.CalledProcessError as error:
+            text = (
+                "this Python cannot make a virtual environment: install its venv module (Debian: python3-venv), or uv"
+            )
+            raise progress.StepError(text) from error
+        install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", f"uv=={UV}"]
+        progress.run(f"installing uv {UV}", install, log=log)
+
+    return str(cache.obtain(f"uv-{UV}", make, waiting=progress.say) / "bin" / "uv")
+
+
+def sync(uv: str) -> None:
+    """Bring `.venv` in line with uv.lock; quick and silent where it is already.
+
+    Raises:
+        progress.StepError: uv failed.
+    """
+    env = os.environ | {"UV_PROJECT_ENVIRONMENT": str(VENV), "VIRTUAL_ENV": ""}
+    command = [uv, "sync", "--locked", "--quiet"]
+    if (VENV / "bin" / "bezel").exists():
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CLONE, env=env, timeout=900)
+        if answer.returncode:
+            raise progress.StepError(f"`uv sync --locked` failed:\n{answer.stderr.strip()}")
+        return
+    log = cache.root() / "sync.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    progress.run("making .venv from uv.lock", command, log=log, env=env, cwd=CLONE)
+
+
+def link_pulumi(folder: Path) -> None:
+    """Write `.venv/bin/pulumi`: starts the CLI of `folder`, with the scripts that it looks for on PATH."""
+    # A script and no link: the engine looks for its helpers beside its own file.
+    variables = f'PATH={shlex.quote(str(folder))}:"$PATH" BEZEL_LANGUAGE_HOST={shlex.quote(str(HOST))}'
+    text = f'#!/bin/sh\n{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n'
+    script = VENV / "bin" / "pulumi"
+    if script.exists() and script.read_text() == text:
+        return
+    part = script.with_suffix(f".{os.getpid()}")
+    part.write_text(text)
+    part.chmod(0o755)
+    part.replace(script)

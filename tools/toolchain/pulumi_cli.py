@@ -1,0 +1,178 @@
+"""The Pulumi CLI, one pinned version, from the first of three places that has it.
+
+1. PATH, if it is that version and has its Python language host beside it.
+2. The official release, where that can be reached.
+3. Built with Go from the modules that Pulumi publishes (tools/pulumi/go.mod and go.sum). The official language host is
+   not among them, so ours (tools/pulumi/host) takes its place.
+
+Leaves out the virtual environment (`environment`) and the folder rules of the cache (`cache`).
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tarfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import cache
+import progress
+
+VERSION = "3.259.0"
+GO_MINIMUM = (1, 25)
+SDK = "github.com/pulumi/pulumi/sdk/v3"
+CLI = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
+SDK_SCRIPTS = ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python")
+LANGUAGE_HOST = "pulumi-language-python"
+# Beside the CLI it needs no warning about plugins from PATH; which clone's host it starts, `.venv/bin/pulumi` says.
+LANGUAGE_HOST_SCRIPT = '#!/bin/sh\nexec "${BEZEL_LANGUAGE_HOST:?start pulumi as .venv/bin/pulumi}" "$@"\n'
+CONNECT_SECONDS = 5.0
+REPAIR = f"""\
+Pulumi {VERSION} could not be set up, so nothing can be deployed. Any one of these repairs it:
+  - install it and put it on PATH: curl -fsSL https://get.pulumi.com | sh -s -- --version {VERSION}
+  - give this machine access to get.pulumi.com, and run `make setup` again
+  - install Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer (https://go.dev/dl), and run `make setup` again:
+    the CLI is then built here, once"""
+
+
+class NoWayError(Exception):
+    """None of the three ways worked; the text says what was tried and what to install."""
+
+
+def find() -> Path:
+    """The folder that holds `pulumi`, made if need be.
+
+    Raises:
+        NoWayError: no way to get the pinned version.
+    """
+    if installed := _on_path():
+        return installed
+    release = cache.root() / f"pulumi-{VERSION}-release"
+    if release.is_dir():
+        return release
+    built = cache.root() / _built_name()
+    if built.is_dir():
+        return built
+    tried = []
+    for name, way in (("the official release", _download), ("a build with Go from the published modules", _build)):
+        try:
+            return way()
+        except progress.StepError as error:
+            tried.append(f"  - {name}: {error}")
+    raise NoWayError("\n".join(["Tried:", *tried, "", REPAIR]))
+
+
+def _on_path() -> Path | None:
+    found = shutil.which("pulumi")
+    if found is None:
+        return None
+    folder = Path(found).resolve().parent
+    if not (folder / LANGUAGE_HOST).exists():
+        return None
+    quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "1"}
+    answer = subprocess.run([found, "version"], capture_output=True, text=True, check=False, timeout=30, env=quiet)
+    return folder if answer.stdout.strip() == f"v{VERSION}" else None
+
+
+def _download() -> Path:
+    systems = {"Linux": "linux", "Darwin": "darwin"}
+    machines = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+    system, machine = systems.get(platform.system()), machines.get(platform.machine())
+    if system is None or machine is None:
+        raise progress.StepError(f"there is none for {platform.system()} on {platform.machine()}")
+    base = os.environ.get("BEZEL_PULUMI_RELEASES", "https://get.pulumi.com/releases/sdk")
+    archive = f"pulumi-v{VERSION}-{system}-{machine}.tar.gz"
+
+    def make(folder: Path) -> None:
+        checksums = _fetch(f"{base}/pulumi-{VERSION}-checksums.txt").decode()
+        wanted = next((line.split()[0] for line in checksums.splitlines() if line.endswith(archive)), None)
+        progress.say(f"downloading Pulumi {VERSION}")
+        content = _fetch(f"{base}/{archive}")
+        if hashlib.sha256(content).hexdigest() != wanted:
+            raise progress.StepError(f"{archive} does not match its published checksum: not used")
+        packed = folder / archive
+        packed.write_bytes(content)
+        with tarfile.open(packed) as tar:
+            for member in tar.getmembers():
+                # The archive's one folder is called `pulumi`, like the file in it.
+                member.name = member.name.partition("/")[2]
+                if member.isfile():
+                    tar.extract(member, folder, filter="data")
+        packed.unlink()
+
+    return cache.obtain(f"pulumi-{VERSION}-release", make, waiting=progress.say)
+
+
+def _fetch(url: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=CONNECT_SECONDS) as answer:  # noqa: S310 -- https, or a test's own server
+            content: bytes = answer.read()
+            return content
+    except (urllib.error.URLError, OSError) as error:
+        raise progress.StepError(f"{url}: {getattr(error, 'reason', error)}") from error
+
+
+def _build() -> Path:
+    _check_go()
+
+    def make(folder: Path) -> None:
+        log = folder / "build.log"
+        modules = _modules()
+        flags = f"-s -w -X {SDK}/go/common/version.Version=v{VERSION}"
+        command = [
+            "go",
+            "build",
+            "-mod=readonly",
+            "-tags",
+            "osusergo",
+            "-ldflags",
+            flags,
+            "-o",
+            str(folder / "pulumi"),
+            CLI,
+        ]
+        progress.run(
+            f"building the Pulumi CLI {VERSION} from its Go modules, once; about 4 minutes on 2 cores",
+            command,
+            log=log,
+            cwd=modules,
+        )
+        for script in SDK_SCRIPTS:
+            target = folder / Path(script).name
+            shutil.copyfile(_sdk_folder() / script, target)
+            target.chmod(0o755)
+        (folder / LANGUAGE_HOST).write_text(LANGUAGE_HOST_SCRIPT)
+        (folder / LANGUAGE_HOST).chmod(0o755)
+        log.unlink()
+
+    return cache.obtain(_built_name(), make, waiting=progress.say)
+
+
+def _check_go() -> None:
+    try:
+        text = subprocess.run(
+            ["go", "env", "GOVERSION"], capture_output=True, text=True, check=True, timeout=30
+        ).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        raise progress.StepError("Go is not installed") from error
+    version = tuple(int(part) for part in text.removeprefix("go").split(" ")[0].split(".")[:2] if part.isdigit())
+    if version < GO_MINIMUM:
+        raise progress.StepError(f"{text} is too old: {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer is needed")
+
+
+def _sdk_folder() -> Path:
+    command = ["go", "list", "-m", "-f", "{{.Dir}}", SDK]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=_modules())
+    return Path(answer.stdout.strip())
+
+
+def _built_name() -> str:
+    pins = b"".join((_modules() / name).read_bytes() for name in ("go.mod", "go.sum")) + LANGUAGE_HOST_SCRIPT.encode()
+    return f"pulumi-{VERSION}-built-{hashlib.sha256(pins).hexdigest()[:12]}"
+
+
+def _modules() -> Path:
+    return Path(__file__).resolve().parent.parent / "pulumi"
