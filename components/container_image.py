@@ -83,17 +83,22 @@ def _look_up(image: str, component: pulumi.Resource) -> str:
     try:
         found = docker.get_registry_image(name=image, opts=pulumi.InvokeOptions(parent=component))
     except Exception as error:  # noqa: BLE001  the SDK raises bare exceptions for what the plugin answers
-        raise ImageNotFoundError(_not_found(image, str(error))) from None
+        raise ImageNotFoundError(_not_found(image, _last_words(str(error)))) from None
     digest = str(found.sha256_digest)
     if not _DIGEST.fullmatch(digest):
         raise ImageNotFoundError(_not_found(image, f"the registry answered with the digest {digest!r}"))
     return digest
 
 
+def _last_words(error: str) -> str:
+    """Leave out what engine and plugin put around the registry's own answer."""
+    return " ".join(error.rpartition("returned an error:")[2].replace("1 error occurred:", "").split()).strip("* .")
+
+
 def _not_found(image: str, why: str) -> str:
     repository, _, tag = image.rpartition(":")
     return (
-        f"Image {image}: its digest could not be looked up ({why.strip()}).\n"
+        f"Image {image}: its digest could not be looked up: {why}.\n"
         "  Consequence: nothing is deployed, since a tag alone may name another image tomorrow.\n"
         f"  Repair: use a tag that {repository} has instead of {tag!r}; if the registry was not reachable, try again."
     )

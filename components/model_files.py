@@ -33,9 +33,9 @@ from components.arguments import ComponentArgs, Text
 from components.model_layout import missing_parts, no_bucket, not_a_model, unreachable
 
 _PLACE = ("bucket", "path")
-_PREVIEW_SECONDS = 10.0
+_PREVIEW_SECONDS = 5.0
 """How long a preview may wait for Cloud Storage; longer, and it goes on with a warning."""
-_DEPLOY_SECONDS = 60.0
+_DEPLOY_SECONDS = 30.0
 
 
 class ModelFilesArgs(ComponentArgs):

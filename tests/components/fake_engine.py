@@ -81,7 +81,7 @@ class _Refused(grpc.RpcError):
         return grpc.StatusCode.UNKNOWN
 
     def details(self) -> str:
-        return "manifest unknown"
+        return "invocation of f returned an error: 1 error occurred:\n\t* registry said: 404 Not Found\n\n"
 
 
 class _Answers(pulumi.runtime.Mocks):

@@ -76,6 +76,7 @@ def test_without_a_digest_nothing_is_deployed(digest: str | None) -> None:
     with pytest.raises(ImageNotFoundError, match=r"docker\.io/vllm/vllm-openai:v0\.99\.0") as raised:
         declare(lambda: image(tag="v0.99.0"), digest=digest)
     assert isinstance(raised.value, pulumi.RunError)
+    assert ("looked up: registry said: 404 Not Found.\n" in str(raised.value)) is (digest is None)
     assert "Repair: use a tag that docker.io/vllm/vllm-openai has instead of 'v0.99.0'" in str(raised.value)
 
 

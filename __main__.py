@@ -1,0 +1,17 @@
+"""The program: settings become a plan, the plan becomes resources, the resources give the outputs."""
+
+import sys
+
+import pulumi
+
+from bezel.planner import PlanError, make_plan
+from stacks import config
+from stacks.cloud_run import deploy
+
+try:
+    plan = make_plan(config.settings(), project=config.google_project(), stack=pulumi.get_stack())
+    for name, value in deploy(plan).items():
+        pulumi.export(name, value)
+except (PlanError, pulumi.RunError) as error:
+    pulumi.log.error(str(error))
+    sys.exit(32)  # tells the engine that the user has been told: it adds nothing of its own

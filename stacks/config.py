@@ -1,0 +1,66 @@
+"""The program's edge: what the engine and the environment say, as plain values for the planner.
+
+Reads, and judges nothing but what cannot be handed on: an encrypted setting, which would end up in a message.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+
+import pulumi
+from pulumi.runtime import config as engine_config
+
+NAMESPACE = "bezel"
+
+
+def settings() -> dict[str, object]:
+    """Read all keys of the stack's configuration in Bezel's namespace, so that unknown ones are found too.
+
+    Structured values reach a program as JSON text and are decoded; a plain value stays the text it is.
+
+    Raises:
+        pulumi.RunError: A setting is encrypted.
+    """
+    prefix = f"{NAMESPACE}:"
+    found = {key: value for key, value in _all().items() if key.startswith(prefix)}
+    secret = sorted(key for key in found if engine_config.is_config_secret(key))
+    if secret:
+        raise pulumi.RunError(_encrypted(secret))
+    return {key.removeprefix(prefix): _decoded(value) for key, value in found.items()}
+
+
+def google_project(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Find the Google Cloud project: the provider's setting, else its environment variables; None where none is set."""
+    return (
+        pulumi.Config("gcp").get("project")
+        or environment.get("GOOGLE_PROJECT")
+        or environment.get("GOOGLE_CLOUD_PROJECT")
+        or None
+    )
+
+
+def simulated(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a simulated server answers, so that no figure may be taken for a measurement."""
+    return environment.get("BEZEL_SIMULATED") == "1"
+
+
+def _all() -> dict[str, str]:
+    return {**engine_config.get_config_env(), **engine_config.CONFIG.get()}
+
+
+def _decoded(value: str) -> object:
+    if not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def _encrypted(keys: list[str]) -> str:
+    return (
+        f"{', '.join(keys)}: encrypted in the stack's configuration.\n"
+        "  Consequence: settings are shown in plans and messages, where no secret may stand.\n"
+        "  Repair: put the secret's value into Secret Manager and its id into the setting, e.g."
+        " `pulumi config set --path 'bezel:secrets.HF_TOKEN' hf-token`."
+    )

@@ -1,0 +1,74 @@
+"""The program's edge: all keys are read, structure is decoded, and nothing encrypted comes in."""
+
+import pulumi
+import pytest
+from pulumi.runtime import set_all_config
+
+from stacks import config
+from tests.components.fake_engine import declare
+
+
+def settings(values: dict[str, str], secret: tuple[str, ...] = ()) -> dict[str, object]:
+    def program() -> dict[str, object]:
+        set_all_config(values, list(secret))
+        return config.settings()
+
+    return dict(declare(program).result)
+
+
+def test_all_keys_of_the_namespace_are_read_and_no_others() -> None:
+    assert settings({"bezel:model": "gemma", "bezel:unknown": "x", "gcp:region": "us-east4"}) == {
+        "model": "gemma",
+        "unknown": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"cpu": 8, "memory": "32Gi"}', {"cpu": 8, "memory": "32Gi"}),
+        ('["a", "b"]', ["a", "b"]),
+        ("8", "8"),
+        ("true", "true"),
+        ("{cpu: 8}", "{cpu: 8}"),
+        ("", ""),
+    ],
+)
+def test_structure_is_decoded_and_plain_text_stays_text(text: str, value: object) -> None:
+    assert settings({"bezel:key": text}) == {"key": value}
+
+
+def test_an_encrypted_setting_is_refused_without_its_value() -> None:
+    planted = "hf_plantedsecretvalue"
+    with pytest.raises(pulumi.RunError, match=r"bezel:secrets: encrypted") as raised:
+        settings({"bezel:secrets": f'{{"HF_TOKEN": "{planted}"}}', "bezel:model": "m"}, ("bezel:secrets",))
+    assert planted not in str(raised.value)
+    assert "bezel:model" not in str(raised.value)
+
+
+def test_a_secret_of_another_namespace_is_none_of_ours() -> None:
+    assert settings({"bezel:model": "m", "gcp:accessToken": "t"}, ("gcp:accessToken",)) == {"model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("configured", "environment", "expected"),
+    [
+        ({"gcp:project": "first"}, {"GOOGLE_PROJECT": "second"}, "first"),
+        ({}, {"GOOGLE_PROJECT": "second", "GOOGLE_CLOUD_PROJECT": "third"}, "second"),
+        ({}, {"GOOGLE_CLOUD_PROJECT": "third"}, "third"),
+        ({}, {"GOOGLE_PROJECT": ""}, None),
+    ],
+)
+def test_the_project_is_the_providers(
+    configured: dict[str, str], environment: dict[str, str], expected: str | None
+) -> None:
+    def program() -> str | None:
+        set_all_config(configured)
+        return config.google_project(environment)
+
+    assert declare(program).result == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("0", False), (None, False)])
+def test_figures_are_simulated_only_where_the_environment_says_so(value: str | None, expected: bool) -> None:
+    assert config.simulated({} if value is None else {"BEZEL_SIMULATED": value}) is expected
