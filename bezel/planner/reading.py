@@ -54,7 +54,9 @@ def read_settings(config: Mapping[str, object]) -> tuple[Settings, list[Problem]
     Returns:
         The settings, with defaults (for required ones: empty text) in place of what was wrong, and the problems.
     """
-    remaining = copy.deepcopy(dict(config))
+    # Pulumi.yaml gives required keys an empty default, so that a missing one is reported here.
+    given = {key: value for key, value in config.items() if not (key in _PLACEHOLDERS and value == "")}
+    remaining = copy.deepcopy(given)
     problems: list[Problem] = []
     for _ in range(1 + _size(remaining)):
         try:
@@ -74,8 +76,8 @@ def _problem(found: ErrorDetails) -> Problem:
         return _unknown_key(path, key, value)
     example = _example(path)
     if kind == "missing":
-        write = f"add `{key}`" + (f", e.g. `{key}: {example}`" if example else "")
-        return Problem(key, NOT_SET, "it is required: nothing can be planned without it.", f"{write}.")
+        write = f"add `{key}: {example}`" if example else f"add `{key}`"
+        return Problem(key, NOT_SET, "It is required: nothing can be planned without it.", f"{write}.")
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "")
         return Problem(key, value, "it is none of the known values.", f"write {expected}.")

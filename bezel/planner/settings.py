@@ -21,7 +21,9 @@ Number = Annotated[float, BeforeValidator(_no_bool)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_strip_whitespace=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False, str_strip_whitespace=True
+    )
 
 
 class Weights(_Section):
@@ -30,7 +32,7 @@ class Weights(_Section):
     bucket: str | None = Field(None, description="bucket with the weights; default `<project>-models`")
     path: str | None = Field(None, description="folder inside the bucket; default the checkpoint's own name")
     create: bool = Field(
-        default=False, description="make the bucket with the stack (and keep it when the stack is destroyed)"
+        default=False, description="whether the stack makes the bucket; otherwise it must be there already"
     )
 
 
@@ -121,10 +123,11 @@ class Settings(_Section):
     vllm_version: str = Field("0.32.0", description="vLLM release of the image; its option list checks the arguments")
     weights: Weights = Field(Weights(), description="where the model's files lie")
     vllm: dict[str, Any] = Field(
-        {}, description="options of `vllm serve`, without dashes in front; null drops a default"
+        {},
+        description="options of `vllm serve`, without dashes in front, each with its value; null drops a default",
     )
     resources: Resources = Field(Resources(), description="CPU and memory of one instance")
-    scaling: Scaling = Field(Scaling(), description="instances and requests")
+    scaling: Scaling = Field(Scaling(), description="how many instances, and how many requests each takes")
     probe: Probe = Field(Probe(), description="startup probe on /health")
     access: Access = Field(Access(), description="who may call the service")
     secrets: dict[str, str] = Field({}, description="environment variable -> name of a secret in Secret Manager")

@@ -1,0 +1,48 @@
+"""Pulumi.yaml and the configuration table say what the settings say, in full."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from bezel.planner.schema import configuration_table, project_config, project_yaml
+from bezel.planner.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+REPAIR = "run `python tools/config_table.py --pulumi` and put its output into Pulumi.yaml"
+
+
+def test_pulumi_yaml_declares_every_setting_as_the_planner_reads_it():
+    text = (ROOT / "Pulumi.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["config"] == project_config(), REPAIR
+    assert project_yaml() in text, REPAIR
+
+
+def test_every_key_is_typed_described_and_has_a_default():
+    for name, declared in project_config().items():
+        assert declared["type"] in {"string", "object"}, name
+        assert len(declared["description"]) > 10, name
+        assert "default" in declared, name
+
+
+def test_nested_keys_are_described_too():
+    for section in Settings.model_fields.values():
+        for field in getattr(section.annotation, "model_fields", {}).values():
+            assert field.description
+
+
+def test_the_table_has_a_row_for_every_key_with_four_cells():
+    rows = configuration_table().splitlines()
+    assert all(row.count("|") == 5 for row in rows)
+    assert any("bezel:cost" in row for row in rows)
+    assert any("max_hourly_usd" in row and "number" in row for row in rows)
+
+
+def test_the_tool_prints_both():
+    tool = str(ROOT / "tools" / "config_table.py")
+    for flags, expected in (([], configuration_table()), (["--pulumi"], project_yaml())):
+        done = subprocess.run([sys.executable, tool, *flags], capture_output=True, text=True, check=True, timeout=60)
+        assert done.stdout == expected
