@@ -6,9 +6,11 @@
 | `runtime_identity.py` | the service account that the server runs as, and the secrets it may read |
 | `weights_bucket.py` | the bucket of the weights (made or only used), readable by that account |
 | `model_files.py` | nothing: it looks whether the bucket holds a model before anything is paid for |
+| `model_files_provider.py`, `model_layout.py` | how it looks, and what a model consists of |
 | `container_image.py` | a pull-through repository, and the image's reference by digest |
 | `vllm_container.py` | no resource: the container block of a service or job, typed |
 | `cloud_run_gpu_service.py` | the service itself, and who may call it |
+| `arguments.py` | what all of them share |
 
 What does not belong here: rules (they are `bezel.planner`'s), how the pieces fit together (`stacks`), checks of a
 running server (`smoke`). The modules are imported one by one, since the process that runs the dynamic resources

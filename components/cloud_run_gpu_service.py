@@ -81,7 +81,9 @@ class CloudRunGpuService(pulumi.ComponentResource):
 
     Attributes:
         url: Where it answers.
-        revision: Name of the latest revision that became ready: what must run again after each deploy takes it in.
+        revision: Name of the latest revision that became ready.
+        created_revision: Name of the latest one that was made, ready or not. What must run again after each deploy
+            takes in this one: after a failed update the ready one is still the old one.
         resource_name: `projects/P/locations/L/services/S`, computed.
     """
 
@@ -115,8 +117,16 @@ class CloudRunGpuService(pulumi.ComponentResource):
             )
         self.url = service.uri
         self.revision = service.latest_ready_revision
+        self.created_revision = service.latest_created_revision
         self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
-        self.register_outputs({"url": self.url, "revision": self.revision, "resource_name": self.resource_name})
+        self.register_outputs(
+            {
+                "url": self.url,
+                "revision": self.revision,
+                "created_revision": self.created_revision,
+                "resource_name": self.resource_name,
+            }
+        )
 
 
 def _callers(args: CloudRunGpuServiceArgs) -> dict[str, str]:

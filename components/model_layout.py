@@ -87,7 +87,7 @@ def no_bucket(bucket: str, location: str, source: str) -> str:
 def unreachable(location: str, why: str) -> str:
     """Write the message for a folder that could not be listed; whether it holds a model stays unknown."""
     return (
-        f"{location} could not be listed: {why}.\n"
+        f"{location} could not be listed: {why.rstrip('.')}.\n"
         "  Consequence: nobody knows whether it holds a model; without one vLLM ends while it starts.\n"
         "  Repair: make Cloud Storage reachable with credentials that may list the bucket"
         " (roles/storage.objectViewer), then run the same command again."

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 REVISION = "projects/acme-llm/locations/us-east4/services/chat/revisions/chat-00001-abc"
+CREATED = REVISION.replace("00001", "00002")
 OUTPUTS = {
-    "gcp:cloudrunv2/service:Service": {"uri": "https://chat.example", "latestReadyRevision": REVISION},
+    "gcp:cloudrunv2/service:Service": {
+        "uri": "https://chat.example",
+        "latestReadyRevision": REVISION,
+        "latestCreatedRevision": CREATED,
+    },
     "gcp:storage/bucket:Bucket": {"url": "gs://made"},
 }
 

@@ -10,7 +10,7 @@ from components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServ
 from components.container_image import ContainerImage, ContainerImageArgs, ImageNotFoundError
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
-from tests.components.fake_engine import DIGEST, REVISION, declare, has_unknown
+from tests.components.fake_engine import CREATED, DIGEST, REVISION, declare, has_unknown
 
 REFERENCE = f"us-east4-docker.pkg.dev/acme-llm/docker-hub/vllm/vllm-openai@{DIGEST}"
 PROBE = Probe(path="/health", initial_delay_seconds=30, period_seconds=10, timeout_seconds=5, failure_threshold=150)
@@ -260,7 +260,7 @@ def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
     declared = declare(lambda: CloudRunGpuService("service", service_args()), preview=True)
     assert not has_unknown([(r.inputs, r.name) for r in declared.all])
     outputs = declared.one("CloudRunGpuService").outputs
-    assert outputs.keys() == {"url", "revision", "resource_name"}
+    assert outputs.keys() == {"url", "revision", "created_revision", "resource_name"}
     assert outputs["resource_name"] == "projects/acme-llm/locations/us-east4/services/chat"
     assert has_unknown(outputs["url"])
 
@@ -270,6 +270,7 @@ def test_outputs_say_where_it_answers_and_which_revision() -> None:
     assert declared.one("CloudRunGpuService").outputs == {
         "url": "https://chat.example",
         "revision": REVISION,
+        "created_revision": CREATED,
         "resource_name": "projects/acme-llm/locations/us-east4/services/chat",
     }
 

@@ -1,0 +1,180 @@
+"""A plan for Cloud Run becomes resources: what the service needs, the service, and the checks behind it.
+
+The order is the order of the text. Whatever the service needs is made before it (and deleted after it), the model's
+files are looked at before the service is made, and the checks take in the revision that became ready.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+import pulumi
+
+from bezel.planner import Plan
+from components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs
+from components.container_image import ContainerImage, ContainerImageArgs
+from components.enabled_apis import EnabledApis, EnabledApisArgs
+from components.model_files import ModelFiles, ModelFilesArgs
+from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from components.vllm_container import BucketMount, Probe, VllmContainer
+from components.weights_bucket import WeightsBucket, WeightsBucketArgs
+from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
+from smoke.health import HealthCheck, HealthCheckArgs
+from smoke.hooks import service_failure_hook
+from stacks import config
+
+
+def deploy(plan: Plan) -> dict[str, Any]:
+    """Declare the stack's resources.
+
+    Returns:
+        The stack's outputs: url, revision, model, arguments, plan, smoke, simulated.
+    """
+    simulated = config.simulated()
+    service = _service(plan)
+    return {
+        "url": service.url,
+        "revision": service.revision,
+        "model": plan.served_model,
+        "arguments": list(plan.service.arguments),
+        "plan": {
+            "fit": plan.fit.as_output(),
+            "estimate": plan.estimate.as_output(),
+            "cost": plan.cost.as_output(),
+        },
+        "smoke": _smoke(plan, service, simulated=simulated),
+        "simulated": simulated,
+    }
+
+
+def _service(plan: Plan) -> CloudRunGpuService:
+    project, wanted = plan.project, plan.service
+    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
+    identity = RuntimeIdentity(
+        "runtime",
+        RuntimeIdentityArgs(
+            project=project,
+            account_id=wanted.service_account_id,
+            description=f"Runs {wanted.name}",
+            secrets=tuple(wanted.secrets.values()),
+        ),
+        opts=_after(apis),
+    )
+    weights = WeightsBucket(
+        "weights",
+        WeightsBucketArgs(
+            project=project,
+            bucket=wanted.weights.bucket,
+            location=wanted.region,
+            create=wanted.weights.create,
+            readers=(identity.email,),
+            force_destroy=plan.environment == "dev",
+            labels=wanted.labels,
+        ),
+        opts=_after(identity),
+    )
+    model = ModelFiles(
+        "model",
+        ModelFilesArgs(
+            bucket=weights.bucket,
+            path=wanted.weights.path,
+            source=wanted.weights.source,
+            bucket_url=weights.url,
+        ),
+        opts=_after(weights),
+    )
+    image = ContainerImage(
+        "image",
+        ContainerImageArgs(
+            project=project,
+            location=wanted.region,
+            repository_id=wanted.image_repository_id,
+            registry=wanted.image.registry,
+            image=wanted.image.repository,
+            tag=wanted.image.tag,
+            labels=wanted.labels,
+        ),
+        opts=_after(apis),
+    )
+    return CloudRunGpuService(
+        "service",
+        CloudRunGpuServiceArgs(
+            project=project,
+            location=wanted.region,
+            service=wanted.name,
+            container=_container(plan),
+            image=image.reference,
+            accelerator=wanted.accelerator,
+            zonal_redundancy=wanted.zonal_redundancy,
+            service_account=identity.email,
+            min_instances=wanted.min_instances,
+            max_instances=wanted.max_instances,
+            request_concurrency=wanted.request_concurrency,
+            timeout_seconds=wanted.timeout_seconds,
+            invokers=wanted.invokers,
+            public=wanted.public,
+            deletion_protection=wanted.deletion_protection,
+            labels=wanted.labels,
+            hooks=pulumi.ResourceHookBinding(on_error=[service_failure_hook()]),
+        ),
+        opts=_after(identity, weights, model, image),
+    )
+
+
+def _container(plan: Plan) -> VllmContainer:
+    wanted = plan.service
+    return VllmContainer(
+        arguments=wanted.arguments,
+        environment=wanted.environment,
+        secrets=wanted.secrets,
+        port=wanted.port,
+        cpu=wanted.cpu,
+        memory_gib=wanted.memory_gib,
+        accelerators=wanted.accelerator_count,
+        startup_probe=Probe(**asdict(wanted.startup_probe)),
+        liveness_probe=None if wanted.liveness_probe is None else Probe(**asdict(wanted.liveness_probe)),
+        mounts=(
+            BucketMount(
+                bucket=wanted.weights.bucket, path=wanted.weights.mount_path, options=wanted.weights.mount_options
+            ),
+        ),
+    )
+
+
+def _after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(depends_on=list(earlier))
+
+
+def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[str, Any]:
+    public, wanted = plan.service.public, plan.smoke
+    health = HealthCheck(
+        "health",
+        HealthCheckArgs(
+            service=service.resource_name,
+            url=service.url,
+            revision=service.created_revision,
+            served_model=plan.served_model,
+            public=public,
+            speculative=wanted.speculative,
+            min_draft_acceptance=wanted.min_draft_acceptance,
+            deadline_seconds=wanted.deadline_seconds,
+            impersonate=wanted.impersonate,
+        ),
+        opts=_after(service),
+    )
+    benchmark = ShortBenchmark(
+        "benchmark",
+        ShortBenchmarkArgs(
+            url=service.url,
+            revision=service.created_revision,
+            served_model=plan.served_model,
+            requests=wanted.requests,
+            concurrency=wanted.concurrency,
+            prompt_tokens=wanted.prompt_tokens,
+            output_tokens=wanted.output_tokens,
+            public=public,
+            impersonate=wanted.impersonate,
+            simulated=simulated,
+        ),
+        opts=_after(health),
+    )
+    return {"verdict": health.verdict, "figures": benchmark.figures}

@@ -1,0 +1,133 @@
+"""A whole plan as resources: the plan's values arrive, in the right order, and nothing else is exposed."""
+
+from typing import Any
+
+import pytest
+
+from bezel.planner import Plan, make_plan
+from stacks.cloud_run import deploy
+from tests.components.fake_engine import CREATED, DIGEST, REVISION, Declarations, declare, has_unknown
+
+SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+SERVICE = "cloudrunv2/service:Service"
+
+
+def plan(**settings: Any) -> Plan:
+    return make_plan({**SETTINGS, **settings}, project="acme-llm", stack="l4-qat")
+
+
+def deployed(*, preview: bool = False, **settings: Any) -> Declarations:
+    made = plan(**settings)
+    return declare(lambda: deploy(made), preview=preview)
+
+
+def template(**settings: Any) -> dict[str, Any]:
+    return dict(deployed(**settings).one(SERVICE).inputs["template"])
+
+
+def test_the_plan_arrives_at_cloud_run() -> None:
+    wanted = plan().service
+    found = template()
+    (container,) = found["containers"]
+    assert tuple(container["args"]) == wanted.arguments
+    assert (
+        container["image"] == f"us-east4-docker.pkg.dev/acme-llm/{wanted.image_repository_id}/vllm/vllm-openai@{DIGEST}"
+    )
+    assert {env["name"]: env["value"] for env in container["envs"]} == dict(wanted.environment)
+    assert container["startupProbe"]["failureThreshold"] == wanted.startup_probe.failure_threshold
+    assert found["maxInstanceRequestConcurrency"] == wanted.request_concurrency
+    assert found["serviceAccount"] == f"{wanted.service_account_id}@acme-llm.iam.gserviceaccount.com"
+    assert found["volumes"][0]["gcs"]["mountOptions"][:2] == ["uid=1001", "gid=1001"]
+
+
+def test_other_settings_give_another_service() -> None:
+    found = template(scaling={"max_instances": 2, "request_concurrency": 5}, resources={"cpu": 8, "memory": "32Gi"})
+    assert found["scaling"]["maxInstanceCount"] == 2
+    assert found["maxInstanceRequestConcurrency"] == 5
+    assert found["containers"][0]["resources"]["limits"]["memory"] == "32Gi"
+
+
+def test_what_the_service_needs_is_made_before_it_and_the_checks_come_after() -> None:
+    declared = deployed(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
+    service = declared.one(SERVICE)
+    needed = ["SecretIamMember", "BucketIAMMember", "storage/bucket:Bucket", "serviceaccount/account:Account"]
+    for token in [*needed, "ModelFiles", "artifactregistry/repository:Repository"]:
+        assert declared.waits_for(service, declared.one(token)), token
+        assert not declared.waits_for(declared.one(token), service), token
+    assert all(declared.waits_for(service, api) for api in declared.of("projects/service:Service"))
+    health, benchmark = declared.one("HealthCheck"), declared.one("ShortBenchmark")
+    assert declared.waits_for(health, service)
+    assert declared.waits_for(benchmark, health)
+
+
+def test_the_callers_rights_are_there_when_the_check_calls() -> None:
+    declared = deployed(access={"invokers": ["user:a@acme.example"]})
+    assert declared.waits_for(declared.one("HealthCheck"), declared.one("ServiceIamMember"))
+
+
+def test_the_model_is_looked_for_only_where_the_bucket_can_hold_it() -> None:
+    made, used = deployed(preview=True, weights={"create": True}), deployed(preview=True)
+    assert has_unknown(made.one("ModelFiles").inputs["bucket_url"])
+    assert used.one("ModelFiles").inputs["bucket_url"] == "gs://acme-llm-models"
+    assert used.one("ModelFiles").inputs["source"] == plan().service.weights.source
+
+
+def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
+    declared = deployed(preview=True, secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
+    judged = [resource for resource in declared.all if resource.type.startswith("gcp:")]
+    assert len(judged) >= 10
+    assert not [resource.name for resource in judged if has_unknown(resource.inputs)]
+
+
+@pytest.mark.parametrize(("environment", "protected"), [("dev", False), ("prod", True)])
+def test_production_is_protected_from_a_destroy(environment: str, protected: bool) -> None:
+    declared = deployed(environment=environment, weights={"create": True})
+    assert declared.one(SERVICE).inputs["deletionProtection"] is protected
+    assert declared.one("storage/bucket:Bucket").inputs["forceDestroy"] is not protected
+
+
+def test_nobody_but_the_named_callers_is_let_in() -> None:
+    assert not deployed().of("ServiceIamMember")
+    named = deployed(access={"invokers": ["user:a@acme.example"]})
+    assert named.one("ServiceIamMember").inputs["member"] == "user:a@acme.example"
+    assert "allUsers" not in named.everything()
+
+
+def test_a_public_service_lets_everybody_in_and_is_checked_as_such() -> None:
+    declared = deployed(access={"public": True})
+    assert declared.one("ServiceIamMember").inputs["member"] == "allUsers"
+    assert declared.one("HealthCheck").inputs["public"] is True
+    assert deployed().one("HealthCheck").inputs["public"] is False
+
+
+def test_a_failed_operation_on_the_service_is_explained() -> None:
+    assert deployed().one(SERVICE).hooks
+
+
+def test_the_checks_run_again_for_each_revision_that_was_made() -> None:
+    declared = deployed()
+    assert declared.one("HealthCheck").inputs["revision"] == CREATED
+    assert declared.one("ShortBenchmark").inputs["revision"] == CREATED
+
+
+def test_a_stack_says_where_it_answers_what_it_costs_and_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEZEL_SIMULATED", "1")
+    outputs = deployed().result
+    assert outputs.keys() == {"url", "revision", "model", "arguments", "plan", "smoke", "simulated"}
+    assert outputs["model"] == plan().served_model
+    assert outputs["arguments"] == list(plan().service.arguments)
+    assert outputs["plan"].keys() == {"fit", "estimate", "cost"}
+    assert outputs["smoke"].keys() == {"verdict", "figures"}
+    assert outputs["simulated"] is True
+
+
+def test_without_the_sign_of_a_simulation_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
+    declared = deployed()
+    assert declared.result["simulated"] is False
+    assert declared.one("ShortBenchmark").inputs["simulated"] is False
+
+
+def test_the_revision_in_the_outputs_is_the_one_that_answers() -> None:
+    (component,) = deployed().of("CloudRunGpuService")
+    assert component.outputs["revision"] == REVISION
