@@ -10,11 +10,12 @@ imports the program and most runs ask nothing.
 from bezel.rest.client import GoogleClient
 from bezel.rest.credentials import Credentials
 from bezel.rest.endpoints import endpoint, guarded
-from bezel.rest.errors import ApiError, CredentialsError, OperationError, RestError, UnreachableError
+from bezel.rest.errors import AddressError, ApiError, CredentialsError, OperationError, RestError, UnreachableError
 from bezel.rest.redact import redact
 from bezel.rest.retry import Backoff
 
 __all__ = [
+    "AddressError",
     "ApiError",
     "Backoff",
     "Credentials",

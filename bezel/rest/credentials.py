@@ -173,6 +173,8 @@ class Credentials:
                 f"the credentials ({_kind(source)}) were refused: {text}. "
                 "Log in again (gcloud auth application-default login) or check GOOGLE_APPLICATION_CREDENTIALS."
             ) from None
+        except ValueError:
+            raise CredentialsError(f"the token server of the credentials ({_kind(source)}) sent no token") from None
         if not source.token:
             raise CredentialsError(f"the credentials ({_kind(source)}) gave no token")
         end = source.expiry

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from bezel.rest.errors import AddressError
+
 _GOOGLE = {
     "ARTIFACT_REGISTRY": "https://artifactregistry.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
@@ -30,7 +32,8 @@ def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
         environ: The environment to read the override from; the process's by default.
 
     Raises:
-        ValueError: The API is not one of those that the program uses, or its override is no safe address.
+        ValueError: The API is not one of those that the program uses.
+        AddressError: Its override is no safe address.
     """
     if api not in _GOOGLE:
         raise ValueError(f"no API {api!r} here; known: {', '.join(sorted(_GOOGLE))}")
@@ -45,14 +48,14 @@ def guarded(url: str, what: str) -> str:
     """Returns ``url`` if a token may be sent to it: https anywhere, plain http on this machine only.
 
     Raises:
-        ValueError: It is neither; the text names ``what``.
+        AddressError: It is neither; the text names ``what``.
     """
     parts = urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
         return url
     if parts.scheme == "http" and _is_loopback(parts.hostname or ""):
         return url
-    raise ValueError(
+    raise AddressError(
         f"{what} is {url!r}: a token sent there could be read on the way. Use https, or http to 127.0.0.1 or localhost."
     )
 

@@ -10,6 +10,10 @@ class RestError(Exception):
     """Any failure of this package; its text is fit for the user."""
 
 
+class AddressError(RestError, ValueError):
+    """An address that no token may be sent to, or that is none."""
+
+
 class CredentialsError(RestError):
     """No usable credentials, or they cannot give the kind of token asked for."""
 

@@ -21,7 +21,7 @@ def jwt(claims: dict[str, Any]) -> str:
     def part(value: object) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
-    return f"{part({'alg': 'RS256'})}.{part(claims)}.planted-signature"
+    return f"{part({'alg': 'RS256'})}.{part(claims)}.planted-signatur"
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Server:
             def log_message(self, *_: object) -> None:
                 pass
 
-            def _serve(self) -> None:
+            def serve(self) -> None:
                 parts = urlsplit(self.path)
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
@@ -103,8 +103,8 @@ class Server:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _serve
-
+        for method in ("GET", "POST", "PATCH", "PUT", "DELETE"):
+            setattr(Handler, f"do_{method}", Handler.serve)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"

@@ -1,0 +1,122 @@
+"""``ShortBenchmark``: the first figures of a deployment, as outputs of its stack.
+
+Runs after the health check, again when the revision or its settings change, and fails only when no request succeeds.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import Resource
+
+from bezel.rest import Credentials
+from smoke.engine import Progress
+from smoke.figures import figures
+from smoke.load import Load, run
+from smoke.resource import SmokeError, SmokeProvider
+from smoke.server import Server
+
+TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
+
+
+@dataclass(frozen=True)
+class ShortBenchmarkArgs:
+    """What is sent, and where to.
+
+    Attributes:
+        url: The service's address, and the audience of the identity token.
+        revision: As of ``HealthCheckArgs``: a new value runs the benchmark again.
+        served_model: The model's id at the server.
+        requests: How many in all; fewer than three times ``concurrency`` is noted in the figures.
+        concurrency: How many at once: what the plan expects one instance to hold.
+        prompt_tokens: Length of a prompt, about.
+        output_tokens: Length of an answer, exactly.
+        seed: Of the prompts' words.
+        public: Whether anybody may call the service.
+        deadline_seconds: After which what still runs counts as failed.
+        impersonate: As of ``HealthCheckArgs``.
+        simulated: Marks the figures as a simulated server's; ``BEZEL_SIMULATED=1`` in the environment does so too.
+    """
+
+    url: pulumi.Input[str]
+    revision: pulumi.Input[str]
+    served_model: pulumi.Input[str]
+    requests: pulumi.Input[int] = 24
+    concurrency: pulumi.Input[int] = 8
+    prompt_tokens: pulumi.Input[int] = 128
+    output_tokens: pulumi.Input[int] = 64
+    seed: pulumi.Input[int] = 0
+    public: pulumi.Input[bool] = False
+    deadline_seconds: pulumi.Input[float] = 300
+    impersonate: pulumi.Input[str] | None = None
+    simulated: pulumi.Input[bool] = False
+
+
+class ShortBenchmarkProvider(SmokeProvider):
+    """Sends the load and keeps its figures."""
+
+    kind = "benchmark"
+    required = ("url", "revision", "served_model")
+    positive = ("requests", "concurrency", "prompt_tokens", "output_tokens", "deadline_seconds")
+    settings = tuple(ShortBenchmarkArgs.__dataclass_fields__)
+
+    def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """See ``SmokeProvider.run``: the output is ``figures``."""
+        load = Load(
+            url=props["url"].rstrip("/"),
+            model=props["served_model"],
+            # Numbers come back from the engine as floats.
+            requests=int(props["requests"]),
+            concurrency=int(props["concurrency"]),
+            prompt_tokens=int(props["prompt_tokens"]),
+            output_tokens=int(props["output_tokens"]),
+            seed=int(props.get("seed") or 0),
+            deadline_seconds=float(props["deadline_seconds"]),
+        )
+        credentials = None if props.get("public") else Credentials(props.get("impersonate"))
+        server = Server(load.url, credentials)
+        try:
+            headers = server.headers()
+        finally:
+            server.close()
+        progress(f"sending {load.requests} requests, {load.concurrency} at once")
+        samples, seconds = run(load, headers)
+        simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
+        found = figures(load, samples, seconds, simulated=simulated)
+        if not found["completed"]:
+            raise SmokeError(_all_failed(found["failed"], load))
+        return {"figures": found}
+
+
+class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
+    """The first figures of one revision.
+
+    Attributes:
+        figures: ``simulated, requests, completed, failed`` (by kind), ``concurrency, seed, seconds, notes,
+            prompt_tokens, output_tokens, requests_per_second, input_tokens_per_second, output_tokens_per_second``, and
+            ``ttft_ms, tpot_ms, e2e_ms`` with ``p50`` and ``p99`` each.
+    """
+
+    figures: pulumi.Output[dict[str, Any]]
+
+    def __init__(self, name: str, args: ShortBenchmarkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        parent = opts.parent if opts is not None else None
+        props = {**vars(args), "urn": pulumi.create_urn(name, TOKEN, parent), "figures": None}
+        super().__init__(ShortBenchmarkProvider(), name, props, opts)
+
+
+def _all_failed(failed: dict[str, int], load: Load) -> str:
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
+    if any(kind in failed for kind in ("http_401", "http_403")):
+        repair = "Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate."
+    elif "http_404" in failed or "http_400" in failed:
+        repair = (
+            f"Check that {load.model!r} is served, has a chat template, and that {load.prompt_tokens} + "
+            f"{load.output_tokens} tokens fit vllm.max-model-len."
+        )
+    elif "timeout" in failed:
+        repair = f"Nothing came within {load.deadline_seconds:.0f} s: lower smoke.requests or raise the deadline."
+    else:
+        repair = "Read the container's log: the server stopped or refuses every request."
+    return f"all {load.requests} requests of the benchmark failed ({kinds})\nrepair: {repair}"

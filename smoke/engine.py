@@ -1,0 +1,88 @@
+"""What a dynamic provider can tell the engine: progress while it waits, and a failure that reads well.
+
+The plugin process gets the engine's address as its first argument, and ``Engine.Log`` takes messages for a resource:
+an ephemeral one stands in that resource's row while it works and is gone afterwards. (``pulumi.log`` in a plugin only
+prints, under the name of the stack, and stays.) Outside the engine all of this does nothing.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+_PLUGIN = "pulumi.dynamic.__main__"
+
+
+class Progress:
+    """Shows in the row of a resource what is waited for.
+
+    Args:
+        urn: The resource's; without one the message stands in the row of the stack.
+    """
+
+    def __init__(self, urn: str | None) -> None:
+        self._urn = urn or ""
+        self._channel: Any = None
+        self._last = ""
+
+    def __call__(self, message: str) -> None:
+        """Shows ``message``; ends the process when the engine that it works for is gone, as nobody else would."""
+        address = engine_address()
+        if address is None or message == self._last:
+            return
+        self._last = message
+        import grpc
+        from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+
+        if self._channel is None:
+            self._channel = grpc.insecure_channel(address)
+        stub = engine_pb2_grpc.EngineStub(self._channel)
+        request = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=message, urn=self._urn, ephemeral=True)
+        try:
+            stub.Log(request, timeout=10)
+        except grpc.RpcError as error:
+            # A killed engine leaves its plugins behind, waiting for minutes for a result that nobody reads.
+            if error.code() == grpc.StatusCode.UNAVAILABLE:
+                os._exit(1)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+
+def in_plugin() -> bool:
+    """Whether this is the process that the engine started for dynamic resources."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and spec.name == _PLUGIN
+
+
+def engine_address() -> str | None:
+    """The engine's address, in its plugin; None anywhere else."""
+    return sys.argv[1] if in_plugin() and len(sys.argv) > 1 else None
+
+
+def told_plainly(error: Exception) -> Exception:
+    """Prepares an error whose text is for the user to be raised out of a provider.
+
+    The plugin sends the formatted traceback as the message. With ``sys.tracebacklimit`` at 0 that is the class and the
+    text alone. It is set in the plugin's process only, and only once something has failed for the user to mend.
+    """
+    if in_plugin():
+        sys.tracebacklimit = 0
+    return error.with_traceback(None)
+
+
+def changed(olds: Mapping[str, Any], news: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
+    """Which of ``keys`` differ between two property bags; an unknown value differs from everything.
+
+    An absent key equals None, for the engine drops None; numbers arrive as floats and compare as such.
+    """
+    return [key for key in keys if _unknown(news.get(key)) or olds.get(key) != news.get(key)]
+
+
+def _unknown(value: Any) -> bool:
+    from pulumi.output import contains_unknowns
+
+    return bool(contains_unknowns(value))

@@ -1,0 +1,101 @@
+"""``HealthCheck``: a deployment is done when its server answers, as a resource of the stack.
+
+It depends on what it checks, runs again when the newest revision changes, and fails the update until it holds.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import Resource
+
+from bezel.rest import Credentials, GoogleClient
+from smoke.checks import CheckFailedError, Checks, Settings
+from smoke.diagnosis import explain
+from smoke.engine import Progress
+from smoke.platform import report
+from smoke.resource import SmokeError, SmokeProvider
+from smoke.server import Server
+
+TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
+
+
+@dataclass(frozen=True)
+class HealthCheckArgs:
+    """What is checked.
+
+    Attributes:
+        service: ``projects/P/locations/L/services/S``: where the conditions and the log are read.
+        url: The service's address, and the audience of the identity token.
+        revision: The newest revision that was **created** (not the newest ready one: after a failed update that stays
+            the same, and the check would not run again). A new value runs the check again.
+        served_model: The model's id at the server.
+        public: Whether anybody may call the service.
+        speculative: Whether the server must draft tokens, and have some accepted.
+        min_draft_acceptance: The least share of draft tokens accepted, 0 to 1.
+        deadline_seconds: For the whole check.
+        impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
+    """
+
+    service: pulumi.Input[str]
+    url: pulumi.Input[str]
+    revision: pulumi.Input[str]
+    served_model: pulumi.Input[str]
+    public: pulumi.Input[bool] = False
+    speculative: pulumi.Input[bool] = False
+    min_draft_acceptance: pulumi.Input[float] | None = None
+    deadline_seconds: pulumi.Input[float] = 900
+    impersonate: pulumi.Input[str] | None = None
+
+
+class HealthCheckProvider(SmokeProvider):
+    """Runs the checks; on a failure asks the platform why."""
+
+    kind = "health"
+    required = ("service", "url", "revision", "served_model")
+    settings = tuple(HealthCheckArgs.__dataclass_fields__)
+
+    def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """See ``SmokeProvider.run``: the output is ``verdict``."""
+        settings = Settings(
+            service=props["service"],
+            served_model=props["served_model"],
+            public=bool(props.get("public")),
+            speculative=bool(props.get("speculative")),
+            min_draft_acceptance=float(props.get("min_draft_acceptance") or 0),
+            deadline_seconds=float(props.get("deadline_seconds") or 900),
+        )
+        credentials = Credentials(props.get("impersonate"))
+        server = Server(props["url"], None if settings.public else credentials)
+        try:
+            with GoogleClient(credentials) as google:
+                checks = Checks(settings, google, server, show=progress, clock=time.monotonic, sleep=time.sleep)
+                try:
+                    return {"verdict": checks.run()}
+                except CheckFailedError as failure:
+                    raise SmokeError(_told(failure, google, settings.service)) from None
+        finally:
+            server.close()
+
+
+class HealthCheck(Resource, module="smoke", name="HealthCheck"):
+    """The check of one service.
+
+    Attributes:
+        verdict: ``ok``, ``seconds`` and ``checks``: for each its ``ok``, ``detail`` and ``seconds``.
+    """
+
+    verdict: pulumi.Output[dict[str, Any]]
+
+    def __init__(self, name: str, args: HealthCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        parent = opts.parent if opts is not None else None
+        props = {**vars(args), "urn": pulumi.create_urn(name, TOKEN, parent), "verdict": None}
+        super().__init__(HealthCheckProvider(), name, props, opts)
+
+
+def _told(failure: CheckFailedError, google: GoogleClient, service: str) -> str:
+    title = f"{failure.check} does not hold for {service.rsplit('/', 1)[-1]}: {failure.what}"
+    if failure.repair is not None:
+        return f"{title}\nrepair: {failure.repair}" if failure.repair else title
+    return f"{title}\n{explain(report(google, service, sleep=time.sleep))}"

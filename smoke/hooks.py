@@ -1,0 +1,81 @@
+"""What is said at the very moment at which the platform refuses a deployment.
+
+The engine shows the provider's error, which for Cloud Run is mostly "failed to listen on PORT"; this hook adds the
+platform's conditions, the container's last lines, the cause and the repair. It is an explanation and no gate: hooks
+do not run again on the next update, the health check does.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+from pulumi.runtime.proto import engine_pb2
+from pulumi.runtime.settings import get_engine
+
+from bezel.rest import Backoff, Credentials, GoogleClient, redact
+from smoke.diagnosis import explain
+from smoke.platform import report
+
+_PATIENCE_SECONDS = 20.0
+
+
+def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorHook:
+    """A hook for the options of a Cloud Run service: ``ResourceHookBinding(on_error=[service_failure_hook()])``.
+
+    On a failed create or update it logs the diagnosis at error level, under the service's own row. It never retries,
+    never raises, and adds to the provider's error without replacing it.
+
+    Args:
+        name: The hook's, unique in a program.
+    """
+    return pulumi.ErrorHook(name, _on_error)
+
+
+async def _on_error(args: pulumi.ErrorHookArgs) -> bool:
+    if args.failed_operation in {"create", "update"}:
+        try:
+            service = service_of(args, os.environ)
+            if service:
+                _log(args.urn, await asyncio.to_thread(explanation, service, tuple(args.errors)))
+        except Exception as error:  # noqa: BLE001 - whatever fails here must not hide what failed before
+            _log(args.urn, f"the cause could not be looked up: {redact(str(error))}")
+    return False
+
+
+def service_of(args: pulumi.ErrorHookArgs, environ: Mapping[str, str]) -> str | None:
+    """``projects/P/locations/L/services/S`` of the resource that failed, or None where it cannot be known."""
+    if args.id.startswith("projects/"):
+        return args.id
+    inputs: Mapping[str, Any] = args.new_inputs or {}
+    project = inputs.get("project") or _project(environ)
+    location, name = inputs.get("location"), inputs.get("name")
+    if not (project and isinstance(location, str) and isinstance(name, str)):
+        return None
+    return f"projects/{project}/locations/{location}/services/{name}"
+
+
+def explanation(service: str, errors: tuple[str, ...]) -> str:
+    """The diagnosis of a service from what the platform says of it now.
+
+    Args:
+        service: ``projects/P/locations/L/services/S``.
+        errors: The provider's own, which the engine shows anyway: they are weighed, not repeated.
+    """
+    client = GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=_PATIENCE_SECONDS, backoff=Backoff())
+    with client:
+        found = report(client, service, errors=errors, sleep=time.sleep)
+    return explain(found, repeat_errors=False)
+
+
+def _project(environ: Mapping[str, str]) -> str | None:
+    configured = pulumi.Config("gcp").get("project")
+    return configured or environ.get("GOOGLE_PROJECT") or environ.get("GOOGLE_CLOUD_PROJECT")
+
+
+def _log(urn: str, message: str) -> None:
+    engine = get_engine()
+    if engine is not None:
+        engine.Log(engine_pb2.LogRequest(severity=engine_pb2.ERROR, message=message, urn=urn))

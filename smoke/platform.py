@@ -1,0 +1,196 @@
+"""What the platform says about a service: its conditions, its revisions, and the last lines of its containers.
+
+Reads only, through the run v2 and logging v2 APIs; what it means is ``smoke.diagnosis``'s.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.rest import GoogleClient, RestError, endpoint
+
+_LINES = 200
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of a service or revision, as run v2 gives it.
+
+    Attributes:
+        kind: E.g. ``Ready``, ``ContainerHealthy``.
+        state: ``CONDITION_PENDING``, ``_RECONCILING``, ``_FAILED`` or ``_SUCCEEDED``.
+        reason: Of whichever family the platform gave it, e.g. ``HEALTH_CHECK_CONTAINER_ERROR``, or "".
+        message: The platform's text.
+    """
+
+    kind: str
+    state: str
+    reason: str = ""
+    message: str = ""
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> "Condition":
+        """From the API's JSON."""
+        reason = given.get("revisionReason") or given.get("reason") or given.get("executionReason") or ""
+        return cls(
+            str(given.get("type", "")),
+            str(given.get("state", "CONDITION_PENDING")),
+            str(reason),
+            str(given.get("message", "")),
+        )
+
+    def __str__(self) -> str:
+        words = [self.kind, self.state.removeprefix("CONDITION_").lower(), f"({self.reason})" if self.reason else ""]
+        return " ".join(word for word in words if word) + (f": {self.message}" if self.message else "")
+
+
+@dataclass(frozen=True)
+class ServiceState:
+    """A service at one moment: what was asked for (``current``: and seen by the platform), and how far it is."""
+
+    created_revision: str
+    ready_revision: str
+    terminal: Condition
+    conditions: tuple[Condition, ...]
+    current: bool
+    reconciling: bool
+
+    @classmethod
+    def read(cls, service: Mapping[str, Any]) -> "ServiceState":
+        """From the API's JSON."""
+        return cls(
+            created_revision=_short(service.get("latestCreatedRevision")),
+            ready_revision=_short(service.get("latestReadyRevision")),
+            terminal=Condition.read(service.get("terminalCondition") or {"type": "Ready"}),
+            conditions=tuple(Condition.read(one) for one in service.get("conditions") or ()),
+            # int64 comes as a string; both may be absent on a service that was never reconciled.
+            current=str(service.get("generation", "0")) == str(service.get("observedGeneration", "0")),
+            reconciling=bool(service.get("reconciling", False)),
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Everything that was asked for is in service, the newest revision included."""
+        return (
+            self.current
+            and self.terminal.state == "CONDITION_SUCCEEDED"
+            and self.created_revision == self.ready_revision != ""
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is under way: if it is not ready now, waiting will not make it so."""
+        return (
+            self.current
+            and not self.reconciling
+            and self.terminal.state
+            in {
+                "CONDITION_FAILED",
+                "CONDITION_SUCCEEDED",
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known about a service that does not work: the input of a diagnosis.
+
+    Attributes:
+        conditions: Those that are not fulfilled, the service's and its newest revision's.
+        lines: The container's last log lines, oldest first.
+        errors: What else was said: an operation's error, what a request met.
+    """
+
+    conditions: tuple[Condition, ...] = ()
+    lines: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def service_state(client: GoogleClient, service: str) -> ServiceState:
+    """The service's own account of itself.
+
+    Args:
+        client: Who asks.
+        service: ``projects/P/locations/L/services/S``.
+
+    Raises:
+        RestError: It cannot be read.
+    """
+    return ServiceState.read(client.get(f"{endpoint('CLOUD_RUN_V2')}{service}"))
+
+
+def report(
+    client: GoogleClient, service: str, *, errors: tuple[str, ...] = (), sleep: Callable[[float], None] | None = None
+) -> Report:
+    """Gathers what the platform knows; what cannot be read becomes a note, for a diagnosis must not fail itself.
+
+    Args:
+        client: Who asks.
+        service: ``projects/P/locations/L/services/S``.
+        errors: What is known already.
+        sleep: Given, an empty log is asked for again a few times: lines take seconds to arrive.
+    """
+    notes: list[str] = []
+    conditions: list[Condition] = []
+    revision = ""
+    try:
+        state = service_state(client, service)
+        revision = state.created_revision
+        conditions += [state.terminal, *state.conditions]
+        if revision:
+            found = client.get(f"{endpoint('CLOUD_RUN_V2')}{service}/revisions/{revision}")
+            conditions += [Condition.read(one) for one in found.get("conditions") or ()]
+    except (RestError, ValueError) as error:
+        notes.append(f"the service's conditions could not be read: {error}")
+    lines: tuple[str, ...] = ()
+    try:
+        for attempt in range(3):
+            lines = log_lines(client, service, revision)
+            if lines or sleep is None or attempt == 2:
+                break
+            sleep(2.0)
+    except (RestError, ValueError) as error:
+        notes.append(f"the container's log could not be read: {error}")
+    failed = [one for one in conditions if one.state != "CONDITION_SUCCEEDED" and (one.message or one.reason)]
+    return Report(tuple(dict.fromkeys(failed)), lines, errors, tuple(notes))
+
+
+def log_lines(client: GoogleClient, service: str, revision: str = "") -> tuple[str, ...]:
+    """The last lines that the service's containers and the platform logged, oldest first.
+
+    Raises:
+        RestError: The log cannot be read.
+    """
+    _, project, _, location, _, name = service.split("/")
+    wanted = {
+        "resource.type": "cloud_run_revision",
+        "resource.labels.service_name": name,
+        "resource.labels.location": location,
+        **({"resource.labels.revision_name": revision} if revision else {}),
+    }
+    answer = client.post(
+        f"{endpoint('LOGGING')}entries:list",
+        {
+            "resourceNames": [f"projects/{project}"],
+            "filter": " AND ".join(f'{key}="{value}"' for key, value in wanted.items()),
+            "orderBy": "timestamp desc",
+            "pageSize": _LINES,
+        },
+        idempotent=True,
+    )
+    # The log of requests is another stream of the same resource.
+    texts = [_text(entry) for entry in answer.get("entries") or () if "httpRequest" not in entry]
+    return tuple(line for text in reversed(texts) for line in text.splitlines() if line.strip())
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    if "textPayload" in entry:
+        return str(entry["textPayload"])
+    payload = entry.get("jsonPayload") or entry.get("protoPayload") or {}
+    status = payload.get("status") or {}
+    return str(payload.get("message") or (status.get("message") if isinstance(status, Mapping) else "") or "")
+
+
+def _short(revision: object) -> str:
+    return str(revision or "").rsplit("/", 1)[-1]

@@ -1,0 +1,122 @@
+"""A vLLM server behind a platform's front door: requests with an identity token, and what its answers hold.
+
+Leaves out what the answers must be (``smoke.checks``) and streams (``smoke.load``).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bezel.rest import Credentials, guarded
+from bezel.rest.transport import new_client
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Server:
+    """One server; closed by ``close``.
+
+    Args:
+        url: Its address, which is also the audience of the identity token.
+        credentials: Who calls; None calls without a token.
+    """
+
+    def __init__(self, url: str, credentials: Credentials | None) -> None:
+        self.url = guarded(url.rstrip("/"), "the service's url")
+        self._credentials = credentials
+        self._client = new_client(60.0)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def headers(self, *, fresh: bool = False) -> dict[str, str]:
+        """What authorises a request; ``fresh`` mints a new token after one was refused.
+
+        Raises:
+            CredentialsError: No identity token can be had.
+        """
+        if self._credentials is None:
+            return {}
+        if fresh:
+            self._credentials.forget(self.url)
+        return {"Authorization": f"Bearer {self._credentials.identity_token(self.url)}"}
+
+    def ask(
+        self, method: str, path: str, *, json: Any = None, timeout_seconds: float = 60.0, anonymous: bool = False
+    ) -> "httpx.Response":
+        """Sends one request, twice if the token was refused as such.
+
+        Raises:
+            httpx.HTTPError: No answer.
+            CredentialsError: No identity token can be had.
+        """
+        headers = {} if anonymous else self.headers()
+        answer = self._client.request(method, self.url + path, json=json, headers=headers, timeout=timeout_seconds)
+        if answer.status_code == 401 and not anonymous and self._credentials is not None:
+            headers = self.headers(fresh=True)
+            answer = self._client.request(method, self.url + path, json=json, headers=headers, timeout=timeout_seconds)
+        return answer
+
+
+def object_of(answer: "httpx.Response") -> dict[str, Any]:
+    """The answer's JSON object, {} if it holds none."""
+    try:
+        parsed = answer.json()
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def error_text(answer: "httpx.Response") -> str:
+    """What an error answer says, in vLLM's shapes (an object, a string, ``detail``) or any other."""
+    parsed = object_of(answer)
+    error = parsed.get("error", parsed.get("detail"))
+    text = error.get("message") if isinstance(error, Mapping) else error
+    return f"HTTP {answer.status_code}" + (f": {text}" if text else "")
+
+
+def usage_fault(usage: Any, *, asked: int) -> str | None:
+    """Why the token counts of an answer cannot be true, or None.
+
+    Args:
+        usage: The answer's ``usage``.
+        asked: The ``max_tokens`` of the request.
+    """
+    if not isinstance(usage, Mapping):
+        return "the answer has no usage"
+    prompt, output = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if not isinstance(prompt, int) or prompt <= 0:
+        return f"usage.prompt_tokens is {prompt!r}"
+    if not isinstance(output, int) or not 0 < output <= asked:
+        return f"usage.completion_tokens is {output!r}, with {asked} asked for"
+    total = usage.get("total_tokens")
+    if total != prompt + output:
+        return f"usage.total_tokens is {total!r}, not {prompt} + {output}"
+    return None
+
+
+def counters(metrics: str, prefix: str) -> dict[str, float]:
+    """Sums of the counters whose name starts with ``prefix``, over their labels, from Prometheus' text format.
+
+    Only names that end in ``_total``: each counter has a ``_created`` gauge beside it, which holds a date.
+    """
+    sums: dict[str, float] = {}
+    for name, value in _samples(metrics):
+        if name.startswith(prefix) and name.endswith("_total"):
+            sums[name] = sums.get(name, 0.0) + value
+    return sums
+
+
+def _samples(metrics: str) -> Iterator[tuple[str, float]]:
+    for line in metrics.splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        # A label's value may hold spaces and braces: the value follows the last closing one.
+        head, brace, tail = line.rpartition("}")
+        name = head.split("{", 1)[0] if brace else line.split(None, 1)[0]
+        words = (tail if brace else line.split(None, 1)[-1]).split()
+        try:
+            yield name.strip(), float(words[0])
+        except (IndexError, ValueError):
+            continue

@@ -1,0 +1,162 @@
+"""The resources as the engine meets them: over gRPC, in the plugin's own process."""
+
+import grpc
+import pytest
+
+from smoke.benchmark import ShortBenchmarkProvider
+from smoke.health import HealthCheckProvider
+from tests.rest.fake_google import PLANTED
+from tests.smoke.fake_service import MODEL, SERVICE, Project, condition
+from tests.smoke.plugin import UNKNOWN, Plugin
+
+HEALTH = HealthCheckProvider()
+BENCHMARK = ShortBenchmarkProvider()
+URN = "urn:pulumi:dev::bezel::pulumi-python:dynamic/smoke:HealthCheck::llm-health"
+
+
+def inputs(project: Project, **others: object) -> dict[str, object]:
+    return {
+        "service": SERVICE,
+        "url": project.vllm.url,
+        "revision": "llm-00001-abc",
+        "served_model": MODEL,
+        "public": False,
+        "speculative": False,
+        "deadline_seconds": 5,
+        "urn": URN,
+    } | others
+
+
+def load(project: Project, **others: object) -> dict[str, object]:
+    return {
+        "url": project.vllm.url,
+        "revision": "llm-00001-abc",
+        "served_model": MODEL,
+        "requests": 6,
+        "concurrency": 2,
+        "prompt_tokens": 20,
+        "output_tokens": 6,
+        "seed": 1,
+        "public": False,
+        "deadline_seconds": 20,
+        "simulated": False,
+        "urn": URN,
+    } | others
+
+
+def test_a_healthy_service_gives_a_verdict_and_stays_as_it_is(project: Project, plugin: Plugin) -> None:
+    given = inputs(project)
+    created = plugin.create(HEALTH, given)
+    verdict = created["verdict"]
+    assert verdict["ok"] is True
+    assert sorted(verdict["checks"]) == ["completion", "conditions", "health", "models", "refusal"]
+    assert all(check["ok"] and check["detail"] and check["seconds"] >= 0 for check in verdict["checks"].values())
+    assert created["id"] == f"{SERVICE}/health"
+    assert PLANTED not in str(created)
+    assert plugin.diff(HEALTH, created, given) == "DIFF_NONE"
+    plugin.delete(HEALTH, created)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"revision": "llm-00002-def"}, "DIFF_SOME"),
+        ({"revision": UNKNOWN}, "DIFF_SOME"),
+        ({"min_draft_acceptance": 0.5}, "DIFF_SOME"),
+        ({"deadline_seconds": 6}, "DIFF_SOME"),
+        ({"deadline_seconds": 5.0}, "DIFF_NONE"),
+        ({"urn": URN.replace("dev", "renamed")}, "DIFF_NONE"),
+        ({"impersonate": None}, "DIFF_NONE"),
+    ],
+)
+def test_it_runs_again_when_the_revision_or_a_setting_changes_and_not_otherwise(
+    project: Project, plugin: Plugin, change: dict[str, object], expected: str
+) -> None:
+    olds = inputs(project) | {"verdict": {"ok": True}}
+    assert plugin.diff(HEALTH, olds, inputs(project) | change) == expected
+
+
+def test_an_update_checks_again(project: Project, plugin: Plugin) -> None:
+    olds = inputs(project) | {"verdict": {"ok": True, "checks": {}}}
+    project.created = project.ready = "llm-00002-def"
+    updated = plugin.update(HEALTH, olds, inputs(project, revision="llm-00002-def"))
+    assert updated["verdict"]["checks"]["conditions"]["detail"] == "revision llm-00002-def is ready"
+    project.terminal = condition("FAILED")
+    with pytest.raises(grpc.RpcError):
+        plugin.update(HEALTH, olds, inputs(project, revision="llm-00003-ghi"))
+
+
+def test_a_failure_reads_as_the_platform_s_condition_the_last_lines_and_the_repair(
+    project: Project, plugin: Plugin
+) -> None:
+    project.ready = ""
+    project.terminal = condition(
+        "FAILED", reason="HEALTH_CHECK_CONTAINER_ERROR", message="failed to listen on PORT=8080"
+    )
+    project.log = [
+        "INFO loading",
+        f"Authorization: Bearer ya29.{PLANTED}",
+        "torch.OutOfMemoryError: CUDA out of memory.",
+        "bye",
+    ]
+    with pytest.raises(grpc.RpcError) as caught:
+        plugin.create(HEALTH, inputs(project))
+    text = caught.value.details()
+    assert text == (
+        "smoke: conditions does not hold for llm: the service is not ready: Ready failed "
+        "(HEALTH_CHECK_CONTAINER_ERROR): failed to listen on PORT=8080\n"
+        "platform: Ready failed (HEALTH_CHECK_CONTAINER_ERROR): failed to listen on PORT=8080\n"
+        "container's last lines:\n"
+        "  | INFO loading\n"
+        "  | Authorization: Bearer [redacted]\n"
+        "  | torch.OutOfMemoryError: CUDA out of memory.\n"
+        "  | bye\n"
+        "cause: the accelerator's memory is too small for the weights and vLLM's working space\n"
+        "repair: Lower vllm.max-num-batched-tokens or vllm.gpu-memory-utilization, or take a smaller encoding of the "
+        "model or a larger accelerator.\n"
+    )
+
+
+def test_progress_stands_in_the_row_of_the_resource(project: Project, plugin: Plugin) -> None:
+    project.health = [503, 200]
+    plugin.create(HEALTH, inputs(project))
+    shown = [(one.message, one.urn, one.ephemeral) for one in plugin.engine.logged]
+    waited = [message for message, _, _ in shown if message.startswith("waiting for /health to answer 200: HTTP 503")]
+    assert len(waited) == 1
+    assert waited[0].endswith("s of 5 s)")
+    assert all(urn == URN and ephemeral for _, urn, ephemeral in shown)
+    assert PLANTED not in str(shown)
+
+
+def test_settings_that_cannot_work_stop_in_preview(project: Project, plugin: Plugin) -> None:
+    wrong = inputs(project, service="llm", url="http://elsewhere.example", served_model="")
+    reasons = {one.property: one.reason for one in plugin.check(HEALTH, wrong).failures}
+    assert set(reasons) == {"service", "url", "served_model"}
+    assert not plugin.check(HEALTH, inputs(project)).failures
+
+
+def test_values_not_known_yet_pass_the_preview(project: Project, plugin: Plugin) -> None:
+    checked = plugin.check(HEALTH, inputs(project, url=UNKNOWN, revision=UNKNOWN))
+    assert not checked.failures
+    assert checked.inputs["url"] == UNKNOWN
+
+
+def test_a_benchmark_gives_figures_and_stays_as_it_is(project: Project, plugin: Plugin) -> None:
+    given = load(project)
+    created = plugin.create(BENCHMARK, given)
+    figures = created["figures"]
+    assert (figures["requests"], figures["completed"], figures["failed"]) == (6, 6, {})
+    assert (figures["prompt_tokens"], figures["output_tokens"]) == (6 * 19, 6 * 6)
+    assert PLANTED not in str(created)
+    assert plugin.diff(BENCHMARK, created, given) == "DIFF_NONE"
+    assert plugin.diff(BENCHMARK, created, load(project, concurrency=3)) == "DIFF_SOME"
+
+
+def test_a_benchmark_in_which_all_fails_fails(project: Project, plugin: Plugin) -> None:
+    project.chat_status = [503]
+    with pytest.raises(grpc.RpcError) as caught:
+        plugin.create(BENCHMARK, load(project))
+    assert caught.value.details() == (
+        "smoke: all 6 requests of the benchmark failed (http_503: 6)\n"
+        "repair: Read the container's log: the server stopped or refuses every request.\n"
+    )
