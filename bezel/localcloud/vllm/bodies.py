@@ -1,0 +1,205 @@
+"""The bodies of requests: which fields are looked at, which values are refused. Unknown fields are accepted.
+
+Shapes are checked by pydantic, whose errors vLLM passes on; ranges afterwards, with vLLM's own messages.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bezel.localcloud.vllm.errors import ApiError, invalid, malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# What one image and one short piece of audio take of a prompt.
+_IMAGE_TOKENS, _AUDIO_TOKENS = 256, 188
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="ignore", from_attributes=True, strict=False)
+
+
+class StreamOptions(_Body):
+    """What a stream carries beside the text."""
+
+    include_usage: bool | None = False
+    continuous_usage_stats: bool | None = False
+
+
+class _Sampling(_Body):
+    model: str | None = None
+    n: int | None = 1
+    max_tokens: int | None = None
+    min_tokens: int = 0
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    include_stop_str_in_output: bool = False
+    ignore_eos: bool = False
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    response_format: dict[str, Any] | None = None
+    cache_salt: str | None = None
+
+    @property
+    def stops(self) -> list[str]:
+        """The stop strings."""
+        return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
+
+
+class ChatBody(_Sampling):
+    """POST /v1/chat/completions."""
+
+    messages: list[dict[str, Any]]
+    max_completion_tokens: int | None = None
+    logprobs: bool | None = False
+    top_logprobs: int | None = 0
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    add_generation_prompt: bool = True
+
+
+class CompletionBody(_Sampling):
+    """POST /v1/completions."""
+
+    prompt: list[int] | list[list[int]] | str | list[str] | None = None
+    max_tokens: int | None = 16
+    logprobs: int | None = None
+    echo: bool | None = False
+
+
+class TokenizeBody(_Body):
+    """POST /tokenize, with a prompt or with messages."""
+
+    model: str | None = None
+    prompt: str | None = None
+    messages: list[dict[str, Any]] | None = None
+    add_special_tokens: bool = True
+    add_generation_prompt: bool = True
+    return_token_strs: bool | None = False
+
+
+class DetokenizeBody(_Body):
+    """POST /detokenize."""
+
+    model: str | None = None
+    tokens: list[int]
+
+
+BodyT = TypeVar("BodyT", bound=_Body)
+
+
+def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
+    """A body of the wanted kind.
+
+    Raises:
+        ApiError: no JSON, or not of that shape.
+    """
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise ApiError(
+            "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", "Bad Request"
+        )
+    if not raw:
+        raise malformed([{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}])
+    try:
+        content = json.loads(raw)
+    except json.JSONDecodeError as error:
+        row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
+        raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
+    except UnicodeDecodeError:
+        raise ApiError("There was an error parsing the body", "Bad Request") from None
+    _check_before(kind, content)
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise malformed([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
+
+
+def _check_before(kind: type[_Body], content: object) -> None:
+    """What vLLM looks at before the shapes."""
+    if not isinstance(content, dict):
+        return
+    if content.get("stream_options") and not content.get("stream"):
+        raise invalid("Stream options can only be defined when `stream=True`.", "stream_options")
+    if kind is CompletionBody and not content.get("prompt") and content.get("prompt_embeds") is None:
+        raise invalid("Either prompt or prompt_embeds must be provided and non-empty.", "prompt")
+
+
+# vLLM's order. Those marked True name the parameter and its value again after the message.
+_RULES: tuple[tuple[str, Callable[[Any], bool], str, bool], ...] = (
+    ("n", lambda value: value >= 1, "n must be at least 1, got {}.", False),
+    ("presence_penalty", lambda value: abs(value) <= 2, "presence_penalty must be in [-2, 2], got {}.", False),
+    ("frequency_penalty", lambda value: abs(value) <= 2, "frequency_penalty must be in [-2, 2], got {}.", False),
+    ("repetition_penalty", lambda value: value > 0, "repetition_penalty must be greater than zero, got {}.", False),
+    ("temperature", lambda value: value >= 0, "temperature must be non-negative, got {}.", True),
+    ("temperature", lambda value: value <= 2, "temperature must be in [0, 2], got {}.", True),
+    ("top_p", lambda value: 0 < value <= 1, "top_p must be in (0, 1], got {}.", True),
+    ("top_k", lambda value: value >= -1, "top_k must be 0 (disable), or at least 1, got {}.", False),
+    ("min_p", lambda value: 0 <= value <= 1, "min_p must be in [0, 1], got {}.", False),
+    ("max_tokens", lambda value: value >= 1, "max_tokens must be at least 1, got {}.", True),
+    ("min_tokens", lambda value: value >= 0, "min_tokens must be greater than or equal to 0, got {}.", False),
+)
+
+
+def check_sampling(body: ChatBody | CompletionBody, max_tokens: int | None) -> None:
+    """Ranges of the sampling parameters.
+
+    Args:
+        body: the call.
+        max_tokens: the limit under whichever name the client gave it.
+
+    Raises:
+        ApiError: 400 with the parameter at fault.
+    """
+    for name, holds, message, named in _RULES:
+        value = max_tokens if name == "max_tokens" else getattr(body, name)
+        if value is not None and not holds(value):
+            text = message.format(value)
+            raise invalid(text, name, value) if named else ApiError(text)
+    if max_tokens is not None and body.min_tokens > max_tokens:
+        raise ApiError(f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {body.min_tokens}.")
+    if "" in body.stops:
+        raise ApiError("stop cannot contain an empty string.")
+    if body.temperature == 0 and (body.n or 1) > 1:
+        raise ApiError(f"n must be 1 when using greedy sampling, got {body.n}.")
+
+
+def messages_text(messages: list[dict[str, Any]], *, generate: bool = True) -> str:
+    """Messages in the chat template's form; images and audio become their placeholder tokens."""
+    text = "<bos>"
+    for message in messages:
+        role = "model" if message.get("role") == "assistant" else message.get("role", "user")
+        text += f"<|turn>{role}\n{_content(message.get('content'))}<turn|>\n"
+    return text + ("<|turn>model\n" if generate else "")
+
+
+def _content(content: object) -> str:
+    if isinstance(content, str):
+        return content.strip()
+    if not isinstance(content, list):
+        return ""
+    parts = [part for part in content if isinstance(part, dict)]
+    return "".join(_part(part) for part in parts)
+
+
+def _part(part: Mapping[str, Any]) -> str:
+    kind = str(part.get("type", "text"))
+    if kind == "text":
+        return str(part.get("text", "")).strip()
+    return "<|image|>" * _IMAGE_TOKENS if kind.startswith("image") else "<|audio|>" * _AUDIO_TOKENS
+
+
+def media(messages: list[dict[str, Any]]) -> bool:
+    """Whether a message holds anything but text."""
+    parts = [part for message in messages if isinstance(message.get("content"), list) for part in message["content"]]
+    return any(isinstance(part, dict) and part.get("type", "text") != "text" for part in parts)

@@ -1,0 +1,217 @@
+"""One call of the completion or chat API: prompt to requests in the engine, and what both APIs share."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.vllm.bodies import ChatBody, CompletionBody, check_sampling
+from bezel.localcloud.vllm.choices import Channel, Choice
+from bezel.localcloud.vllm.engine import Engine, QueueFullError
+from bezel.localcloud.vllm.errors import BUSY, ApiError, invalid
+from bezel.localcloud.vllm.request import Request
+from bezel.localcloud.vllm.tokenizer import encode
+from bezel.localcloud.vllm.writing import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# vLLM takes the length of the vocabulary's longest token as the bound of characters in a token.
+_CHARACTERS_PER_TOKEN = 34
+
+
+@dataclass
+class Call:
+    """A call that the engine works on.
+
+    Attributes:
+        id: with its prefix, as the client reads it.
+        model: the name under which the model was asked for.
+        prompt_tokens: tokens of all prompts together.
+        cached_tokens: how many of them came from the prefix cache, known once they have run.
+    """
+
+    engine: Engine
+    id: str
+    model: str
+    body: ChatBody | CompletionBody
+    prompt_tokens: int
+    channel: Channel = field(default_factory=Channel)
+    choices: list[Choice] = field(default_factory=list)
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens written so far, all choices together."""
+        return sum(choice.produced for choice in self.choices)
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of the prompt that the prefix cache supplied."""
+        return max((choice.request.cached for choice in self.choices), default=0)
+
+    def abort(self) -> None:
+        """Stop what is still running, because nobody reads it any more."""
+        for choice in self.choices:
+            self.engine.abort(choice.request)
+
+    def usage(self, *, details: bool) -> dict[str, object]:
+        """The `usage` of the answer.
+
+        Args:
+            details: whether the keys for details are there, as in every place but the last chunk of a stream.
+        """
+        produced = self.completion_tokens
+        usage: dict[str, object] = {
+            "prompt_tokens": self.prompt_tokens,
+            "total_tokens": self.prompt_tokens + produced,
+            "completion_tokens": produced,
+        }
+        cached = {"cached_tokens": self.cached_tokens} if self.engine.settings.prompt_tokens_details else None
+        reasoning = {"reasoning_tokens": 0} if self._reasons() else None
+        if details or cached:
+            usage["prompt_tokens_details"] = cached
+        if details or reasoning:
+            usage["completion_tokens_details"] = reasoning
+        return usage
+
+    def metrics(self) -> dict[str, float] | None:
+        """`metrics` of the answer, with --enable-per-request-metrics."""
+        if not self.engine.settings.per_request_metrics:
+            return None
+        request = self.choices[0].request
+        first = request.first_token or request.arrival
+        generation = request.last_token - first
+        steps = max(1, len(request.answer) - 1)
+        return {
+            "time_to_first_token_ms": (first - request.arrival) * 1e3,
+            "generation_time_ms": generation * 1e3,
+            "queue_time_ms": ((request.scheduled or request.arrival) - request.arrival) * 1e3,
+            "mean_itl_ms": generation / steps * 1e3,
+            "tokens_per_second": steps / generation if generation else 0.0,
+        }
+
+    def _reasons(self) -> bool:
+        return self.engine.settings.reasoning_parser is not None and isinstance(self.body, ChatBody)
+
+
+def start_call(
+    engine: Engine,
+    body: ChatBody | CompletionBody,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_tokens: int | None,
+    scripted: Sequence[int] | None = None,
+) -> Call:
+    """Check a call's parameters and queue its requests.
+
+    Args:
+        engine: where it runs.
+        body: the call.
+        prompts: token ids, several only for /v1/completions.
+        max_tokens: what the client asked for at most, None for as many as fit.
+        scripted: tokens of an answer that has a given form.
+
+    Raises:
+        ApiError: a parameter or the prompt is refused, or the queue is full.
+    """
+    settings = engine.settings
+    limits = [_limit(len(prompt), max_tokens, settings.max_model_len) for prompt in prompts]
+    check_sampling(body, min(limits) if max_tokens is None else max_tokens)
+    count = (body.n or 1) * len(prompts)
+    try:
+        engine.check_admission(count)
+    except QueueFullError:
+        raise ApiError(BUSY, "Service Unavailable", status=503) from None
+    prefix = "chatcmpl-" if isinstance(body, ChatBody) else "cmpl-"
+    call = Call(
+        engine=engine,
+        id=prefix + secrets.token_hex(8),
+        model=body.model or settings.served_names[0],
+        body=body,
+        prompt_tokens=sum(map(len, prompts)),
+    )
+    seed = _seed(body, settings.seed)
+    for index in range(count):
+        prompt = prompts[index // (body.n or 1)]
+        choice = Choice(index, body.stops, body.include_stop_str_in_output, bool(body.stream), call.channel, engine)
+        choice.request = Request(
+            prompt=prompt,
+            max_tokens=limits[index // (body.n or 1)],
+            key=key_of(prompt, seed, index),
+            deliver=choice.deliver,
+            ignore_eos=body.ignore_eos,
+            min_tokens=body.min_tokens,
+            choices=body.n or 1,
+            cache_salt=body.cache_salt or "",
+            scripted=scripted,
+        )
+        call.choices.append(choice)
+        engine.add(choice.request)
+    return call
+
+
+def _seed(body: ChatBody | CompletionBody, server_seed: int) -> int:
+    """Greedy and seeded calls repeat themselves, others do not."""
+    if body.temperature == 0:
+        return 0
+    return body.seed if body.seed is not None else server_seed + secrets.randbits(32)
+
+
+def _limit(prompt: int, asked: int | None, max_model_len: int) -> int:
+    room = max_model_len - prompt
+    return room if asked is None else min(asked, room)
+
+
+def tokens_of(text: str, max_model_len: int) -> list[int]:
+    """Token ids of a prompt.
+
+    Raises:
+        ApiError: it is longer than the model's context.
+    """
+    bound = _CHARACTERS_PER_TOKEN * max_model_len
+    start = f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains "
+    if len(text) > bound:
+        raise invalid(
+            f"{start}{len(text)} characters (more than {bound} characters, which is the upper bound for "
+            f"{max_model_len} input tokens). Please reduce the length of the input prompt.",
+            "input_text",
+            len(text),
+        )
+    tokens = encode(text)
+    check_length(len(tokens), max_model_len)
+    return tokens
+
+
+def check_length(count: int, max_model_len: int) -> None:
+    """Refuse a prompt of too many tokens; like vLLM it counts no further than one too many.
+
+    Raises:
+        ApiError: `count` is above `max_model_len`.
+    """
+    if count > max_model_len:
+        least = max_model_len + 1
+        raise invalid(
+            f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains at least "
+            f"{least} input tokens, which exceeds this limit even without any output tokens. Please reduce the length "
+            "of the input prompt.",
+            "input_tokens",
+            least,
+        )
+
+
+def check_max_tokens(asked: int | None, max_model_len: int) -> None:
+    """Refuse more output than the context holds; less than that is cut to what the prompt leaves.
+
+    Raises:
+        ApiError: `asked` is above `max_model_len`.
+    """
+    if asked is not None and asked > max_model_len:
+        raise invalid(
+            f"max_tokens={asked} cannot be greater than max_model_len={max_model_len}. Please request fewer output "
+            "tokens.",
+            "max_tokens",
+            asked,
+        )

@@ -1,0 +1,143 @@
+"""What a folder of model files says about a model: shape, context, weight size, quantisation.
+
+Reads `config.json` and the safetensors index only, never the weights, so that made-up files with the real shape and
+size serve as well as the real ones. Keys it knows are those of Gemma 4's text configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Parameters are stored in this many bits by the encodings that Gemma 4 is published in.
+_BITS = {"w4a16": 4.3, "fp8": 8.0}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One model as its files describe it.
+
+    Attributes:
+        architecture: the class name in config.json, e.g. Gemma4ForCausalLM.
+        model_type: e.g. gemma4_text; an assistant for multi-token prediction ends in `_assistant`.
+        weight_bytes: bytes of all tensors, from the index's metadata, else the files' own size.
+        largest_shard_bytes: what the loader holds in host memory at once.
+        active_fraction: share of the weights that one token passes through (below 1 with experts).
+        quantisation: "compressed-tensors" or whatever the checkpoint names, None for plain bf16.
+        bits_per_weight: average width of a stored parameter.
+    """
+
+    architecture: str
+    model_type: str
+    context: int
+    vocabulary: int
+    hidden_size: int
+    attention_heads: int
+    sliding_layers: int
+    full_layers: int
+    sliding_kv_heads: int
+    full_kv_heads: int
+    sliding_head_dim: int
+    full_head_dim: int
+    window: int
+    weight_bytes: int
+    largest_shard_bytes: int
+    active_fraction: float
+    quantisation: str | None
+    bits_per_weight: float
+    multimodal: bool
+
+    @property
+    def parameters(self) -> float:
+        """How many parameters the stored bytes hold."""
+        return self.weight_bytes * 8 / self.bits_per_weight
+
+    @property
+    def active_parameters(self) -> float:
+        """Parameters that one token is multiplied with."""
+        return self.parameters * self.active_fraction
+
+    @property
+    def assistant(self) -> bool:
+        """Whether this is a draft model for multi-token prediction."""
+        return self.model_type.endswith("_assistant")
+
+    def kv_bytes_read(self, length: int, bytes_per_element: int) -> int:
+        """Bytes of the KV cache that one decode step of a sequence of `length` tokens reads."""
+        sliding = self.sliding_layers * self.sliding_kv_heads * self.sliding_head_dim * min(length, self.window)
+        full = self.full_layers * self.full_kv_heads * self.full_head_dim * length
+        return 2 * bytes_per_element * (sliding + full)
+
+
+def read_checkpoint(directory: Path) -> Checkpoint:
+    """Read the model in `directory`.
+
+    Raises:
+        FileNotFoundError: no config.json there.
+        ValueError: config.json or the index is no JSON object.
+    """
+    config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    text: dict[str, Any] = config.get("text_config") or config
+    kinds: list[str] = text.get("layer_types") or ["full_attention"] * int(text["num_hidden_layers"])
+    sliding = kinds.count("sliding_attention")
+    head_dim = int(text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"])
+    kv_heads = int(text.get("num_key_value_heads") or text["num_attention_heads"])
+    total, largest = _weights(directory)
+    quantisation = config.get("quantization_config") or {}
+    experts = int(text.get("num_experts") or 0)
+    return Checkpoint(
+        architecture=str((config.get("architectures") or ["Gemma4ForCausalLM"])[0]),
+        model_type=str(config.get("model_type", "gemma4")),
+        context=int(text["max_position_embeddings"]),
+        vocabulary=int(text["vocab_size"]),
+        hidden_size=int(text["hidden_size"]),
+        attention_heads=int(text["num_attention_heads"]),
+        sliding_layers=sliding,
+        full_layers=len(kinds) - sliding,
+        sliding_kv_heads=kv_heads,
+        full_kv_heads=int(text.get("num_global_key_value_heads") or kv_heads),
+        sliding_head_dim=head_dim,
+        full_head_dim=_full_head_dim(text, kinds, head_dim),
+        window=int(text.get("sliding_window") or text["max_position_embeddings"]),
+        weight_bytes=total,
+        largest_shard_bytes=largest,
+        active_fraction=_active_fraction(text, experts),
+        quantisation=quantisation.get("quant_method"),
+        bits_per_weight=_BITS["w4a16"] if quantisation else 16.0,
+        multimodal=any(key in config for key in ("vision_config", "audio_config")),
+    )
+
+
+def _full_head_dim(text: dict[str, Any], kinds: list[str], head_dim: int) -> int:
+    if text.get("global_head_dim"):
+        return int(text["global_head_dim"])
+    for layer, override in (text.get("per_layer_config") or {}).items():
+        if kinds[int(layer)] == "full_attention" and "head_dim" in override:
+            return int(override["head_dim"])
+    return head_dim
+
+
+def _active_fraction(text: dict[str, Any], experts: int) -> float:
+    """Experts that a token is sent to, weighed against everything else in a layer."""
+    if not experts:
+        return 1.0
+    hidden = int(text["hidden_size"])
+    expert = 3 * hidden * int(text["moe_intermediate_size"])
+    dense = 3 * hidden * int(text["intermediate_size"]) + 4 * hidden * hidden
+    return (dense + int(text["top_k_experts"]) * expert) / (dense + experts * expert)
+
+
+def _weights(directory: Path) -> tuple[int, int]:
+    """Bytes of all weights and of the largest shard."""
+    index = directory / "model.safetensors.index.json"
+    if index.exists():
+        content = json.loads(index.read_text(encoding="utf-8"))
+        total = int(content["metadata"]["total_size"])
+        shards = len(set(content["weight_map"].values())) or 1
+        return total, -(-total // shards)
+    sizes = [path.stat().st_size for path in directory.glob("*.safetensors")]
+    return sum(sizes), max(sizes, default=0)

@@ -1,0 +1,152 @@
+"""From the engine's tokens to pieces of text: decoding, stop strings, and waking the handler that writes them.
+
+A choice is one answer of a call. The engine calls `deliver` once a step; the handler is woken once for whatever has
+come since it last looked, and only at the end where it does not stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.vllm.tokenizer import EOS, decode
+from bezel.localcloud.vllm.writing import log_probability
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.localcloud.vllm.engine import Engine
+    from bezel.localcloud.vllm.request import FinishReason, Request
+
+
+@dataclass(frozen=True)
+class Piece:
+    """New text of a choice: its tokens counted, and how it ended if it did."""
+
+    index: int
+    text: str
+    tokens: Sequence[int]
+    produced: int
+    finish: FinishReason | None
+    stop_reason: str | None
+
+
+class Channel:
+    """Pieces on their way to one handler."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+        self._waiter: asyncio.Future[None] | None = None
+
+    def push(self, piece: Piece) -> None:
+        """Add a piece and wake the handler."""
+        self._pieces.append(piece)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def get(self) -> list[Piece]:
+        """All pieces since the last call; waits for the first."""
+        if not self._pieces:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+
+@dataclass
+class Choice:
+    """One answer while it is written."""
+
+    index: int
+    stops: Sequence[str]
+    keep_stop: bool
+    streams: bool
+    channel: Channel
+    engine: Engine
+    request: Request = field(init=False)
+    text: str = ""
+    produced: int = 0
+    tokens: list[int] = field(default_factory=list)
+    finish: FinishReason | None = None
+    stop_reason: str | None = None
+    _sent: int = 0
+    _pending: list[int] = field(default_factory=list)
+
+    def deliver(self, tokens: list[int], finish: FinishReason | None) -> None:
+        """Take a step's tokens from the engine."""
+        if self.finish is not None:
+            return
+        for token in tokens:
+            self.produced += 1
+            self.tokens.append(token)
+            self._pending.append(token)
+            if token != EOS:
+                before = len(self.text)
+                self.text += decode((token,), skip_special=True)
+                if self.stops and self._stopped(before):
+                    finish = "stop"
+                    break
+        if finish and self.request.finished is None:
+            self.engine.stop(self.request)
+        self.finish = finish
+        if self.streams:
+            self._stream(finish)
+        elif finish:
+            self._push(self.text, finish)
+
+    def _stream(self, finish: FinishReason | None) -> None:
+        # Text that could still become a stop string is held back.
+        hold = 0 if finish or not self.stops else max(map(len, self.stops)) - 1
+        end = max(self._sent, len(self.text) - hold)
+        fresh, self._sent = self.text[self._sent : end], end
+        if fresh or finish:
+            self._push(fresh, finish)
+
+    def _push(self, text: str, finish: FinishReason | None) -> None:
+        pending, self._pending = self._pending, []
+        self.channel.push(Piece(self.index, text, pending, self.produced, finish, self.stop_reason))
+
+    def _stopped(self, before: int) -> bool:
+        start = max(0, before - max(map(len, self.stops)) + 1)
+        found = [(at, stop) for stop in self.stops if (at := self.text.find(stop, start)) >= 0]
+        if not found:
+            return False
+        at, stop = min(found)
+        self.text = self.text[: at + (len(stop) if self.keep_stop else 0)]
+        self.stop_reason = stop
+        return True
+
+
+def chat_logprobs(key: int, start: int, tokens: Sequence[int], top: int) -> dict[str, object]:
+    """`logprobs` of a chat choice for tokens that begin at place `start`."""
+    content = []
+    for place, token in enumerate(tokens, start):
+        row = _logprob(key, place, token, 0)
+        ranks = [_logprob(key, place, token + rank, rank) for rank in range(top)]
+        content.append({**row, "top_logprobs": ranks})
+    return {"content": content}
+
+
+def _logprob(key: int, place: int, token: int, rank: int) -> dict[str, object]:
+    text = decode((token,))
+    return {"token": text, "logprob": log_probability(key, place, rank), "bytes": list(text.encode())}
+
+
+def completion_logprobs(
+    key: int, tokens: Sequence[int], top: int, start: int = 0, offset: int = 0
+) -> dict[str, object]:
+    """`logprobs` of a /v1/completions choice."""
+    texts = [decode((token,), skip_special=True) for token in tokens]
+    offsets = [offset + sum(map(len, texts[:at])) for at in range(len(texts))]
+    values = [log_probability(key, place) for place in range(start, start + len(tokens))]
+    ranked = [
+        {decode((token + rank,)): log_probability(key, start + at, rank) for rank in range(max(top, 1))}
+        for at, token in enumerate(tokens)
+    ]
+    return {
+        "text_offset": offsets,
+        "token_logprobs": values,
+        "tokens": texts,
+        "top_logprobs": ranked if top else [None] * len(texts),
+    }

@@ -1,0 +1,137 @@
+"""The engine: takes requests, runs the scheduler's steps one after another in the clock's time, hands tokens out.
+
+One task for everything: it sleeps until the step under way ends, settles it and calls each request's `deliver` with its
+tokens. No task or timer exists for a single token or request. `advance` is the same without waiting, for a driver that
+has a clock of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.vllm.metrics import EngineMetrics
+from bezel.localcloud.vllm.scheduler import Scheduler, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.localcloud.vllm.clock import Clock
+    from bezel.localcloud.vllm.request import Request
+    from bezel.localcloud.vllm.settings import Settings
+
+# How far the steps may lag behind the clock (a busy host) and still be caught up instead of put off.
+_CATCH_UP = 0.02
+
+
+class QueueFullError(Exception):
+    """A queue limit turned a request away; `reason` names the limit as the metrics do."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Engine:
+    """One engine of one server."""
+
+    def __init__(self, settings: Settings, clock: Clock, wall: Callable[[], float]) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.scheduler = Scheduler(settings)
+        self.metrics = EngineMetrics(settings, wall)
+        self.prompt_tokens = 0
+        self.generated_tokens = 0
+        self._work = asyncio.Event()
+        self._busy_until = 0.0
+
+    def check_admission(self, requests: int = 1) -> None:
+        """Whether the queue takes more.
+
+        Raises:
+            QueueFullError: it does not; the rejection is counted.
+        """
+        queue = self.scheduler
+        reason = None
+        limit, token_limit = self.settings.max_queued_requests, self.settings.max_queued_tokens
+        # Despite its name the first limit counts all unfinished requests, the second prompts not yet computed.
+        if limit is not None and len(queue.waiting) + len(queue.running) + requests > limit:
+            reason = "max_num_queued_reqs"
+        elif token_limit is not None and queue.prompt_tokens() >= token_limit:
+            reason = "max_num_queued_tokens"
+        if reason:
+            self.metrics.rejected(reason)
+            raise QueueFullError(reason)
+
+    def add(self, request: Request) -> None:
+        """Queue a request; its tokens come through its `deliver`."""
+        request.arrival = self.clock.now()
+        self.scheduler.add(request)
+        self.metrics.levels(self.scheduler)
+        self._work.set()
+
+    def abort(self, request: Request) -> None:
+        """Stop a request whose client is gone; nothing more is delivered and no success is counted."""
+        if request.finished is None:
+            request.finished = "abort"
+            self.scheduler.remove(request)
+            self.metrics.levels(self.scheduler)
+
+    def stop(self, request: Request) -> None:
+        """End a request early because its text is complete (a stop string was found)."""
+        if request.finished is None:
+            request.finished = "stop"
+            self.scheduler.remove(request)
+            self.metrics.finished(request, self.clock.now())
+            self.metrics.levels(self.scheduler)
+
+    def advance(self, start: float) -> float | None:
+        """Run one step that begins at `start`, at once.
+
+        Returns:
+            When it ends; None if there was nothing to run.
+        """
+        step = self._begin(start)
+        if step is None:
+            return None
+        end = start + step.seconds
+        self._end(step, end)
+        return end
+
+    async def run(self) -> None:
+        """Run steps for ever; cancel the task to end it."""
+        while True:
+            now = self.clock.now()
+            start = max(self._busy_until, now - _CATCH_UP)
+            step = self._begin(start)
+            if step is None:
+                self._work.clear()
+                await self._work.wait()
+                self._busy_until = self.clock.now()
+                continue
+            self._busy_until = start + step.seconds
+            await self.clock.sleep_until(self._busy_until)
+            self._end(step, self._busy_until)
+
+    def _begin(self, start: float) -> Step | None:
+        step = self.scheduler.next_step(start)
+        if step is None:
+            return None
+        for request in step.admitted:
+            self.metrics.admitted(request)
+        self.metrics.levels(self.scheduler)
+        return step
+
+    def _end(self, step: Step, end: float) -> None:
+        live = [share for share in step.shares if share.request.finished is None]
+        step.shares = live
+        yielded = {share.request: self.scheduler.settle(share) for share in live}
+        for request, tokens in yielded.items():
+            self.generated_tokens += len(tokens)
+            if tokens and request.first_token is None:
+                self.prompt_tokens += len(request.prompt)
+        self.metrics.step(step, yielded, end)
+        for request, tokens in yielded.items():
+            if tokens:
+                request.deliver(tokens, request.finished)
+        self.metrics.levels(self.scheduler)

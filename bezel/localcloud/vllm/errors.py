@@ -1,0 +1,80 @@
+"""Errors as the server answers them: `{"error": {message, type, param, code}}`, and pydantic's in vLLM's rendering."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_LONGEST_INPUT = 200
+_LONGEST_ERROR = 1000
+BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
+
+
+class ApiError(Exception):
+    """An answer other than 200.
+
+    Args:
+        message: what the client reads.
+        kind: the error's `type`.
+        param: the parameter at fault, None if it belongs to none.
+        status: the HTTP status, repeated as `code`.
+    """
+
+    def __init__(
+        self, message: str, kind: str = "BadRequestError", param: str | None = None, status: int = 400
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"error": {"message": message, "type": kind, "param": param, "code": status}}
+
+    def response(self) -> Response:
+        """The error as an HTTP response."""
+        return json_response(self.body, self.status)
+
+
+def invalid(message: str, parameter: str, *value: object) -> ApiError:
+    """A refused parameter; vLLM appends its name and, where there is one, its value."""
+    suffix = f"(parameter={parameter}, value={value[0]})" if value else f"(parameter={parameter})"
+    return ApiError(f"{message} {suffix}", param=parameter)
+
+
+def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
+    """A body that does not have the right shape.
+
+    Args:
+        errors: pydantic's errors; `loc` starts with "body".
+    """
+    shown = []
+    for error in errors:
+        row = dict(error)
+        row["loc"] = ".".join(str(part) for part in error["loc"] if not _internal(str(part)))
+        if "input" in row:
+            row["input"] = _summary(row["input"])
+        text = str(row)
+        shown.append(text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "...[truncated]")
+    count = f"{len(shown)} validation error{'s' if len(shown) > 1 else ''}"
+    place = ".".join(str(part) for part in errors[0]["loc"] if not _internal(str(part)))
+    return ApiError(f"{count}:\n" + "\n".join(f"  {text}" for text in shown), "Bad Request", place)
+
+
+def json_response(body: object, status: int = 200) -> Response:
+    """JSON without spaces, non-ASCII characters as they are."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return Response(text.encode(), status, media_type="application/json")
+
+
+def _internal(part: str) -> bool:
+    """Names that pydantic puts into a location for the branch of a union."""
+    return "[" in part or part in {"str", "int", "float", "bool", "list", "dict"}
+
+
+def _summary(value: object) -> object:
+    if isinstance(value, dict | list | tuple):
+        return f"<{type(value).__name__} of {len(value)} items>"
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= _LONGEST_INPUT else text[:_LONGEST_INPUT] + "...[truncated]"

@@ -1,0 +1,227 @@
+"""The command line of `vllm serve`, parsed by the recorded option list of the release.
+
+It owns what the parser itself decides: spelling, number of values, types, choices, dotted JSON keys, `--config` files.
+An argument it refuses ends the process with status 2 and argparse's own message. What an accepted combination means,
+and whether the engine can run it, is `settings.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from bezel.catalog import vllm_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bezel.catalog import VllmOption
+
+VERSION = "0.32.0"
+_SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+# The top parser prints its usage, not the subcommand's, when arguments are left over.
+_TOP_USAGE = (
+    "usage: vllm [-h] [-v]\n"
+    "            {chat,complete,serve,launch,bench,collect-env,download-kernels,preload,run-batch,snapshot}\n"
+    "            ...\n"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with the one message that vLLM's nested parsers print differently."""
+
+    def error(self, message: str) -> NoReturn:
+        if message.startswith("unrecognized arguments"):
+            sys.stderr.write(f"{_TOP_USAGE}vllm: error: {message}\n")
+        else:
+            sys.stderr.write(f"usage: vllm serve [model_tag] [options]\nvllm serve: error: {message}\n")
+        sys.exit(2)
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse what follows `vllm serve`.
+
+    Args:
+        arguments: the container's arguments, e.g. `["/mnt/models/m", "--max-model-len=32768"]`.
+
+    Returns:
+        One attribute for each option of the release, under the option's `dest`; `given` names those that differ from
+        their default.
+
+    Raises:
+        SystemExit: status 2 with a message on stderr, as vLLM's parser does; 0 after `--help`.
+        OSError: the file given with `--config` cannot be read.
+    """
+    parser = _parser()
+    space = parser.parse_args(_json_from_dotted(_normalised(_with_config(list(arguments)))))
+    space.model = space.model_tag or space.model
+    defaults = {action.dest: action.default for action in parser._actions}  # noqa: SLF001
+    space.given = tuple(name for name, value in vars(space).items() if defaults.get(name) != value)
+    return space
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="vllm serve", usage="vllm serve [model_tag] [options]", add_help=False)
+    parser.add_argument("model_tag", nargs="?", default=None)
+    parser.add_argument("-h", "--help", action="help")
+    for option in vllm_options(VERSION).options:
+        if option.dest not in {"help", "model_tag"} and option.flags:
+            parser.add_argument(*option.flags, dest=option.dest, default=option.default, **_shape(option))
+    return parser
+
+
+def _shape(option: VllmOption) -> dict[str, Any]:
+    if option.kind == "switch":
+        return {"action": "store_true"}
+    if option.kind == "switch-pair":
+        return {"action": _OnOff}
+    shape: dict[str, Any] = {}
+    if option.kind == "append":
+        shape["action"] = "append"
+    elif option.kind == "values":
+        shape["nargs"] = "+"
+    elif option.kind == "optional-value":
+        shape["nargs"] = "?"
+    if option.type in _CONVERTERS:
+        shape["type"] = _CONVERTERS[option.type]
+    elif option.dest in _HIDDEN_TYPES:
+        shape["type"] = _HIDDEN_TYPES[option.dest]
+    if option.choices:
+        shape["choices"] = list(option.choices)
+    return shape
+
+
+class _OnOff(argparse.Action):
+    """`--x` and `--no-x`; argparse's own action makes the negative spelling up, the recorded list already has it."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, default: object = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=default)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        del parser, values
+        setattr(namespace, self.dest, option_string == self.option_strings[0])
+
+
+def human_int(text: str) -> int:
+    """16k is 16000, 16K is 16384, 25.6k is 25600.
+
+    Raises:
+        argparse.ArgumentTypeError: no whole number comes of it.
+    """
+    if match := re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgGtT])", text.strip()):
+        number, suffix = match.groups()
+        if suffix.isupper() and "." in number:
+            raise argparse.ArgumentTypeError(
+                f"Decimals are not allowed with binary suffixes like {suffix}. "
+                f"Did you mean to use {number}{suffix.lower()} instead?"
+            )
+        return int(float(number) * _SUFFIXES[suffix])
+    return int(text)
+
+
+def _human_int_or_auto(text: str) -> int:
+    return -1 if text.strip() in {"-1", "auto"} else human_int(text)
+
+
+def _optional(convert: Callable[[str], object]) -> Callable[[str], object]:
+    def converted(text: str) -> object:
+        return None if text in {"", "None"} else convert(text)
+
+    return converted
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        # vLLM prints its converter's address; where it lies says nothing.
+        message = f"Value {text} cannot be converted to <function loads at 0x7f0000000000>."
+        raise argparse.ArgumentTypeError(message) from None
+
+
+_CONVERTERS: dict[str, Callable[[str], object]] = {
+    "int": int,
+    "float": float,
+    "json": _json,
+    "human-int": human_int,
+    "human-int-or-auto": _human_int_or_auto,
+}
+# Options whose recorded converter also takes "None" and hides the type behind it; those that the engine reads.
+_HIDDEN_TYPES: dict[str, Callable[[str], object]] = {
+    "kv_cache_memory_bytes": _optional(human_int),
+    "num_gpu_blocks_override": _optional(int),
+    "max_num_queued_reqs": _optional(int),
+    "max_num_queued_tokens": _optional(int),
+    "speculative_config": _optional(_json),
+    "limit_mm_per_prompt": _json,
+}
+
+
+def _normalised(arguments: list[str]) -> list[str]:
+    """Underscores and dashes are the same before the first dot of an option's name."""
+    result = []
+    for argument in arguments:
+        if argument.startswith("--"):
+            name, equals, value = argument.partition("=")
+            key, dot, rest = name[2:].partition(".")
+            argument = "--" + key.replace("_", "-") + dot + rest + equals + value  # noqa: PLW2901
+        result.append(argument)
+    return result
+
+
+def _json_from_dotted(arguments: list[str]) -> list[str]:
+    """`--speculative-config.method mtp` becomes `--speculative-config '{"method": "mtp"}'`, keys merged."""
+    result: list[str] = []
+    merged: dict[str, dict[str, Any]] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if not (name.startswith("--") and "." in name):
+            result.append(argument)
+            continue
+        text = value if equals else next(rest, "")
+        key, *path = name.split(".")
+        level = merged.setdefault(key, {})
+        for step in path[:-1]:
+            level = level.setdefault(step, {})
+        try:
+            level[path[-1]] = json.loads(text)
+        except json.JSONDecodeError:
+            level[path[-1]] = text
+    for key, values in merged.items():
+        result += [key, json.dumps(values)]
+    return result
+
+
+def _with_config(arguments: list[str]) -> list[str]:
+    """Options of a `--config` file, put before those of the command line, which therefore win."""
+    if "--config" not in arguments:
+        return arguments
+    import yaml
+
+    at = arguments.index("--config")
+    content = yaml.safe_load(Path(arguments[at + 1]).read_text(encoding="utf-8")) or {}
+    extra: list[str] = []
+    for key, value in content.items():
+        if key == "model":
+            extra.insert(0, str(value))
+        elif isinstance(value, bool):
+            extra += [f"--{key}"] if value else []
+        elif isinstance(value, list):
+            extra += [f"--{key}", *map(str, value)]
+        else:
+            extra += [f"--{key}", json.dumps(value) if isinstance(value, dict) else str(value)]
+    head = [] if not arguments or arguments[0].startswith("-") else [arguments[0]]
+    if head and extra and not extra[0].startswith("-"):
+        extra = extra[1:]
+    return head + extra + arguments[len(head) : at] + arguments[at + 2 :]

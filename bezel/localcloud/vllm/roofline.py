@@ -1,0 +1,86 @@
+"""How long one step of the engine takes on an accelerator: the larger of arithmetic and memory traffic, plus overhead.
+
+Prefill is bound by arithmetic (2 FLOP per active parameter and token, plus attention), decode by memory (all weights
+that the batch touches once, plus every sequence's KV cache). The shares of the peaks that are reached are parameters of
+`hardware.toml`; they are localcloud's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.vllm.kv_layout import bytes_per_element
+
+if TYPE_CHECKING:
+    from bezel.localcloud.vllm.checkpoint import Checkpoint
+    from bezel.localcloud.vllm.hardware import Accelerator
+    from bezel.localcloud.vllm.speculation import Speculation
+
+# A drafting pass is small and launches fewer kernels than a step of the model.
+_DRAFT_OVERHEAD = 0.3
+
+
+@dataclass
+class Load:
+    """What one step computes.
+
+    Attributes:
+        tokens: tokens that pass through the weights, drafted ones included.
+        attention_flops: arithmetic of the attention itself.
+        kv_bytes: bytes of KV cache read.
+        drafting: whether the draft model runs after the step.
+    """
+
+    tokens: int = 0
+    attention_flops: float = 0.0
+    kv_bytes: float = 0.0
+    drafting: bool = False
+
+
+class Roofline:
+    """Times steps of one model on one accelerator (or several that share it by tensor parallelism)."""
+
+    def __init__(
+        self,
+        model: Checkpoint,
+        chip: Accelerator,
+        *,
+        kv_cache_dtype: str,
+        tensor_parallel: int = 1,
+        speculation: Speculation | None = None,
+    ) -> None:
+        self._model = model
+        self._flops = chip.flops_per_second * chip.compute_efficiency * tensor_parallel
+        self._bandwidth = chip.memory_bytes_per_second * chip.memory_efficiency * tensor_parallel
+        self._overhead = chip.step_overhead_seconds
+        self._element = bytes_per_element(kv_cache_dtype)
+        self._speculation = speculation
+
+    def add(self, load: Load, *, computed: int, new: int) -> None:
+        """Add `new` tokens of a sequence of which `computed` tokens lie in the cache."""
+        model = self._model
+        end = computed + new
+        load.tokens += new
+        load.kv_bytes += model.kv_bytes_read(end, self._element)
+        context = (computed + end) / 2
+        full = model.full_layers * model.full_head_dim * context
+        sliding = model.sliding_layers * model.sliding_head_dim * min(context, model.window)
+        load.attention_flops += 4.0 * new * model.attention_heads * (full + sliding)
+
+    def seconds(self, load: Load) -> float:
+        """How long the step takes."""
+        arithmetic = (2 * self._model.active_parameters * load.tokens + load.attention_flops) / self._flops
+        traffic = (self._weights_touched(load.tokens) + load.kv_bytes) / self._bandwidth
+        return max(arithmetic, traffic) + self._overhead + self._drafting(load)
+
+    def _weights_touched(self, tokens: int) -> float:
+        """With experts, a larger batch touches more of them; a dense model is read whole."""
+        share = self._model.active_fraction
+        return self._model.weight_bytes * (1 - (1 - share) ** tokens)
+
+    def _drafting(self, load: Load) -> float:
+        if not load.drafting or not self._speculation or not self._speculation.draft:
+            return 0.0
+        draft = self._speculation.draft.weight_bytes / self._bandwidth
+        return self._speculation.tokens * (draft + _DRAFT_OVERHEAD * self._overhead)

@@ -1,0 +1,100 @@
+"""The running process: the engine's task and the HTTP server in one event loop, until a signal ends both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from bezel.localcloud.vllm.clock import RealClock
+from bezel.localcloud.vllm.engine import Engine
+from bezel.localcloud.vllm.logs import line, uvicorn_logging
+from bezel.localcloud.vllm.web import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.localcloud.vllm.settings import Settings
+
+_STATS_SECONDS = 10.0
+_BACKLOG = 4096
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its habit of raising the signal again: the container ends with status 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
+
+def serve(settings: Settings, host: str, port: int, *, speed: float, log_level: str, access_log: bool) -> int:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        settings: what the engine runs with.
+        host: address to listen on.
+        port: port to listen on.
+        speed: how many seconds of the engine pass in a real one.
+        log_level: uvicorn's.
+        access_log: whether each request is logged.
+
+    Returns:
+        The exit status.
+    """
+    return asyncio.run(_serve(settings, host, port, speed=speed, log_level=log_level, access_log=access_log))
+
+
+async def _serve(settings: Settings, host: str, port: int, *, speed: float, log_level: str, access_log: bool) -> int:
+    uvicorn_logging(log_level, access=access_log)
+    engine = Engine(settings, RealClock(speed), time.time)
+    config = uvicorn.Config(
+        Server(engine).application(),
+        host=host,
+        port=port,
+        log_config=None,
+        lifespan="off",
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=1,
+        access_log=access_log,
+    )
+    line(f"Starting vLLM server on http://{host}:{port}", source="entry.py:140")
+    server = _Uvicorn(config)
+    tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
+    try:
+        await server.serve()
+    except SystemExit:
+        # uvicorn has said why it could not listen.
+        return 1
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return 0
+
+
+async def _log_statistics(engine: Engine) -> None:
+    prompt, generated, idle = 0, 0, True
+    while True:
+        await asyncio.sleep(_STATS_SECONDS)
+        read, written = engine.prompt_tokens - prompt, engine.generated_tokens - generated
+        prompt, generated = engine.prompt_tokens, engine.generated_tokens
+        running, waiting = len(engine.scheduler.running), len(engine.scheduler.waiting)
+        was_idle, idle = idle, not (read or written or running or waiting)
+        if idle and was_idle:
+            continue
+        queries = engine.metrics.value("prefix_cache_queries_total") or 1.0
+        hits = engine.metrics.value("prefix_cache_hits_total") / queries
+        line(
+            f"Engine 000: Avg prompt throughput: {read / _STATS_SECONDS:.1f} tokens/s, Avg generation throughput: "
+            f"{written / _STATS_SECONDS:.1f} tokens/s, Running: {running} reqs, Waiting: {waiting} reqs, GPU KV cache "
+            f"usage: {engine.scheduler.pool.usage:.1%}, Prefix cache hit rate: {hits:.1%}",
+            source="loggers.py:281",
+        )

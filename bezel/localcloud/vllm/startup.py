@@ -1,0 +1,155 @@
+"""The start of the server in time: what is logged when, how long each part takes, and how a failing start ends.
+
+Nothing listens while this runs, so a probe's connection is refused, as with the real server. LOCALCLOUD_SPEED divides
+every wait here and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.vllm.failures import StartError
+from bezel.localcloud.vllm.hardware import GIB
+from bezel.localcloud.vllm.logs import ENGINE, line
+from bezel.localcloud.vllm.options import VERSION
+from bezel.localcloud.vllm.settings import Settings, make_settings
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+    from bezel.localcloud.vllm.checkpoint import Checkpoint
+    from bezel.localcloud.vllm.hardware import Machine
+
+# Measured on a real server: a refused configuration ends it after 7-8 s, a refused engine not before 20 s.
+IMPORT_SECONDS = 7.5
+ENGINE_SECONDS = 9.0
+WARM_UP_SECONDS = 4.0
+_FLASH_ATTENTION = ("9.", "10.", "11.")
+
+
+def start(
+    options: argparse.Namespace, machine: Machine, environment: Mapping[str, str], sleep: Callable[[float], None]
+) -> Settings:
+    """Go through a start up to the moment before the port opens.
+
+    Args:
+        options: the parsed command line.
+        machine: where it runs.
+        environment: the container's environment.
+        sleep: waits the given seconds of the server (the caller divides by the speed).
+
+    Returns:
+        What the engine runs with.
+
+    Raises:
+        StartError: it failed, and everything that the real server logs about it is logged.
+    """
+    _banner(options, machine)
+    sleep(IMPORT_SECONDS)
+    try:
+        settings = make_settings(options, machine, environment)
+    except StartError as failure:
+        _fail(failure, machine, sleep)
+        raise
+    _configured(settings)
+    sleep(ENGINE_SECONDS)
+    _loaded(settings, sleep)
+    return settings
+
+
+def _banner(options: argparse.Namespace, machine: Machine) -> None:
+    mark = f"localcloud: simulated server, timings from a model of {machine.accelerators} x {machine.accelerator.name}"
+    line(f"\nversion {VERSION}\nmodel   {options.model}\n{mark}\n", source="api_utils.py:347")
+    given = {name: value for name, value in vars(options).items() if name in options.given and name != "api_key"}
+    line(f"non-default args: {given}", source="api_utils.py:286")
+
+
+def _configured(settings: Settings) -> None:
+    model = settings.model
+    line(f"Resolved architecture: {model.architecture}", source="model.py:733")
+    line(f"Using max model len {settings.max_model_len}", source="model.py:2152")
+    if model.sliding_head_dim != model.full_head_dim:
+        dims = {"sliding_attention": model.sliding_head_dim, "full_attention": model.full_head_dim}
+        flash = settings.machine.accelerator.compute_capability.startswith(_FLASH_ATTENTION)
+        backend = "Using FA4." if flash else "FA4 not available, forcing TRITON_ATTN backend."
+        line(f"Gemma4 model has heterogeneous head dimensions {dims}. {backend}", source="config.py:286")
+    if settings.kv_cache_dtype.startswith("fp8"):
+        line(
+            "Using fp8 data type to store kv cache. It reduces the GPU memory footprint and boosts the performance. "
+            "Meanwhile, it may cause accuracy drop without a proper scaling factor.",
+            source="cache.py:229",
+        )
+    drafting = settings.speculation
+    if drafting and drafting.method == "ngram":
+        text = "Async scheduling not supported with ngram-based speculative decoding and will be disabled."
+        line(text, source="vllm.py:831", level="WARNING")
+    if drafting and drafting.method == "mtp" and drafting.tokens > 1:
+        line(
+            "Enabling num_speculative_tokens > 1 will run multiple times of forward on same MTP layer,which may result "
+            "in lower acceptance rate",
+            source="speculative.py:537",
+            level="WARNING",
+        )
+
+
+def load_seconds(model: Checkpoint, machine: Machine) -> float:
+    """How long reading the weights from the mount takes."""
+    return model.weight_bytes / machine.accelerator.load_bytes_per_second
+
+
+def _loaded(settings: Settings, sleep: Callable[[float], None]) -> None:
+    memory, chip = settings.memory, settings.machine.accelerator
+    line(f"Initializing a V1 LLM engine (v{VERSION}) with config: model='{settings.model_path}', "
+         f"max_seq_len={settings.max_model_len}, tensor_parallel_size={settings.tensor_parallel}, "
+         f"kv_cache_dtype={settings.kv_cache_dtype}, seed={settings.seed}, "
+         f"served_model_name={settings.served_names[0]}, enable_prefix_caching={settings.prefix_caching}",
+         source="core.py:133", process=ENGINE)  # fmt: skip
+    loading = load_seconds(settings.model, settings.machine)
+    sleep(loading)
+    line(f"Loading weights took {loading:.2f} seconds", source="default_loader.py:502", process=ENGINE)
+    line(
+        f"Model loading took {memory.weights / GIB:.2f} GiB memory and {loading + 1.2:.6f} seconds",
+        source="model_runner.py:425",
+        process=ENGINE,
+    )
+    sleep(chip.compile_seconds)
+    line(f"torch.compile took {chip.compile_seconds:.2f} s in total", source="monitor.py:20", process=ENGINE)
+    line(f"Available KV cache memory: {memory.available / GIB:.2f} GiB", source="gpu_worker.py:760", process=ENGINE)
+    line(
+        f"GPU KV cache size: {memory.tokens:,} tokens, Maximum concurrency for {settings.max_model_len:,} tokens per "
+        f"request: {memory.concurrency:.2f}x",
+        source="kv_cache_utils.py:2327",
+        process=ENGINE,
+    )
+    sleep(WARM_UP_SECONDS)
+    took = chip.compile_seconds + WARM_UP_SECONDS
+    line(
+        f"init engine (profile, create kv cache, warmup model) took {took:.2f} s "
+        f"(compilation: {chip.compile_seconds:.2f} s)",
+        source="core.py:403",
+        process=ENGINE,
+    )
+
+
+def _fail(failure: StartError, machine: Machine, sleep: Callable[[float], None]) -> None:
+    if failure.stage == "config":
+        _traceback(failure.kind, failure.message)
+        return
+    chip = machine.accelerator
+    sleep(ENGINE_SECONDS + chip.memory_gib * GIB / chip.load_bytes_per_second / 4)
+    if failure.stage == "host-memory":
+        return
+    cause = f"EngineCore failed to start.\nTraceback (most recent call last):\n{failure.kind}: {failure.message}"
+    line(cause, source="core.py:1510", process=ENGINE, level="ERROR")
+    _traceback(
+        "RuntimeError",
+        "Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}",
+    )
+
+
+def _traceback(kind: str, message: str) -> None:
+    sys.stderr.write("Traceback (most recent call last):\n")
+    sys.stderr.write(f'  File "vllm/entrypoints/cli/main.py", line 120, in main\n{kind}: {message}\n')
+    sys.stderr.flush()

@@ -1,0 +1,153 @@
+"""A stand-in for Gemma's tokenizer: reversible, without a vocabulary file, about as many tokens as the real one.
+
+It is computed, not learned. Ids 0-19 are the special tokens, then the 256 bytes, runs of 2-16 spaces, a short list of
+common words (with and without a space in front), and all groups of two and three letters (with and without a space,
+capitalised or not). English prose comes to 1.3-1.9 tokens a word, digits are one token each as in Gemma. Token counts
+are therefore plausible and stable, but they are not those of the real tokenizer, and the ids do not respect the
+model's vocabulary size.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SPECIAL = (
+    "<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>", "<|channel>", "<channel|>", "<|think|>",
+    "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", '<|"|>', "<|image|>",
+    "<|audio|>", "<|video|>",
+)  # fmt: skip
+EOS, BOS, TURN, TURN_END, IMAGE, AUDIO = 1, 2, 5, 6, 17, 18
+_BYTES = len(SPECIAL)
+_SPACES = _BYTES + 256
+_LONGEST_RUN = 16
+_WORDS = _SPACES + _LONGEST_RUN - 1
+_GROUP = 3
+_PIECES = re.compile(r" ?[A-Za-z]+|\d|  +|[^A-Za-z\d ]+| ")
+_SPECIAL = re.compile("(" + "|".join(re.escape(text) for text in SPECIAL) + ")")
+_LETTERS = 26
+
+
+@cache
+def _words() -> dict[str, int]:
+    words = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split()
+    return {
+        form: _WORDS + 2 * at + space for at, word in enumerate(words) for space, form in enumerate((word, " " + word))
+    }
+
+
+@cache
+def _spelled() -> dict[int, str]:
+    return {number: form for form, number in _words().items()}
+
+
+@cache
+def word_tokens() -> tuple[int, ...]:
+    """The ids of the listed words with a space in front: what made-up text is written with."""
+    return tuple(number for form, number in _words().items() if form.startswith(" "))
+
+
+def encode(text: str, *, specials: bool = True) -> list[int]:
+    """Token ids of a text. Special tokens written out in it become themselves unless `specials` is False."""
+    result: list[int] = []
+    words = _words()
+    for at, part in enumerate(_SPECIAL.split(text) if specials else [text]):
+        if at % 2:
+            result.append(SPECIAL.index(part))
+            continue
+        for piece in _PIECES.findall(part):
+            known = words.get(piece)
+            if known is not None:
+                result.append(known)
+            elif piece[-1].isascii() and piece[-1].isalpha():
+                result.extend(_letters(piece))
+            elif piece[0] == " " and len(piece) > 1:
+                result.extend(_spaces(len(piece)))
+            else:
+                result.extend(_BYTES + byte for byte in piece.encode())
+    return result
+
+
+def decode(tokens: Iterable[int], *, skip_special: bool = False) -> str:
+    """The text of token ids; unknown ids are shown as U+FFFD."""
+    return b"".join(_bytes(token, skip_special=skip_special) for token in tokens).decode("utf-8", errors="replace")
+
+
+def token_strings(tokens: Sequence[int]) -> list[str]:
+    """Each token as byte-level vocabularies write it: a space is Ġ, a line feed Ċ."""
+    return [SPECIAL[token] if token < _BYTES else "".join(_SHOWN[byte] for byte in _bytes(token)) for token in tokens]
+
+
+def _shown() -> dict[int, str]:
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    other = [byte for byte in range(256) if byte not in plain]
+    return {byte: chr(byte) for byte in plain} | {byte: chr(256 + at) for at, byte in enumerate(other)}
+
+
+_SHOWN = _shown()
+
+
+@cache
+def _groups() -> int:
+    return _WORDS + len(_words())
+
+
+def _spaces(count: int) -> Iterable[int]:
+    while count > 1:
+        run = min(count, _LONGEST_RUN)
+        yield _SPACES + run - 2
+        count -= run
+    if count:
+        yield _BYTES + ord(" ")
+
+
+def _letters(piece: str) -> Iterable[int]:
+    space = piece[0] == " "
+    word = piece[1:] if space else piece
+    for at in range(0, len(word), _GROUP):
+        group = word[at : at + _GROUP]
+        lead = space and at == 0
+        rest_lower = group[1:] == group[1:].lower()
+        if len(group) == 1 or not rest_lower:
+            if lead:
+                yield _BYTES + ord(" ")
+            yield from (_BYTES + ord(letter) for letter in group)
+            continue
+        number = 0
+        for letter in group.lower():
+            number = number * _LETTERS + ord(letter) - ord("a")
+        number += 0 if len(group) == _GROUP else _LETTERS**_GROUP
+        yield _groups() + number * 4 + 2 * lead + group[0].isupper()
+
+
+def _bytes(token: int, *, skip_special: bool = False) -> bytes:
+    if token < _BYTES:
+        return b"" if skip_special else SPECIAL[token].encode()
+    if token < _SPACES:
+        return bytes([token - _BYTES])
+    if token < _WORDS:
+        return b" " * (token - _SPACES + 2)
+    if token < _groups():
+        return _spelled()[token].encode()
+    return _group_text(token - _groups()).encode()
+
+
+def _group_text(number: int) -> str:
+    number, form = divmod(number, 4)
+    length = _GROUP
+    if number >= _LETTERS**_GROUP:
+        number, length = number - _LETTERS**_GROUP, 2
+    if number >= _LETTERS**length:
+        return "\ufffd"
+    letters = ""
+    for _ in range(length):
+        number, letter = divmod(number, _LETTERS)
+        letters = chr(ord("a") + letter) + letters
+    if form % 2:
+        letters = letters.capitalize()
+    return (" " if form & 2 else "") + letters

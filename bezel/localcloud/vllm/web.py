@@ -1,0 +1,186 @@
+"""The HTTP server around an engine: its routes, and the answers that need no tokens from the engine."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bezel.localcloud.vllm.bodies import (
+    BodyT,
+    ChatBody,
+    CompletionBody,
+    DetokenizeBody,
+    TokenizeBody,
+    messages_text,
+    read,
+)
+from bezel.localcloud.vllm.chat import answer_chat
+from bezel.localcloud.vllm.completions import answer_completion
+from bezel.localcloud.vllm.errors import ApiError, json_response
+from bezel.localcloud.vllm.http_metrics import HttpMetrics
+from bezel.localcloud.vllm.middleware import AddVary, Count, RequestId, RequireKey
+from bezel.localcloud.vllm.options import VERSION
+from bezel.localcloud.vllm.tokenizer import BOS, decode, encode, token_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from bezel.localcloud.vllm.engine import Engine
+
+
+class Server:
+    """The handlers of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._settings = engine.settings
+        digest = hashlib.sha256(repr(engine.settings).encode()).hexdigest()[:8]
+        self._fingerprint = f"vllm-{VERSION}-{digest}"
+        self._load = 0
+        self.http = HttpMetrics()
+
+    def application(self) -> ASGIApp:
+        """The whole server as an ASGI application."""
+        routes = [
+            Route("/health", self._empty, methods=["GET"]),
+            Route("/ping", self._empty, methods=["GET", "POST"]),
+            Route("/version", self._version, methods=["GET"]),
+            Route("/load", self._server_load, methods=["GET"]),
+            Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/v1/models", self._models, methods=["GET"]),
+            Route("/tokenize", self._tokenize, methods=["POST"]),
+            Route("/detokenize", self._detokenize, methods=["POST"]),
+            Route("/v1/completions", self._completions, methods=["POST"]),
+            Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/invocations", self._chat, methods=["POST"]),
+        ]
+        for route in routes:
+            # Starlette adds HEAD to GET; the real server answers 405.
+            if route.methods:
+                route.methods.discard("HEAD")
+        app: Any = Starlette(routes=routes, exception_handlers={ApiError: _api_error, HTTPException: _http_error})
+        app = AddVary(app)
+        if self._settings.api_keys:
+            app = RequireKey(app, self._settings.api_keys)
+        if self._settings.request_id_headers:
+            app = RequestId(app)
+        known = {route.path: route.methods or set() for route in routes}
+        return Count(app, self.http, known)
+
+    async def _empty(self, request: Request) -> Response:
+        del request
+        return Response()
+
+    async def _version(self, request: Request) -> Response:
+        del request
+        return json_response({"version": VERSION})
+
+    async def _server_load(self, request: Request) -> Response:
+        del request
+        return json_response({"server_load": self._load if self._settings.track_load else 0})
+
+    async def _metrics(self, request: Request) -> Response:
+        del request
+        lines = [*self.http.process_lines(), *self._engine.metrics.lines(), *self.http.lines(), ""]
+        return Response("\n".join(lines), headers={"content-type": "text/plain; version=1.0.0; charset=utf-8"})
+
+    async def _models(self, request: Request) -> Response:
+        del request
+        now = int(time.time())
+        permission = {
+            "object": "model_permission",
+            "created": now,
+            "allow_create_engine": False,
+            "allow_sampling": True,
+            "allow_logprobs": True,
+            "allow_search_indices": False,
+            "allow_view": True,
+            "allow_fine_tuning": False,
+            "organization": "*",
+            "group": None,
+            "is_blocking": False,
+        }
+        data = [
+            {
+                "id": name,
+                "object": "model",
+                "created": now,
+                "owned_by": "vllm",
+                "root": self._settings.model_path,
+                "parent": None,
+                "max_model_len": self._settings.max_model_len,
+                "permission": [{"id": f"modelperm-{secrets.token_hex(8)}", **permission}],
+            }
+            for name in self._settings.served_names
+        ]
+        return json_response({"object": "list", "data": data})
+
+    async def _tokenize(self, request: Request) -> Response:
+        body = await self._body(TokenizeBody, request)
+        if body.messages is not None:
+            tokens = encode(messages_text(body.messages, generate=body.add_generation_prompt))
+        else:
+            tokens = encode(body.prompt or "")
+            # The model's own tokenizer begins a prompt with <bos> only where a template asks for it.
+            tokens = [token for token in tokens if token != BOS or "<bos>" in (body.prompt or "")]
+        strings = token_strings(tokens) if body.return_token_strs else None
+        return json_response({
+            "count": len(tokens),
+            "max_model_len": self._settings.max_model_len,
+            "tokens": tokens,
+            "token_strs": strings,
+        })  # fmt: skip
+
+    async def _detokenize(self, request: Request) -> Response:
+        body = await self._body(DetokenizeBody, request)
+        return json_response({"prompt": decode(body.tokens)})
+
+    async def _chat(self, request: Request) -> Response:
+        body = await self._body(ChatBody, request)
+        return await self._counted(answer_chat(self._engine, body, self._fingerprint, request.receive))
+
+    async def _completions(self, request: Request) -> Response:
+        body = await self._body(CompletionBody, request)
+        return await self._counted(answer_completion(self._engine, body, self._fingerprint, request.receive))
+
+    async def _counted(self, answer: Awaitable[Response]) -> Response:
+        """Count a call in /load until its answer begins to be sent."""
+        self._load += 1
+        try:
+            return await answer
+        finally:
+            self._load -= 1
+
+    async def _body(self, kind: type[BodyT], request: Request) -> BodyT:
+        body = read(kind, request.headers.get("content-type", ""), await request.body())
+        name = getattr(body, "model", None)
+        if name and name not in self._settings.served_names:
+            aliases = ", ".join(self._settings.served_names)
+            message = f"The model `{name}` does not exist. Valid aliases: {aliases}."
+            raise ApiError(message, "NotFoundError", "model", 404)
+        return body
+
+
+async def _api_error(request: Request, error: Exception) -> Response:
+    del request
+    return error.response() if isinstance(error, ApiError) else Response(status_code=500)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    del request
+    if not isinstance(error, HTTPException):
+        return Response(status_code=500)
+    response = json_response({"detail": error.detail}, error.status_code)
+    for name, value in (error.headers or {}).items():
+        response.headers[name.lower()] = value
+    return response
