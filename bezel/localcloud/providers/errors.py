@@ -1,0 +1,70 @@
+"""What can go wrong at Google's side, in the words that the Google provider uses for it.
+
+The wording follows google-api-go-client (googleapi.Error) and the Terraform plugin SDK's list of one error, because
+that is what a user of the published plugin reads. No message carries a request, so none carries a token or a secret.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+class ProviderError(Exception):
+    """An operation that failed, with the text for the user."""
+
+
+class GoogleError(ProviderError):
+    """A refusal by a Google API: HTTP status, Google's reason and message."""
+
+    def __init__(self, code: int, body: str) -> None:
+        self.code = code
+        try:
+            error = json.loads(body).get("error", {})
+        except (ValueError, AttributeError):
+            error = {}
+        error = error if isinstance(error, Mapping) else {}
+        self.status = str(error.get("status", ""))
+        self.message = str(error.get("message", ""))
+        super().__init__(_wording(code, error, body))
+
+
+class OperationError(ProviderError):
+    """A long-running operation that ended with an error."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(f"Error code {code}, message: {message}")
+
+
+class PartlyDoneError(ProviderError):
+    """An operation that failed after the resource came into being: its state has to be kept.
+
+    Attributes:
+        id: The resource's id.
+        properties: Its outputs as far as they are known.
+    """
+
+    def __init__(self, message: str, resource_id: str, properties: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.id = resource_id
+        self.properties = dict(properties)
+
+
+def one_error(text: str) -> str:
+    """The text as a list of one error, as the plugin SDK prints it."""
+    return f"1 error occurred:\n\t* {text}\n\n"
+
+
+def _wording(code: int, error: Mapping[str, Any], body: str) -> str:
+    message = str(error.get("message", ""))
+    if not message:
+        return f"googleapi: got HTTP response code {code} with body: {body[:500]}"
+    text = f"googleapi: Error {code}: {message}"
+    if details := error.get("details"):
+        text += "\nDetails:\n" + json.dumps(details, indent=2, sort_keys=True)
+    reasons = [item for item in error.get("errors", []) if isinstance(item, Mapping)]
+    if len(reasons) == 1 and reasons[0].get("message") == message:
+        return f"{text}, {reasons[0].get('reason', '')}"
+    if reasons:
+        text += "\nMore details:\n"
+        text += "".join(f"Reason: {item.get('reason', '')}, Message: {item.get('message', '')}\n" for item in reasons)
+    return text

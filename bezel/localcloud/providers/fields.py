@@ -1,0 +1,137 @@
+"""The words in which a resource type is written down: one `Field` per property, with what has to be known about it.
+
+A row's fields are Pulumi's (camelCase, plural lists). `wire` is where the value stands in Google's JSON, as a dotted
+path; without it the name is the same. Owns the vocabulary only: mapping.py, check.py and plan.py give it its meaning.
+"""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+class Kind(enum.Enum):
+    """The shape of a value."""
+
+    TEXT = "text"
+    FLAG = "flag"
+    WHOLE = "whole"
+    BIG = "big"  # 64 bits: a JSON string on the wire
+    REAL = "real"
+    TABLE = "table"  # text to text
+    ITEMS = "items"  # a list of texts
+    BLOCK = "block"  # at most one object
+    BLOCKS = "blocks"  # a list of objects
+    ASSET = "asset"  # a file or a text, in the engine's envelope
+
+
+class Mark(enum.Flag):
+    """What else has to be known about a property."""
+
+    REQUIRED = enum.auto()
+    COMPUTED = enum.auto()  # may be left out, and then Google chooses it
+    OUTPUT = enum.auto()  # Google's alone
+    NEW = enum.auto()  # a change replaces the resource
+    SECRET = enum.auto()  # encrypted in the state
+    LOCAL = enum.auto()  # the provider's own, or part of the URL: not in a body
+    UNSENT = enum.auto()  # read from an answer, never in a body
+    CREATE_ONLY = enum.auto()  # in the body of a create, never of an update
+    ZERO = enum.auto()  # sent although it is zero (all others are left out)
+    EMPTY = enum.auto()  # an object that is sent although it is empty, once it is there
+    SET = enum.auto()  # no order of its own
+    SHORT = enum.auto()  # Google answers with a path, the property is its last segment
+    LISTED = enum.auto()  # one object here, a list of one on the wire
+    WRAPPED = enum.auto()  # a list of one here, one object on the wire
+    PROJECT = enum.auto()  # filled in from the provider's project, in preview too
+    ROLLS = enum.auto()  # an update of any other property may change it: unknown in the preview of one
+
+
+NOTHING = Mark(0)
+REQUIRED, COMPUTED, OUTPUT, NEW, SECRET = Mark.REQUIRED, Mark.COMPUTED, Mark.OUTPUT, Mark.NEW, Mark.SECRET
+LOCAL, CREATE_ONLY, ZERO, SET, SHORT = Mark.LOCAL, Mark.CREATE_ONLY, Mark.ZERO, Mark.SET, Mark.SHORT
+LISTED, WRAPPED, PROJECT, ROLLS, EMPTY = Mark.LISTED, Mark.WRAPPED, Mark.PROJECT, Mark.ROLLS, Mark.EMPTY
+UNSENT = Mark.UNSENT
+
+Same = Callable[[object, object], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One property of a resource type."""
+
+    name: str
+    kind: Kind
+    marks: Mark = NOTHING
+    wire: str = ""
+    default: str | int | bool | None = None
+    fields: tuple["Field", ...] = ()
+    same: Same | None = None  # what else counts as equal
+
+    @property
+    def path(self) -> list[str]:
+        """Where the value stands in Google's JSON."""
+        return (self.wire or self.name).split(".")
+
+
+Fields = tuple[Field, ...]
+
+
+def text(
+    name: str, marks: Mark = NOTHING, wire: str = "", default: str | None = None, same: Same | None = None
+) -> Field:
+    """A string."""
+    return Field(name, Kind.TEXT, marks, wire, default, (), same)
+
+
+def flag(name: str, marks: Mark = NOTHING, wire: str = "", default: bool | None = None) -> Field:
+    """A boolean."""
+    return Field(name, Kind.FLAG, marks, wire, default)
+
+
+def whole(name: str, marks: Mark = NOTHING, wire: str = "", default: int | None = None) -> Field:
+    """An integer that fits in 32 bits."""
+    return Field(name, Kind.WHOLE, marks, wire, default)
+
+
+def big(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
+    """A 64-bit integer: a number for Pulumi, a string in Google's JSON."""
+    return Field(name, Kind.BIG, marks, wire)
+
+
+def real(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
+    """A floating-point number."""
+    return Field(name, Kind.REAL, marks, wire)
+
+
+def table(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
+    """A map of strings."""
+    return Field(name, Kind.TABLE, marks, wire)
+
+
+def items(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
+    """A list of strings."""
+    return Field(name, Kind.ITEMS, marks, wire)
+
+
+def block(name: str, *fields: Field, marks: Mark = NOTHING, wire: str = "") -> Field:
+    """At most one object."""
+    return Field(name, Kind.BLOCK, marks, wire, None, fields)
+
+
+def blocks(name: str, *fields: Field, marks: Mark = NOTHING, wire: str = "") -> Field:
+    """A list of objects."""
+    return Field(name, Kind.BLOCKS, marks, wire, None, fields)
+
+
+def asset(name: str, marks: Mark = NOTHING) -> Field:
+    """A file or a text."""
+    return Field(name, Kind.ASSET, marks)
+
+
+def last_segment(left: object, right: object) -> bool:
+    """Whether two references mean the same: `b/models` and `models`, or a full path and a name."""
+    return str(left).rsplit("/", 1)[-1] == str(right).rsplit("/", 1)[-1]
+
+
+def same_letters(left: object, right: object) -> bool:
+    """Whether two values differ in upper and lower case only."""
+    return str(left).lower() == str(right).lower()

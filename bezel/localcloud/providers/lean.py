@@ -1,0 +1,26 @@
+"""A light start for a plugin process: the protocol's generated modules without the SDK around them.
+
+The engine starts each provider once per run, so every tenth of a second here is paid by every `pulumi` command.
+Importing `pulumi` itself costs about 80 ms and `grpc.aio` with asyncio another 50 ms, and a plugin needs neither.
+Only a plugin's own process may call this: afterwards `import pulumi` yields an empty name space there.
+"""
+
+import importlib.machinery
+import sys
+import types
+
+
+def lighten() -> None:
+    """Register `pulumi`, `pulumi.runtime`, `pulumi.runtime.proto` as bare name spaces, and leave out `grpc.aio`."""
+    if "pulumi" in sys.modules:
+        return
+    search: list[str] | None = None
+    for name in ("pulumi", "pulumi.runtime", "pulumi.runtime.proto"):
+        spec = importlib.machinery.PathFinder.find_spec(name, search)
+        if spec is None or spec.submodule_search_locations is None:
+            return
+        search = list(spec.submodule_search_locations)
+        module = types.ModuleType(name)
+        module.__path__ = search
+        sys.modules[name] = module
+    sys.modules["grpc.aio"] = types.ModuleType("grpc.aio")

@@ -1,0 +1,135 @@
+"""Properties to Google's JSON and back, by the fields of a resource type.
+
+Rules that hold for all types: a zero value is left out of a body, a missing value in an answer is the zero of its kind,
+64-bit integers are strings, a map or list that nobody set stays null until the first refresh. Pure functions.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .fields import (
+    COMPUTED,
+    CREATE_ONLY,
+    EMPTY,
+    LISTED,
+    LOCAL,
+    OUTPUT,
+    SECRET,
+    SET,
+    SHORT,
+    UNSENT,
+    WRAPPED,
+    ZERO,
+    Field,
+    Fields,
+    Kind,
+)
+from .sets import in_set_order
+from .wire import Properties, secret, unknown
+
+
+def zero(value: object) -> bool:
+    """Whether a value says no more than its absence: none, empty, 0, false, unknown, or a block of nothing else."""
+    if isinstance(value, Mapping):
+        return all(zero(item) for key, item in value.items() if key != "__defaults")
+    return value is None or value in ("", 0) or value == [] or unknown(value)
+
+
+def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -> Properties:
+    """The JSON that Google gets: `values` without what is zero, unknown, local or Google's own.
+
+    Args:
+        fields: The type's properties.
+        values: The planned properties.
+        updating: Leaves out what only a create may carry.
+    """
+    result: Properties = {}
+    for field in fields:
+        if field.marks & (LOCAL | OUTPUT | UNSENT) or (updating and field.marks & CREATE_ONLY):
+            continue
+        value = values.get(field.name)
+        if unknown(value):
+            continue
+        sent = _sent(field, value, updating=updating)
+        there = field.marks & EMPTY and sent is not None
+        if field.marks & ZERO or there or not (sent is None or sent in ("", 0) or sent in ([], {})):
+            into = result
+            *parents, last = field.path
+            for parent in parents:
+                into = into.setdefault(parent, {})
+            into[last] = sent
+    return result
+
+
+def _sent(field: Field, value: Any, *, updating: bool) -> Any:
+    if value is None:
+        return None
+    if field.kind is Kind.BLOCK:
+        inner = body(field.fields, value, updating=updating)
+        return [inner] if field.marks & LISTED else inner
+    if field.kind is Kind.BLOCKS:
+        inners = [body(field.fields, item, updating=updating) for item in value]
+        return inners[0] if field.marks & WRAPPED and inners else inners
+    return str(value) if field.kind is Kind.BIG else value
+
+
+def outputs(fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any], *, fresh: bool = False) -> Properties:
+    """The properties that an answer means.
+
+    Args:
+        fields: The type's properties.
+        answer: Google's JSON of the resource.
+        prior: What was planned or known before: local properties come from there.
+        fresh: Straight after a create, when a list or map that nobody set is still null.
+    """
+    result: Properties = {}
+    for field in fields:
+        before = prior.get(field.name)
+        if field.marks & LOCAL:
+            result[field.name] = field.default if before is None or unknown(before) else before
+        else:
+            result[field.name] = _read(field, dig(answer, field.path), before, fresh=fresh)
+    return result
+
+
+def dig(answer: Any, path: list[str]) -> Any:
+    """The value at a dotted path of a JSON object, or None."""
+    for name in path:
+        answer = answer.get(name) if isinstance(answer, Mapping) else None
+    return answer
+
+
+def _read(field: Field, raw: Any, before: Any, *, fresh: bool) -> Any:
+    match field.kind:
+        case Kind.TEXT:
+            found = "" if raw is None else str(raw)
+            return found.rsplit("/", 1)[-1] if field.marks & SHORT else found
+        case Kind.FLAG:
+            return bool(raw)
+        case Kind.WHOLE | Kind.BIG:
+            return int(raw or 0)
+        case Kind.REAL:
+            return raw or 0
+        case Kind.TABLE | Kind.ITEMS:
+            if not raw and fresh and not field.marks & COMPUTED and not before:
+                return None
+            return dict(raw or {}) if field.kind is Kind.TABLE else list(raw or [])
+        case Kind.BLOCK:
+            if field.marks & LISTED:
+                raw = raw[0] if raw else None
+            if raw is None and not (isinstance(before, Mapping) and zero(before)):
+                return None  # a block of zeros is left out of the body, and is no less there for it
+            return outputs(field.fields, raw or {}, before if isinstance(before, Mapping) else {}, fresh=fresh)
+    members = [raw] if field.marks & WRAPPED and raw else list(raw or [])
+    befores = before if isinstance(before, list) else []
+    read = [
+        outputs(field.fields, item, befores[index] if index < len(befores) else {}, fresh=fresh)
+        for index, item in enumerate(members)
+    ]
+    return in_set_order(field, read) if field.marks & SET else read
+
+
+def sealed(fields: Fields, values: Properties) -> Properties:
+    """The same properties with the secret ones in the engine's envelope."""
+    hidden = {field.name for field in fields if field.marks & SECRET}
+    return {name: secret(value) if name in hidden and value is not None else value for name, value in values.items()}

@@ -1,0 +1,121 @@
+"""What a resource will be: wanted properties over known ones, and which of them differ.
+
+Pure functions. What a property left out means is the heart of it: Google's own choice stays as it was (COMPUTED), the
+rest goes back to its default. Null and the zero of a kind are the same value.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .fields import COMPUTED, NEW, OUTPUT, PROJECT, SET, Field, Fields, Kind
+from .mapping import zero
+from .sets import in_set_order
+from .wire import UNKNOWN, Properties, unknown
+
+
+def plan(
+    fields: Fields, wanted: Mapping[str, Any], known: Mapping[str, Any] | None, project: str | None = None
+) -> Properties:
+    """All properties as they are to be after the operation.
+
+    Args:
+        fields: The type's properties.
+        wanted: The checked inputs.
+        known: The outputs so far, or None for what does not exist yet: then Google's choices are unknown.
+        project: What a property marked PROJECT is when nobody says.
+    """
+    result: Properties = {}
+    for field in fields:
+        value = None if field.marks & OUTPUT else wanted.get(field.name)
+        before = None if known is None else known.get(field.name)
+        if value is not None:
+            result[field.name] = _wanted(field, value, before)
+        elif field.marks & PROJECT and known is None:
+            result[field.name] = project
+        elif field.marks & (COMPUTED | OUTPUT):
+            result[field.name] = UNKNOWN if known is None else before
+        elif field.kind is Kind.BLOCKS:
+            result[field.name] = []
+        else:
+            result[field.name] = field.default
+    return result
+
+
+def _wanted(field: Field, value: Any, before: Any) -> Any:
+    if unknown(value):
+        return UNKNOWN
+    if field.kind is Kind.BLOCK:
+        return plan(field.fields, value, before if isinstance(before, Mapping) else None)
+    if field.kind is Kind.BLOCKS:
+        befores = before if isinstance(before, list) else []
+        members = in_set_order(field, value) if field.marks & SET else value
+        return [
+            UNKNOWN if unknown(item) else plan(field.fields, item, befores[index] if index < len(befores) else None)
+            for index, item in enumerate(members)
+        ]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One differing value: where, how (ADD, DELETE, UPDATE) and whether it takes a new resource."""
+
+    path: str
+    kind: str
+    replaces: bool
+
+    @property
+    def top(self) -> str:
+        """The property of the resource that it lies in."""
+        return self.path.split(".", 1)[0].split("[", 1)[0]
+
+
+def differences(
+    fields: Fields, known: Mapping[str, Any], planned: Mapping[str, Any], prefix: str = "", *, replaces: bool = False
+) -> Iterator[Difference]:
+    """Every value in which the planned properties differ from the known ones, leaves only."""
+    for field in fields:
+        yield from _field(
+            field,
+            known.get(field.name),
+            planned.get(field.name),
+            prefix + field.name,
+            replaces=replaces or bool(field.marks & NEW),
+        )
+
+
+def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> Iterator[Difference]:
+    if unknown(new):
+        if not field.marks & OUTPUT:
+            yield Difference(path, "ADD" if old is None else "UPDATE", replaces)
+    elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
+        yield from differences(field.fields, old, new, path + ".", replaces=replaces)
+    elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
+        yield from _table(old or {}, new or {}, path, replaces=replaces)
+    elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
+        yield from _list(field, old or [], new or [], path, replaces=replaces)
+    elif not (old == new or (zero(old) and zero(new)) or (field.same and field.same(old, new))):
+        yield Difference(path, _kind(old, new), replaces)
+
+
+def _table(old: Mapping[str, Any], new: Mapping[str, Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+    for key in sorted(old.keys() | new.keys()):
+        if old.get(key) != new.get(key):
+            where = f"{path}.{key}" if key.replace("_", "a").isalnum() else f'{path}["{key}"]'
+            yield Difference(where, _kind(old.get(key), new.get(key)), replaces)
+
+
+def _list(field: Field, old: list[Any], new: list[Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+    for index in range(max(len(old), len(new))):
+        before = old[index] if index < len(old) else None
+        after = new[index] if index < len(new) else None
+        where = f"{path}[{index}]"
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            yield from differences(field.fields, before, after, where + ".", replaces=replaces)
+        elif before != after:
+            yield Difference(where, _kind(before, after), replaces)
+
+
+def _kind(old: Any, new: Any) -> str:
+    return "ADD" if old is None else "DELETE" if new is None else "UPDATE"

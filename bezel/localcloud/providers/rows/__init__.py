@@ -1,0 +1,17 @@
+"""The table: every resource type that the stand-in knows, by Pulumi's token."""
+
+from bezel.localcloud.providers.resource import ResourceType
+
+from . import accounts, artifacts, buckets, run, secrets, services
+
+TYPES: dict[str, ResourceType] = {
+    row.pulumi_type: row
+    for row in (
+        *accounts.ROWS,
+        *artifacts.ROWS,
+        *buckets.ROWS,
+        *run.ROWS,
+        *secrets.ROWS,
+        *services.ROWS,
+    )
+}
