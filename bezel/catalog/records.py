@@ -38,9 +38,9 @@ class NotInCatalogueError(KeyError):
         return f"no {self.kind} named {self.name!r} in the catalogue; known: {', '.join(self.known)}"
 
 
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like `name`, or None when nothing is near."""
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+def closest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """The known name most like `name`, or None when none reaches the likeness (0 nothing in common, 1 the same)."""
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=likeness)
     return found[0] if found else None
 
 

@@ -16,7 +16,8 @@ from bezel.catalog.records import DATA, NotInCatalogueError, read_toml
 Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-pair"]
 Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
 
-# The parser's own converters on the left. "any" is a converter that also takes "None" and hides the type behind it.
+# The parser's own converters on the left. One of them also takes "None" and hides the type behind it: for those
+# options the type is known by the option's meaning, or stays "any".
 _TYPES: dict[str, Type] = {
     "int": "int",
     "float": "float",
@@ -25,6 +26,24 @@ _TYPES: dict[str, Type] = {
     "human_readable_int_or_auto": "human-int-or-auto",
     "loads": "json",
     "parse_dataclass": "json",
+    "_parse_type": "json",
+}
+_HIDDEN_MAPS = ("_config", "_kwargs", "_loras")
+_HIDDEN: dict[str, Type] = {
+    "cpu_distributed_timeout_seconds": "int",
+    "distributed_timeout_seconds": "int",
+    "grpc_port": "int",
+    "kv_cache_memory_bytes": "human-int",
+    "kv_offloading_size": "float",
+    "max_cpu_loras": "int",
+    "max_log_len": "int",
+    "max_num_active_seqs": "int",
+    "max_num_queued_reqs": "int",
+    "max_num_queued_tokens": "int",
+    "max_num_scheduled_tokens": "int",
+    "max_parallel_loading_workers": "int",
+    "num_gpu_blocks_override": "int",
+    "video_pruning_rate": "float",
 }
 
 
@@ -104,7 +123,7 @@ def vllm_options(version: str) -> VllmOptions:
             dest=row["dest"],
             flags=tuple(row["flags"]),
             kind=row["kind"],
-            type=_TYPES.get(row.get("type", ""), "any"),
+            type=_type(row["dest"], row["kind"], row.get("type", "")),
             choices=tuple(row.get("choices", ())),
             default=row.get("default"),
             deprecated=row.get("deprecated", False),
@@ -119,6 +138,12 @@ def vllm_options(version: str) -> VllmOptions:
 def removed_options() -> dict[str, str]:
     """Options of older releases that the recorded parsers refuse, with what to write instead."""
     return {name: row["instead"] for name, row in read_toml("vllm/removed.toml").items()}
+
+
+def _type(dest: str, kind: Kind, converter: str) -> Type:
+    if converter != "_optional_type":
+        return _TYPES.get(converter, "any")
+    return "json" if kind == "value" and dest.endswith(_HIDDEN_MAPS) else _HIDDEN.get(dest, "any")
 
 
 def _by_flag(options: tuple[VllmOption, ...]) -> dict[str, tuple[VllmOption, bool]]:

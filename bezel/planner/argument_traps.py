@@ -41,7 +41,7 @@ _QUANTIZATION = {"w4a16": "compressed-tensors"}
 def check_traps(
     arguments: Mapping[str, Argument],
     model: Model,
-    accelerator: Accelerator,
+    accelerator: Accelerator | None,
     *,
     environment: Mapping[str, str],
     options: VllmOptions,
@@ -51,7 +51,7 @@ def check_traps(
     Args:
         arguments: by option name.
         model: the checkpoint.
-        accelerator: its GPU.
+        accelerator: its GPU, None where it is not known.
         environment: of the container, without secrets.
         options: the recorded list of the pinned release.
     """
@@ -60,7 +60,7 @@ def check_traps(
         *_lengths(values, model),
         *_batches(values),
         *_utilization(values),
-        *_parallelism(values, accelerator),
+        *(_parallelism(values, accelerator) if accelerator else ()),
         *_tools(values),
         *_quantization(values, model),
         *_speculation(values, model, options),

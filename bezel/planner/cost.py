@@ -177,21 +177,24 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
     if limit is None or most is None or most <= Decimal(str(limit)):
         return []
     fewer = int(Decimal(str(limit)) / most * cost.max_instances)
-    repair = f"raise it to {_rounded(most, '0.01', up=True)}"
+    repair = f"raise it to {most.quantize(Decimal('0.01'), rounding='ROUND_CEILING')}"
     if fewer:
         repair += f", or lower `{setting('scaling.max_instances')}` to {fewer}"
     return [
         Problem(
             setting("cost.max_hourly_usd"),
             f"{limit:g}",
-            f"{cost.max_instances} running instance(s) cost {_rounded(most, '0.0001')} USD per hour, "
-            "more than may be spent.",
+            f"{_instances(cost.max_instances)} {most:.4f} USD per hour, more than may be spent.",
             f"{repair}.",
         )
     ]
 
 
-def _rounded(value: Decimal | None, step: str, *, up: bool = False) -> float | str:
+def _instances(number: int) -> str:
+    return "one running instance costs" if number == 1 else f"{number} running instances cost"
+
+
+def _rounded(value: Decimal | None, step: str) -> float | str:
     if value is None:
         return "unknown"
-    return float(value.quantize(Decimal(step), rounding="ROUND_CEILING" if up else "ROUND_HALF_UP"))
+    return float(value.quantize(Decimal(step), rounding="ROUND_HALF_UP"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.argument_traps import check_traps
 from bezel.planner.memory import KV_ELEMENT_BYTES
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.problems import NOT_SET, Problem, setting, shown
@@ -13,7 +12,7 @@ from bezel.planner.problems import NOT_SET, Problem, setting, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog import Accelerator, Model, VllmOptions
+    from bezel.catalog import Model
     from bezel.planner.arguments import Argument
 
 
@@ -34,20 +33,14 @@ class Engine:
     assistant_loaded: bool
 
 
-def read_engine(
-    arguments: Mapping[str, Argument],
-    model: Model,
-    accelerator: Accelerator,
-    *,
-    environment: Mapping[str, str],
-    options: VllmOptions,
-) -> tuple[Engine | None, list[Problem]]:
-    """Reads the figures and checks what depends on several arguments.
+def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine | None, list[Problem]]:
+    """Reads the figures.
 
     Returns:
-        The figures, or None where one of them cannot be read, and the problems found.
+        The figures, or None where one of them cannot be read or makes no sense; problems of those that are missing or
+        that the plan cannot reckon with (what vLLM itself refuses is reported by the checks).
     """
-    problems = check_traps(arguments, model, accelerator, environment=environment, options=options)
+    problems = []
     values = {name: argument.value for name, argument in arguments.items()}
     length = human_int(values.get("max-model-len", model.architecture.context))
     seqs = as_int(values.get("max-num-seqs"))
@@ -77,15 +70,17 @@ def read_engine(
                 f"choose one of {', '.join(KV_ELEMENT_BYTES)}.",
             )
         )
-    if problems or length is None or seqs is None or batched is None or utilization is None:
+        return None, problems
+    if not (length and seqs and batched and utilization) or min(length, seqs, batched, utilization) <= 0:
         return None, problems
     speculative, assistant = _speculation(values)
     return Engine(
         served_model=_served(values.get("served-model-name"), model),
-        max_model_len=length,
+        # What is out of range is reported already; the nearest value in range shows whether the rest would fit.
+        max_model_len=min(length, model.architecture.context),
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
-        utilization=utilization,
+        utilization=min(utilization, 1.0),
         kv_cache_dtype=dtype,
         load_strategy=_loading(values),
         enforce_eager=bool(values.get("enforce-eager", False)),

@@ -18,10 +18,11 @@ from bezel.catalog import (
     vllm_options,
 )
 from bezel.planner import platform_checks as platform
+from bezel.planner.argument_traps import check_traps
 from bezel.planner.arguments import MOUNT_PATH, PORT, default_options, merge, render
-from bezel.planner.cost import BILLING, SERVICE, check_cost, gpu_item, service_cost
+from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, gpu_item, service_cost
 from bezel.planner.engine import Engine, read_engine
-from bezel.planner.memory import KV_ELEMENT_BYTES, host_loading_bytes, memory_fit
+from bezel.planner.memory import GIB, KV_ELEMENT_BYTES, MemoryFit, host_loading_bytes, memory_fit
 from bezel.planner.memory_checks import check_memory
 from bezel.planner.names import (
     ACCOUNT_LENGTH,
@@ -37,6 +38,7 @@ from bezel.planner.problems import NOT_SET, PlanError, Problem, setting, shown
 from bezel.planner.reading import read_settings
 from bezel.planner.roofline import estimate
 from bezel.planner.smoke_checks import check_smoke
+from bezel.planner.storage_checks import check_own_prices, check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,78 +86,29 @@ def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) 
                 "`pulumi config set gcp:project PROJECT_ID`, or set GOOGLE_CLOUD_PROJECT.",
             )
         )
-    chosen = _look_up(settings, problems)
-    found_accelerator, found_model, options = chosen
-    environment = _environment(found_accelerator)
-    problems += platform.check_probe(settings.probe)
-    problems += platform.check_scaling(settings.scaling)
-    problems += platform.check_access(settings.access)
-    problems += platform.check_secrets(settings.secrets, environment)
-    problems += platform.check_labels(settings.labels)
-    if found_accelerator:
-        problems += platform.check_resources(settings.resources, found_accelerator)
-        if settings.region:
-            problems += platform.check_region(settings.region, found_accelerator)
-    if found_accelerator is None or found_model is None or options is None:
+    gpu, checkpoint, options = _look_up(settings, problems)
+    environment = _environment(gpu)
+    problems += _platform_problems(settings, gpu, environment)
+    memory_gib = _memory_gib(settings, gpu)
+    arguments: dict[str, Argument] = {}
+    engine = None
+    if options:
+        arguments = merge(_defaults(checkpoint, memory_gib), settings.vllm, options)
+        problems += check_options(arguments, options)
+    if options and checkpoint:
+        problems += check_traps(arguments, checkpoint, gpu, environment=environment, options=options)
+        engine, found = read_engine(arguments, checkpoint)
+        problems += found
+    cost = _cost(settings, gpu, memory_gib, problems)
+    if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
         raise _error(problems, stack)
-    return _plan(
-        settings, problems, found_accelerator, found_model, options, environment, project=project or "", stack=stack
-    )
-
-
-def _plan(
-    settings: Settings,
-    problems: list[Problem],
-    gpu: Accelerator,
-    checkpoint: Model,
-    options: VllmOptions,
-    environment: dict[str, str],
-    *,
-    project: str,
-    stack: str,
-) -> Plan:
-    cpu, memory_gib = settings.resources.cpu or gpu.min_cpu, _memory_gib(settings, gpu)
-    arguments = merge(
-        default_options(checkpoint, load_strategy=_load_strategy(checkpoint, memory_gib)), settings.vllm, options
-    )
-    problems += check_options(arguments, options)
-    engine, found = read_engine(arguments, checkpoint, gpu, environment=environment, options=options)
-    problems += found
-    cost = service_cost(
-        gpu.id,
-        region=settings.region,
-        cpu=cpu,
-        memory_gib=memory_gib,
-        min_instances=settings.scaling.min_instances,
-        max_instances=settings.scaling.max_instances,
-        own_prices=settings.cost.prices,
-    )
-    if settings.region in (*gpu.regions, *gpu.regions_on_invitation):
-        problems += check_cost(
-            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=_priced(gpu)
-        )
-    if engine is None:
-        raise _error(problems, stack)
-    fit = memory_fit(
-        checkpoint,
-        gpu,
-        utilization=engine.utilization,
-        max_model_len=engine.max_model_len,
-        max_num_seqs=engine.max_num_seqs,
-        max_num_batched_tokens=engine.max_num_batched_tokens,
-        kv_cache_dtype=engine.kv_cache_dtype,
-        memory_gib=memory_gib,
-        load_strategy=engine.load_strategy,
-        speculative=engine.assistant_loaded,
-        enforce_eager=engine.enforce_eager,
-        cpu_offload_gib=engine.cpu_offload_gib,
-    )
+    fit = _fit(checkpoint, gpu, engine, memory_gib)
     smoke = _smoke(settings, engine)
     problems += check_memory(fit, engine, checkpoint, gpu)
     problems += check_smoke(smoke, settings, engine)
-    if problems:
+    if problems or not project:
         raise _error(problems, stack)
-    service = _service(settings, gpu, checkpoint, options, arguments, engine, environment, project, stack)
+    path = (settings.weights.path or checkpoint.folder).strip("/")
     return Plan(
         stack=stack,
         project=project,
@@ -163,7 +116,41 @@ def _plan(
         model=checkpoint.id,
         served_model=engine.served_model,
         settings=settings,
-        service=service,
+        service=ServicePlan(
+            name=resource_name(stack, length=SERVICE_LENGTH),
+            region=settings.region,
+            image=ImagePlan(IMAGE_REGISTRY, IMAGE_REPOSITORY, f"v{options.version}"),
+            arguments=render(f"{MOUNT_PATH}/{path}", arguments, options),
+            environment=environment,
+            secrets=dict(settings.secrets),
+            port=PORT,
+            cpu=settings.resources.cpu or gpu.min_cpu,
+            memory_gib=memory_gib,
+            accelerator=gpu.id,
+            accelerator_count=gpu.gpus_per_instance,
+            zonal_redundancy=False,
+            startup_probe=_startup_probe(settings),
+            # A hung engine leaves the port open; three minutes without an answer is no busy server but a dead one.
+            liveness_probe=ProbePlan("/health", 0, 60, 30, 3),
+            weights=WeightsPlan(
+                bucket=settings.weights.bucket or f"{project}-models",
+                path=path,
+                mount_path=MOUNT_PATH,
+                mount_options=MOUNT_OPTIONS,
+                create=settings.weights.create,
+                source=checkpoint.hub_id,
+            ),
+            min_instances=settings.scaling.min_instances,
+            max_instances=settings.scaling.max_instances,
+            request_concurrency=_request_concurrency(settings, engine),
+            timeout_seconds=REQUEST_TIMEOUT_SECONDS,
+            invokers=settings.access.invokers,
+            public=settings.access.public,
+            deletion_protection=settings.environment == "prod",
+            labels=_labels(settings, checkpoint, stack),
+            service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
+            image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
+        ),
         smoke=smoke,
         fit=fit,
         estimate=estimate(
@@ -213,8 +200,27 @@ def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
 
 
 def _error(problems: list[Problem], stack: str) -> PlanError:
-    """One problem for each thing said: a rule behind a setting that was left out may repeat what was found before."""
-    return PlanError(tuple(dict.fromkeys(problems)), stack=stack)
+    """The first problem of each value: what a later rule says of the same value follows from it."""
+    first = {(problem.key, problem.value): problem for problem in reversed(problems)}
+    return PlanError(
+        tuple(problem for problem in problems if first[problem.key, problem.value] is problem), stack=stack
+    )
+
+
+def _platform_problems(settings: Settings, gpu: Accelerator | None, environment: dict[str, str]) -> list[Problem]:
+    problems = [
+        *platform.check_probe(settings.probe),
+        *platform.check_scaling(settings.scaling),
+        *platform.check_access(settings.access),
+        *platform.check_secrets(settings.secrets, environment),
+        *platform.check_labels(settings.labels),
+        *check_weights(settings.weights),
+        *check_own_prices(settings.cost.prices),
+    ]
+    if gpu:
+        problems += platform.check_resources(settings.resources, gpu)
+        problems += platform.check_region(settings.region, gpu) if settings.region else []
+    return problems
 
 
 def _environment(gpu: Accelerator | None) -> dict[str, str]:
@@ -224,15 +230,55 @@ def _environment(gpu: Accelerator | None) -> dict[str, str]:
     return environment
 
 
-def _memory_gib(settings: Settings, gpu: Accelerator) -> int:
+def _memory_gib(settings: Settings, gpu: Accelerator | None) -> int:
+    """The host's memory; the accelerator's minimum stands for what is not set, not readable or below it."""
+    least = gpu.min_memory_gib if gpu else 0
     written = settings.resources.memory
-    return (platform.parse_memory(written) if written else None) or gpu.min_memory_gib
+    return max(least, (platform.parse_memory(written) if written else None) or 0)
 
 
-def _load_strategy(checkpoint: Model, memory_gib: int) -> str:
-    """Reading ahead loads a bucket's files fastest, where the host can hold them."""
+def _defaults(checkpoint: Model | None, memory_gib: int) -> dict[str, object]:
+    if checkpoint is None:
+        return {}
+    # Reading ahead loads a bucket's files fastest, where the host can hold them.
     needed = host_loading_bytes(checkpoint.weight_bytes, strategy="prefetch")
-    return "prefetch" if needed <= memory_gib * 1024**3 else "lazy"
+    return default_options(checkpoint, load_strategy="prefetch" if needed <= memory_gib * GIB else "lazy")
+
+
+def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems: list[Problem]) -> Cost | None:
+    if gpu is None:
+        return None
+    cost = service_cost(
+        gpu.id,
+        region=settings.region,
+        cpu=settings.resources.cpu or gpu.min_cpu,
+        memory_gib=memory_gib,
+        min_instances=settings.scaling.min_instances,
+        max_instances=settings.scaling.max_instances,
+        own_prices=settings.cost.prices,
+    )
+    if settings.region in (*gpu.regions, *gpu.regions_on_invitation):
+        problems += check_cost(
+            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=_priced(gpu)
+        )
+    return cost
+
+
+def _fit(checkpoint: Model, gpu: Accelerator, engine: Engine, memory_gib: int) -> MemoryFit:
+    return memory_fit(
+        checkpoint,
+        gpu,
+        utilization=engine.utilization,
+        max_model_len=engine.max_model_len,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=engine.max_num_batched_tokens,
+        kv_cache_dtype=engine.kv_cache_dtype,
+        memory_gib=memory_gib,
+        load_strategy=engine.load_strategy,
+        speculative=engine.assistant_loaded,
+        enforce_eager=engine.enforce_eager,
+        cpu_offload_gib=engine.cpu_offload_gib,
+    )
 
 
 def _priced(gpu: Accelerator) -> tuple[str, ...]:
@@ -260,65 +306,30 @@ def _smoke(settings: Settings, engine: Engine) -> SmokePlan:
     )
 
 
-def _service(
-    settings: Settings,
-    gpu: Accelerator,
-    checkpoint: Model,
-    options: VllmOptions,
-    arguments: dict[str, Argument],
-    engine: Engine,
-    environment: dict[str, str],
-    project: str,
-    stack: str,
-) -> ServicePlan:
+def _startup_probe(settings: Settings) -> ProbePlan:
     probe = settings.probe
-    path = (settings.weights.path or checkpoint.folder).strip("/")
-    return ServicePlan(
-        name=resource_name(stack, length=SERVICE_LENGTH),
-        region=settings.region,
-        image=ImagePlan(IMAGE_REGISTRY, IMAGE_REPOSITORY, f"v{options.version}"),
-        arguments=render(f"{MOUNT_PATH}/{path}", arguments, options),
-        environment=environment,
-        secrets=dict(settings.secrets),
-        port=PORT,
-        cpu=settings.resources.cpu or gpu.min_cpu,
-        memory_gib=_memory_gib(settings, gpu),
-        accelerator=gpu.id,
-        accelerator_count=gpu.gpus_per_instance,
-        zonal_redundancy=False,
-        startup_probe=ProbePlan(
-            "/health",
-            probe.initial_delay_seconds,
-            probe.period_seconds,
-            probe.timeout_seconds,
-            probe.failure_threshold,
-        ),
-        # A hung engine leaves the port open; three minutes without an answer is no busy server but a dead one.
-        liveness_probe=ProbePlan("/health", 0, 60, 30, 3),
-        weights=WeightsPlan(
-            bucket=settings.weights.bucket or f"{project}-models",
-            path=path,
-            mount_path=MOUNT_PATH,
-            mount_options=MOUNT_OPTIONS,
-            create=settings.weights.create,
-            source=checkpoint.hub_id,
-        ),
-        min_instances=settings.scaling.min_instances,
-        max_instances=settings.scaling.max_instances,
-        # One batch that runs and one that waits inside vLLM: its batch stays full and its metrics show the queue.
-        # Cloud Run adds an instance at about 60 % of this number, which is when the batch has just become full.
-        request_concurrency=settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * engine.max_num_seqs),
-        timeout_seconds=REQUEST_TIMEOUT_SECONDS,
-        invokers=settings.access.invokers,
-        public=settings.access.public,
-        deletion_protection=settings.environment == "prod",
-        labels={
-            "managed-by": "bezel",
-            "stack": label(stack),
-            "environment": settings.environment,
-            "model": label(checkpoint.id),
-            **settings.labels,
-        },
-        service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
-        image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
+    return ProbePlan(
+        "/health",
+        probe.initial_delay_seconds,
+        probe.period_seconds,
+        probe.timeout_seconds,
+        probe.failure_threshold,
     )
+
+
+def _request_concurrency(settings: Settings, engine: Engine) -> int:
+    """One batch that runs and one that waits inside vLLM: its batch stays full and its metrics show the queue.
+
+    Cloud Run adds an instance at about 60 % of this number, which is when the batch has just become full.
+    """
+    return settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * engine.max_num_seqs)
+
+
+def _labels(settings: Settings, checkpoint: Model, stack: str) -> dict[str, str]:
+    return {
+        "managed-by": "bezel",
+        "stack": label(stack),
+        "environment": settings.environment,
+        "model": label(checkpoint.id),
+        **settings.labels,
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bezel.catalog import accelerators, models
 from bezel.planner.memory import GIB, HOST_BASE_BYTES, START_RESERVE_BYTES, MemoryFit, host_loading_bytes
 from bezel.planner.problems import Problem, setting
 
@@ -43,7 +44,7 @@ def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Prob
                 f"it does not fit {accelerator.id}: weights {_gib(fit.weight_bytes - fit.offloaded_bytes)} + draft "
                 f"{_gib(fit.draft_bytes)} + overhead {_gib(fit.activation_bytes + fit.fixed_bytes)} GiB (estimated) "
                 f"leave nothing of {_gib(fit.budget_bytes)} GiB for the KV cache.",
-                "choose a smaller or a quantized checkpoint, or a larger accelerator.",
+                _smaller_or_larger(fit, model),
             )
         ]
     longest = _longest(fit)
@@ -57,6 +58,18 @@ def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Prob
             f"{repair}lower max-num-batched-tokens, or use kv-cache-dtype: fp8.",
         )
     ]
+
+
+def _smaller_or_larger(fit: MemoryFit, model: Model) -> str:
+    lighter = [
+        other.id
+        for other in models().values()
+        if other.architecture == model.architecture and other.weight_bytes < model.weight_bytes
+    ]
+    needed = (fit.resident_bytes + fit.kv_start_bytes) / fit.utilization
+    larger = [gpu.id for gpu in accelerators().values() if gpu.memory_bytes >= needed]
+    found = [f"model: {name}" for name in lighter] + [f"accelerator: {name}" for name in larger]
+    return f"choose {', or '.join(found)}." if found else "choose a smaller model."
 
 
 def _longest(fit: MemoryFit) -> int:

@@ -38,11 +38,6 @@ _OWNED = {
     "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
 }
 _SECRET_OPTIONS = ("api-key", "hf-token")
-# Converters that also take "None" hide the type behind them; these are whole numbers all the same.
-_WHOLE = frozenset(
-    {"max-num-queued-reqs", "max-num-queued-tokens", "max-num-scheduled-tokens", "max-num-active-seqs", "max-log-len"}
-)
-_HUMAN = frozenset({"kv-cache-memory-bytes"})
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
 
 
@@ -129,19 +124,15 @@ def _wanted(option: VllmOption, value: object) -> str | None:
     if option.name in _POSITIVE:
         number = human_int(value)
         return None if number is not None and number > 0 else "a whole number above 0"
-    if option.type == "int" or option.name in _WHOLE:
+    if option.type == "int":
         return None if as_int(value) is not None else "a whole number"
     if option.type == "float":
         return None if as_float(value) is not None else "a number"
-    if option.type in ("human-int", "human-int-or-auto") or option.name in _HUMAN:
+    if option.type in ("human-int", "human-int-or-auto"):
         return None if human_int(value) is not None or _is_auto(option, value) else "a whole number such as 4096 or 4K"
-    if option.type == "json" or option.name.endswith("-config"):
+    if option.type == "json":
         return None if isinstance(value, dict | list) else "a map, written as keys and values"
-    if isinstance(value, dict) and option.type == "str":
-        return "text"
-    if isinstance(value, bool) and option.type == "str":
-        return "text"
-    return None
+    return "text" if option.type == "str" and isinstance(value, dict | bool) else None
 
 
 def _is_auto(option: VllmOption, value: object) -> bool:

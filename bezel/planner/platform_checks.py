@@ -156,7 +156,7 @@ def check_region(region: str, accelerator: Accelerator) -> list[Problem]:
     offered = (*accelerator.regions, *accelerator.regions_on_invitation)
     if region in offered:
         return []
-    near = closest(region, offered)
+    near = closest(region, offered, likeness=0.85)  # a typing error, not a neighbour
     return [
         Problem(
             setting("region"),
@@ -216,7 +216,7 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
         key = setting(f"secrets.{shown(variable)}")
         if not _VARIABLE.fullmatch(variable) or variable in _RESERVED or variable in environment:
             why = "the plan sets it itself" if variable in environment else "Cloud Run refuses such a variable"
-            problems.append(Problem(key, NOT_SHOWN, f"{why}.", "choose another variable, e.g. HF_TOKEN."))
+            problems.append(Problem(key, shown(variable), f"{why}.", "choose another variable, e.g. HF_TOKEN."))
         if not _SECRET_ID.fullmatch(name) or shown(name) == NOT_SHOWN:
             problems.append(
                 Problem(

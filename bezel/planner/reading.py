@@ -77,7 +77,7 @@ def _problem(found: ErrorDetails) -> Problem:
     example = _example(path)
     if kind == "missing":
         write = f"add `{key}: {example}`" if example else f"add `{key}`"
-        return Problem(key, NOT_SET, "It is required: nothing can be planned without it.", f"{write}.")
+        return Problem(key, NOT_SET, "it is required: nothing can be planned without it.", f"{write}.")
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "")
         return Problem(key, value, "it is none of the known values.", f"write {expected}.")
@@ -85,9 +85,9 @@ def _problem(found: ErrorDetails) -> Problem:
         name, words = _BOUNDS[kind]
         return Problem(key, value, "it is out of range.", f"set it to {words} {context[name]:g}.")
     wanted = _WANTED.get(kind)
-    consequence = f"{wanted} is needed here." if wanted else f"{found['msg'].rstrip('.')}."
+    consequence = f"{wanted} is needed here." if wanted else f"it is refused: {found['msg'].rstrip('.')}."
     repair = f"write {wanted or 'a fitting value'}" + (f", e.g. `{path[-1]}: {example}`." if example else ".")
-    return Problem(key, value, consequence[0].upper() + consequence[1:], repair)
+    return Problem(key, value, consequence, repair)
 
 
 def _unknown_key(path: list[str], key: str, value: str) -> Problem:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from bezel.planner.problems import Problem, setting
+from bezel.planner.platform_checks import GPU_PROBE_WINDOW_SECONDS, PROBE_DELAY_SECONDS
+from bezel.planner.problems import Problem, setting, shown
 
 if TYPE_CHECKING:
     from bezel.planner.engine import Engine
     from bezel.planner.plan import SmokePlan
     from bezel.planner.settings import Settings
+
+_ACCOUNT = re.compile(r"[\w.-]+@[\w.-]+\.gserviceaccount\.com")
 
 
 def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine) -> list[Problem]:
@@ -27,7 +31,9 @@ def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine) -> list[Pr
             )
         )
     probe = settings.probe
-    start = probe.initial_delay_seconds + probe.period_seconds * probe.failure_threshold
+    # No further than the platform's own limits: what lies beyond them is reported with the probe.
+    start = min(probe.initial_delay_seconds, PROBE_DELAY_SECONDS)
+    start += min(probe.period_seconds * probe.failure_threshold, GPU_PROBE_WINDOW_SECONDS)
     if smoke.deadline_seconds < start:
         problems.append(
             Problem(
@@ -35,6 +41,15 @@ def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine) -> list[Pr
                 str(smoke.deadline_seconds),
                 f"the startup probe may wait {start} s: the check would give up on a service that is still loading.",
                 f"set it to {start} or more, or shorten the probe's window.",
+            )
+        )
+    if smoke.impersonate is not None and not _ACCOUNT.fullmatch(smoke.impersonate):
+        problems.append(
+            Problem(
+                setting("smoke.impersonate"),
+                shown(smoke.impersonate),
+                "it is no e-mail address of a service account: no identity token can be made for it.",
+                "write e.g. NAME@PROJECT.iam.gserviceaccount.com.",
             )
         )
     if smoke.min_draft_acceptance is not None and not smoke.speculative:

@@ -1,0 +1,63 @@
+"""Names of the bucket and of the folder with the weights, and of the user's own price rows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.catalog import accelerators, closest
+from bezel.planner.cost import gpu_item
+from bezel.planner.problems import Problem, setting, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.planner.settings import PriceRow, Weights
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
+
+
+def check_weights(weights: Weights) -> list[Problem]:
+    """The bucket by its bare name, the folder inside it by a relative path."""
+    problems = []
+    bucket, path = weights.bucket, weights.path
+    if bucket is not None and not _BUCKET.fullmatch(bucket):
+        bare = bucket.removeprefix("gs://").split("/")[0]
+        problems.append(
+            Problem(
+                setting("weights.bucket"),
+                shown(bucket),
+                "Cloud Storage has no bucket of such a name.",
+                f"write {bare}."
+                if _BUCKET.fullmatch(bare)
+                else "write 3 to 63 lower case letters, digits, hyphens, underscores and dots.",
+            )
+        )
+    if path is not None and (not path.strip("/") or "://" in path or ".." in path.split("/")):
+        problems.append(
+            Problem(
+                setting("weights.path"),
+                shown(path),
+                "it is no folder inside the bucket: nothing would be found under the mount.",
+                "write the folder relative to the bucket, e.g. gemma-4-12B-it-qat-w4a16-ct, or leave it out.",
+            )
+        )
+    return problems
+
+
+def check_own_prices(rows: Sequence[PriceRow]) -> list[Problem]:
+    """A row of the user's own must be one that a plan looks for, or it would stay unused without a word."""
+    items = [gpu_item(name, zonal_redundancy=False) for name in accelerators()] + ["vcpu", "memory"]
+    problems = []
+    for number, row in enumerate(rows):
+        if row.item not in items:
+            near = closest(row.item, items)
+            problems.append(
+                Problem(
+                    setting(f"cost.prices.{number}.item"),
+                    shown(row.item),
+                    "no plan looks for such an item: the row would stay unused.",
+                    (f"did you mean {near}? " if near else "") + f"Known: {', '.join(items)}.",
+                )
+            )
+    return problems
