@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel.planner.arguments import DEFAULT_UTILIZATION
 from bezel.planner.memory import KV_ELEMENT_BYTES
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.problems import NOT_SET, Problem, setting, shown
@@ -76,11 +77,11 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
     speculative, assistant = _speculation(values)
     return Engine(
         served_model=_served(values.get("served-model-name"), model),
-        # What is out of range is reported already; the nearest value in range shows whether the rest would fit.
+        # What is out of range is reported already; a value in range shows whether the rest would fit.
         max_model_len=min(length, model.architecture.context),
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
-        utilization=min(utilization, 1.0),
+        utilization=utilization if utilization <= 1 else DEFAULT_UTILIZATION,
         kv_cache_dtype=dtype,
         load_strategy=_loading(values),
         enforce_eager=bool(values.get("enforce-eager", False)),

@@ -68,7 +68,8 @@ def _smaller_or_larger(fit: MemoryFit, model: Model) -> str:
     ]
     needed = (fit.resident_bytes + fit.kv_start_bytes) / fit.utilization
     larger = [gpu.id for gpu in accelerators().values() if gpu.memory_bytes >= needed]
-    found = [f"model: {name}" for name in lighter] + [f"accelerator: {name}" for name in larger]
+    found = ["a smaller max-num-batched-tokens"] if fit.activation_bytes > fit.budget_bytes // 10 else []
+    found += [f"model: {name}" for name in lighter] + [f"accelerator: {name}" for name in larger]
     return f"choose {', or '.join(found)}." if found else "choose a smaller model."
 
 
