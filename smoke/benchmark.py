@@ -14,7 +14,7 @@ from bezel.rest import Credentials
 from smoke.engine import Progress
 from smoke.figures import figures
 from smoke.load import Load, run
-from smoke.resource import SmokeError, SmokeProvider
+from smoke.resource import SmokeError, SmokeProvider, own_urn
 from smoke.server import Server
 
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
@@ -101,8 +101,7 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
     figures: pulumi.Output[dict[str, Any]]
 
     def __init__(self, name: str, args: ShortBenchmarkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        parent = opts.parent if opts is not None else None
-        props = {**vars(args), "urn": pulumi.create_urn(name, TOKEN, parent), "figures": None}
+        props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "figures": None}
         super().__init__(ShortBenchmarkProvider(), name, props, opts)
 
 

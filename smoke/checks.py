@@ -135,7 +135,7 @@ class Checks:
                 return None
             if state.settled:
                 raise CheckFailedError("conditions", _why_not_ready(state))
-            return f"{state.terminal}"
+            return str(state.terminal) if state.current else "it has not taken up the last change yet"
 
         found: list[ServiceState] = []
         self._until("conditions", "the platform to report the newest revision ready", attempt)
@@ -307,7 +307,7 @@ _NOT_VLLM = "Something else than vLLM answers at this address: check the image a
 
 def _why_not_ready(state: ServiceState) -> str:
     if state.terminal.state != "CONDITION_SUCCEEDED":
-        return f"the service is not ready: {state.terminal}"
+        return "the platform says that it is not ready"
     return (
         f"revision {state.created_revision or '(none)'} was created, but {state.ready_revision or 'none'} "
         "is the newest that is ready"

@@ -15,7 +15,7 @@ from smoke.checks import CheckFailedError, Checks, Settings
 from smoke.diagnosis import explain
 from smoke.engine import Progress
 from smoke.platform import report
-from smoke.resource import SmokeError, SmokeProvider
+from smoke.resource import SmokeError, SmokeProvider, own_urn
 from smoke.server import Server
 
 TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
@@ -89,13 +89,12 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
     verdict: pulumi.Output[dict[str, Any]]
 
     def __init__(self, name: str, args: HealthCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        parent = opts.parent if opts is not None else None
-        props = {**vars(args), "urn": pulumi.create_urn(name, TOKEN, parent), "verdict": None}
+        props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "verdict": None}
         super().__init__(HealthCheckProvider(), name, props, opts)
 
 
 def _told(failure: CheckFailedError, google: GoogleClient, service: str) -> str:
-    title = f"{failure.check} does not hold for {service.rsplit('/', 1)[-1]}: {failure.what}"
+    title = f"{service.rsplit('/', 1)[-1]} fails the check of {failure.check}: {failure.what}"
     if failure.repair is not None:
         return f"{title}\nrepair: {failure.repair}" if failure.repair else title
     return f"{title}\n{explain(report(google, service, sleep=time.sleep))}"

@@ -6,6 +6,7 @@ move them, or an old stack could not be destroyed.
 
 from typing import Any, ClassVar
 
+import pulumi
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from bezel.rest import RestError, guarded
@@ -34,6 +35,7 @@ class SmokeProvider(ResourceProvider):
     serialize_as_secret_always = False
     settings: ClassVar[tuple[str, ...]] = ()
     required: ClassVar[tuple[str, ...]] = ()
+    positive: ClassVar[tuple[str, ...]] = ("deadline_seconds",)
     kind: ClassVar[str] = ""
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
@@ -50,6 +52,11 @@ class SmokeProvider(ResourceProvider):
             CheckFailure(key, f"{key} is missing: {self.kind} cannot run without it.")
             for key in self.required
             if news.get(key) in (None, "")
+        ]
+        failures += [
+            CheckFailure(key, f"{key} is {value:g}: {self.kind} would do nothing. Set it above 0.")
+            for key in self.positive
+            if isinstance(value := news.get(key), (int, float)) and value <= 0
         ]
         url = news.get("url")
         if isinstance(url, str) and url:
@@ -85,6 +92,20 @@ class SmokeProvider(ResourceProvider):
         finally:
             progress.close()
         return {key: value for key, value in props.items() if key != "__provider"} | found
+
+
+def own_urn(name: str, token: str, opts: pulumi.ResourceOptions | None) -> pulumi.Output[str]:
+    """The address that a resource is going to have, for the row its progress is shown in.
+
+    Only the value of the parent's address is taken: an output of the parent would depend on all its children, of
+    which this resource is one.
+    """
+    urn = pulumi.create_urn(name, token, opts.parent if opts is not None else None)
+
+    async def value() -> str:
+        return await urn.future() or ""
+
+    return pulumi.Output.from_input(value())
 
 
 def _is_service(name: str) -> bool:

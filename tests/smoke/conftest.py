@@ -1,20 +1,33 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.rest.fake_google import serving
+from tests.rest.fake_google import Server, serving
 from tests.smoke.fake_service import Project
 from tests.smoke.plugin import Plugin, plugin_running
 
 
-@pytest.fixture
-def project() -> Iterator[Project]:
+@pytest.fixture(scope="session")
+def servers() -> Iterator[tuple[Server, Server]]:
     with serving() as google, serving() as vllm:
-        yield Project(google, vllm)
+        yield google, vllm
 
 
 @pytest.fixture
-def plugin(project: Project, tmp_path: Path) -> Iterator[Plugin]:
-    with plugin_running(project.environment(tmp_path)) as running:
+def project(servers: tuple[Server, Server]) -> Project:
+    """A healthy service, anew for each test, behind the same two addresses."""
+    return Project(*servers)
+
+
+@pytest.fixture(scope="session")
+def shared_plugin(servers: tuple[Server, Server], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plugin]:
+    """One process for all tests, as the engine has one for all resources."""
+    environment = Project(*servers).environment(tmp_path_factory.mktemp("plugin"))
+    with plugin_running(environment) as running:
         yield running
+
+
+@pytest.fixture
+def plugin(shared_plugin: Plugin) -> Plugin:
+    shared_plugin.engine.logged.clear()
+    return shared_plugin

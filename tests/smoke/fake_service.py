@@ -61,11 +61,12 @@ class Project:
     metrics: list[str] = field(default_factory=lambda: [""])
     stream: list[tuple[float, bytes]] = field(default_factory=lambda: recorded_stream("chat-stream-usage.txt"))
     chat_status: list[int] = field(default_factory=lambda: [200])
-    token_life: int = 3600
 
     def __post_init__(self) -> None:
-        self.google.routes += [token_route(life=self.token_life), self._run, self._logging]
-        self.vllm.routes += [self._door, self._vllm]
+        self.google.routes[:] = [token_route(), self._run, self._logging]
+        self.vllm.routes[:] = [self._door, self._vllm]
+        self.google.calls.clear()
+        self.vllm.calls.clear()
 
     def environment(self, directory: Path) -> dict[str, str]:
         return {

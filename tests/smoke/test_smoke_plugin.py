@@ -82,6 +82,7 @@ def test_an_update_checks_again(project: Project, plugin: Plugin) -> None:
     updated = plugin.update(HEALTH, olds, inputs(project, revision="llm-00002-def"))
     assert updated["verdict"]["checks"]["conditions"]["detail"] == "revision llm-00002-def is ready"
     project.terminal = condition("FAILED")
+    project.log = ["bye"]
     with pytest.raises(grpc.RpcError):
         plugin.update(HEALTH, olds, inputs(project, revision="llm-00003-ghi"))
 
@@ -103,8 +104,7 @@ def test_a_failure_reads_as_the_platform_s_condition_the_last_lines_and_the_repa
         plugin.create(HEALTH, inputs(project))
     text = caught.value.details()
     assert text == (
-        "smoke: conditions does not hold for llm: the service is not ready: Ready failed "
-        "(HEALTH_CHECK_CONTAINER_ERROR): failed to listen on PORT=8080\n"
+        "smoke: llm fails the check of conditions: the platform says that it is not ready\n"
         "platform: Ready failed (HEALTH_CHECK_CONTAINER_ERROR): failed to listen on PORT=8080\n"
         "container's last lines:\n"
         "  | INFO loading\n"
@@ -129,9 +129,9 @@ def test_progress_stands_in_the_row_of_the_resource(project: Project, plugin: Pl
 
 
 def test_settings_that_cannot_work_stop_in_preview(project: Project, plugin: Plugin) -> None:
-    wrong = inputs(project, service="llm", url="http://elsewhere.example", served_model="")
+    wrong = inputs(project, service="llm", url="http://elsewhere.example", served_model="", deadline_seconds=0)
     reasons = {one.property: one.reason for one in plugin.check(HEALTH, wrong).failures}
-    assert set(reasons) == {"service", "url", "served_model"}
+    assert set(reasons) == {"service", "url", "served_model", "deadline_seconds"}
     assert not plugin.check(HEALTH, inputs(project)).failures
 
 
