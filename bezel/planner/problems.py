@@ -63,4 +63,6 @@ def shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if _TOKEN_LIKE.search(text):
         return NOT_SHOWN
+    if not text:
+        return '""'
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"

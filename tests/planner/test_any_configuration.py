@@ -1,0 +1,128 @@
+"""Whatever stands in a stack file, the answer is a plan or problems with repairs; never a crash, never a default."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bezel.catalog import vllm_options
+from bezel.planner import PlanError, make_plan
+from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
+from bezel.planner.problems import NOT_SHOWN, shown
+from bezel.planner.settings import Settings
+
+MINIMAL = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 10**6) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+keys = st.sampled_from(sorted(Settings.model_fields)) | st.text(max_size=8)
+nested = {
+    name: st.dictionaries(
+        st.sampled_from(sorted(getattr(field.annotation, "model_fields", {"x": 0}))) | st.text(max_size=5),
+        json_values,
+        max_size=3,
+    )
+    for name, field in Settings.model_fields.items()
+}
+options = st.dictionaries(
+    st.sampled_from(sorted(vllm_options("0.32.0").names())) | st.text(max_size=8), json_values, max_size=4
+)
+
+
+def plan_or_problems(config):
+    try:
+        return make_plan(config, project="p-1", stack="s")
+    except PlanError as error:
+        refused = error
+    assert refused.problems
+    for problem in refused.problems:
+        assert all((problem.key, problem.value, problem.consequence, problem.repair)), problem
+    return refused
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(keys, json_values, max_size=5))
+def test_any_top_level_values(config):
+    plan_or_problems(config)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fixed_dictionaries({}, optional=nested), options)
+def test_any_nested_values_over_a_working_stack(config, vllm):
+    plan_or_problems({**MINIMAL, **config, "vllm": vllm})
+
+
+def test_a_minimal_stack_is_planned():
+    plan = plan_or_problems(MINIMAL)
+    assert plan.cost.as_output()["usd_per_hour"] == 1.0465
+    assert plan.origins["resources.cpu"] == "computed"
+    assert plan.origins["region"] == "stack file"
+    assert plan.origins["vllm.max-model-len"] == "catalogue default"
+
+
+def test_the_defaults_of_pulumi_yaml_change_nothing():
+    handed_over = {"environment": "dev", "vllm_version": "0.32.0", "weights": {}, "vllm": {}, "labels": {}, "cost": {}}
+    assert make_plan({**MINIMAL, **handed_over}, project="p-1", stack="s") == make_plan(
+        MINIMAL, project="p-1", stack="s"
+    )
+
+
+def test_the_same_settings_give_the_same_plan():
+    assert make_plan(MINIMAL, project="p-1", stack="s") == make_plan(dict(MINIMAL), project="p-1", stack="s")
+
+
+def test_a_stack_without_a_project_is_refused():
+    with pytest.raises(PlanError) as caught:
+        make_plan(MINIMAL, project=None, stack="s")
+    assert [problem.key for problem in caught.value.problems] == ["gcp:project"]
+
+
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1, max_size=90))
+def test_names_keep_the_platforms_rules_for_any_stack(stack):
+    for suffix, length in (("", SERVICE_LENGTH), ("", ACCOUNT_LENGTH), ("images", REPOSITORY_LENGTH)):
+        name = resource_name(stack, suffix=suffix, length=length)
+        assert 6 <= len(name) <= length
+        assert name[0].isalpha()
+        assert name[-1] != "-"
+        assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    assert set(label(stack)) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+def test_two_stacks_never_share_a_name():
+    pairs = [("L4", "l4"), ("a.b", "a-b"), ("x" * 60 + "1", "x" * 60 + "2"), ("l4-qat", "l4-qat-mtp")]
+    for one, other in pairs:
+        assert resource_name(one, length=ACCOUNT_LENGTH) != resource_name(other, length=ACCOUNT_LENGTH)
+    assert resource_name("l4-qat", length=SERVICE_LENGTH) == "bezel-l4-qat"
+
+
+@pytest.mark.parametrize("text", ["hf_abcdefgh1234", "x AIzaSyA-1234567890", "-----BEGIN PRIVATE KEY", "eyJhbGciOi12"])
+def test_what_looks_like_a_secret_is_not_shown(text):
+    assert shown(text) == shown({"a": [text]}) == NOT_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("us-east4", "us-east4"), (8, "8"), ({"a": 1}, '{"a": 1}'), (None, "null")]
+)
+def test_what_does_not_is_shown(value, text):
+    assert shown(value) == text
+
+
+def test_a_long_value_is_cut():
+    assert len(shown("x" * 1000)) < 200
+
+
+def test_planning_loads_nothing_of_the_edges():
+    program = (
+        "import sys; from bezel.planner import make_plan; "
+        f"make_plan({MINIMAL!r}, project='p', stack='s'); "
+        "print([name for name in ('pulumi', 'httpx', 'google', 'yaml', 'asyncio', 'grpc') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

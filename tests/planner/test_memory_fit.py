@@ -1,0 +1,142 @@
+"""The memory model gives the published figures, moves the right way and never promises what is not there."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bezel.catalog import accelerator, model, models
+from bezel.planner.memory import GIB, activation_bytes, host_loading_bytes, kv_bytes, memory_fit
+
+L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")
+QAT = model("gemma-4-12b-it-qat-w4a16")
+SETTINGS = {
+    "utilization": 0.95,
+    "max_model_len": 32768,
+    "max_num_seqs": 8,
+    "max_num_batched_tokens": 4096,
+    "kv_cache_dtype": "fp8",
+    "memory_gib": 16,
+    "load_strategy": "prefetch",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "element", "expected"),
+    [
+        ("gemma-4-31b-it", 32_768, 2, 3_523_215_360),
+        ("gemma-4-31b-it", 131_072, 2, 11_576_279_040),
+        ("gemma-4-12b-it", 32_768, 1, 2 * (40 * 8 * 256 * 1024 + 8 * 1 * 512 * 32_768)),
+        ("gemma-4-12b-it", 512, 2, 2 * 2 * 512 * (40 * 8 * 256 + 8 * 1 * 512)),
+    ],
+)
+def test_the_cache_of_one_sequence_is_what_the_published_formula_gives(name, tokens, element, expected):
+    assert kv_bytes(model(name).architecture, tokens, element_bytes=element) == expected
+
+
+@given(
+    st.sampled_from(sorted(models())),
+    st.integers(1, 262_144),
+    st.integers(1, 262_144),
+    st.integers(0, 8192),
+)
+def test_the_cache_never_shrinks_with_length_and_sliding_layers_stop_growing(name, shorter, longer, extra):
+    shape = model(name).architecture
+    shorter, longer = sorted((shorter, longer))
+    small, large = (kv_bytes(shape, length, element_bytes=1, window_extra=extra) for length in (shorter, longer))
+    assert small <= large
+    if shorter >= shape.window + extra:
+        assert large - small == 2 * shape.full_layers * shape.full_kv_heads * shape.full_head_dim * (longer - shorter)
+
+
+def test_the_parts_add_up_to_the_budget():
+    fit = memory_fit(QAT, L4, **SETTINGS)
+    assert fit.budget_bytes == int(24e9 * 0.95)
+    assert fit.resident_bytes + fit.kv_available_bytes == fit.budget_bytes
+    assert fit.weight_bytes == 8_150_000_000
+
+
+@given(
+    st.integers(1024, 262_144),
+    st.integers(1, 256),
+    st.integers(256, 32_768),
+    st.floats(0.3, 0.97),
+    st.sampled_from(["auto", "fp8"]),
+)
+def test_sequences_that_are_promised_fit_and_one_more_does_not(length, seqs, batched, share, dtype):
+    fit = memory_fit(
+        QAT,
+        L4,
+        **{
+            **SETTINGS,
+            "max_model_len": length,
+            "max_num_seqs": seqs,
+            "max_num_batched_tokens": batched,
+            "utilization": share,
+            "kv_cache_dtype": dtype,
+        },
+    )
+    room = fit.kv_available_bytes - fit.kv_in_flight_bytes
+    count = fit.full_context_sequences
+    assert count * fit.kv_sequence_bytes <= max(room, 0)
+    assert (count + 1) * fit.kv_sequence_bytes > room
+    assert fit.starts == (count >= 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "more_room"),
+    [
+        ({"kv_cache_dtype": "auto"}, False),
+        ({"max_model_len": 65_536}, False),
+        ({"utilization": 0.8}, False),
+        ({"max_num_batched_tokens": 16_384}, False),
+        ({"speculative": True}, False),
+        ({"max_model_len": 8192}, True),
+        ({"enforce_eager": True}, True),
+        ({"cpu_offload_gib": 2}, True),
+    ],
+)
+def test_each_setting_moves_the_room_the_right_way(change, more_room):
+    before, after = memory_fit(QAT, L4, **SETTINGS), memory_fit(QAT, L4, **{**SETTINGS, **change})
+    if more_room:
+        assert after.full_context_sequences > before.full_context_sequences
+    else:
+        assert after.full_context_sequences < before.full_context_sequences
+
+
+@pytest.mark.parametrize(
+    ("name", "gpu", "starts"),
+    [
+        ("gemma-4-12b-it-qat-w4a16", L4, True),
+        ("gemma-4-12b-it", L4, False),
+        ("gemma-4-31b-it-qat-w4a16", L4, False),
+        ("gemma-4-12b-it", RTX, True),
+        ("gemma-4-26b-a4b-it", RTX, True),
+        ("gemma-4-31b-it", RTX, True),
+    ],
+)
+def test_what_fits_which_gpu(name, gpu, starts):
+    assert memory_fit(model(name), gpu, **SETTINGS).starts is starts
+
+
+def test_weights_that_do_not_fit_leave_no_sequence_rather_than_a_negative_number():
+    fit = memory_fit(model("gemma-4-31b-it"), L4, **SETTINGS)
+    assert fit.kv_available_bytes < 0
+    assert fit.full_context_sequences == 0
+
+
+@pytest.mark.parametrize(("strategy", "fits"), [("lazy", True), ("prefetch", True), ("eager", False)])
+def test_12b_w4a16_loads_into_16_gib_lazily_or_prefetched_only(strategy, fits):
+    assert (host_loading_bytes(QAT.weight_bytes, strategy=strategy) <= 16 * GIB) is fits
+
+
+def test_offloaded_weights_move_from_the_gpu_to_the_host():
+    stay, moved = memory_fit(QAT, L4, **SETTINGS), memory_fit(QAT, L4, **SETTINGS, cpu_offload_gib=2)
+    assert moved.kv_available_bytes - stay.kv_available_bytes == 2 * GIB
+    assert moved.host_needed_bytes - stay.host_needed_bytes == 2 * GIB
+
+
+def test_experts_need_less_working_memory_than_a_dense_model_of_their_size():
+    dense, sparse = model("gemma-4-31b-it").architecture, model("gemma-4-26b-a4b-it").architecture
+    assert activation_bytes(sparse, tokens=4096, sequences=8) < activation_bytes(dense, tokens=4096, sequences=8)
