@@ -66,6 +66,15 @@ class CloudRunGpuServiceArgs(ComponentArgs):
     """Run around the operations on the service itself, e.g. to explain a failed one."""
 
     @model_validator(mode="after")
+    def _image_by_digest(self) -> "CloudRunGpuServiceArgs":
+        if isinstance(self.image, str) and "@sha256:" not in self.image:
+            raise ValueError(
+                f"image {self.image} names no digest, so what runs could change without a deploy; look its tag up with"
+                " ContainerImage and pass its reference"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _public_only_when_said(self) -> "CloudRunGpuServiceArgs":
         everyone = sorted(EVERYONE.intersection(self.invokers))
         if everyone and not self.public:

@@ -22,7 +22,7 @@ def settings() -> dict[str, object]:
         pulumi.RunError: A setting is encrypted.
     """
     prefix = f"{NAMESPACE}:"
-    found = {key: value for key, value in _all().items() if key.startswith(prefix)}
+    found = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
     secret = sorted(key for key in found if engine_config.is_config_secret(key))
     if secret:
         raise pulumi.RunError(_encrypted(secret))
@@ -42,10 +42,6 @@ def google_project(environment: Mapping[str, str] = os.environ) -> str | None:
 def simulated(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether a simulated server answers, so that no figure may be taken for a measurement."""
     return environment.get("BEZEL_SIMULATED") == "1"
-
-
-def _all() -> dict[str, str]:
-    return {**engine_config.get_config_env(), **engine_config.CONFIG.get()}
 
 
 def _decoded(value: str) -> object:

@@ -180,6 +180,12 @@ def test_probes_ask_the_port_that_the_container_opens() -> None:
 # The service
 
 
+def test_an_image_by_tag_is_refused_and_one_by_digest_is_deployed() -> None:
+    with pytest.raises(ValidationError, match=r"vllm-openai:v0\.32\.0 names no digest"):
+        service_args(image="vllm/vllm-openai:v0.32.0")
+    assert service()["template"]["containers"][0]["image"] == REFERENCE
+
+
 def test_a_gpu_gets_what_cloud_run_asks_for() -> None:
     template = service()["template"]
     assert template["executionEnvironment"] == "EXECUTION_ENVIRONMENT_GEN2"

@@ -1,0 +1,58 @@
+"""The examples in the components' own texts run as they stand, in a program that has nothing else of Bezel's."""
+
+import importlib
+import pkgutil
+import re
+from textwrap import dedent
+from typing import Any
+
+import pulumi
+import pytest
+
+import components
+from tests.components.fake_engine import declare
+
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+# What the examples build on, in the order in which a program would make it.
+ORDER = (
+    "enabled_apis",
+    "runtime_identity",
+    "weights_bucket",
+    "model_files",
+    "container_image",
+    "vllm_container",
+    "cloud_run_gpu_service",
+)
+
+
+def examples(module: str) -> list[str]:
+    text = importlib.import_module(f"components.{module}").__doc__ or ""
+    return [dedent(block) for block in BLOCK.findall(text)]
+
+
+def run(modules: tuple[str, ...]) -> Any:
+    def program() -> None:
+        names: dict[str, Any] = {"pulumi": pulumi}
+        for module in modules:
+            names |= vars(importlib.import_module(f"components.{module}"))
+            for example in examples(module):
+                exec(example.replace("sha256:…", "sha256:" + "0" * 64), names)  # noqa: S102
+
+    return declare(program)
+
+
+def test_all_examples_make_one_program() -> None:
+    declared = run(ORDER)
+    assert declared.one("cloudrunv2/service:Service").inputs["name"] == "chat"
+    assert declared.waits_for(declared.named("service-service"), declared.named("runtime-account"))
+
+
+@pytest.mark.parametrize("module", ["enabled_apis", "runtime_identity", "container_image", "vllm_container"])
+def test_a_component_that_needs_no_other_stands_alone(module: str) -> None:
+    run((module,))
+
+
+def test_every_component_has_an_example_and_only_helpers_have_none() -> None:
+    with_example = {module.name for module in pkgutil.iter_modules(components.__path__) if examples(module.name)}
+    assert with_example == set(ORDER)
+    assert not examples("arguments")
