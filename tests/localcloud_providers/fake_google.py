@@ -57,6 +57,7 @@ class FakeGoogle:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def handle_any(self) -> None:
                 length = int(self.headers.get("Content-Length", 0))

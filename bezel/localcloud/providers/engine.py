@@ -74,7 +74,7 @@ class Engine:
         """All properties as they are to be, labels included."""
         result = plan(kind.fields, news, known, self.cloud.project)
         add_labels(result, known, self.cloud.default_labels, self.cloud.attribution)
-        (kind.operations or Operations).foretell(result)
+        (kind.operations or Operations).foretell(result, known)
         return result
 
     def diff(self, kind: ResourceType, news: Properties, known: Properties, ignored: list[str]) -> Changes:

@@ -33,7 +33,8 @@ class Mark(enum.Flag):
     NEW = enum.auto()  # a change replaces the resource
     SECRET = enum.auto()  # encrypted in the state
     LOCAL = enum.auto()  # the provider's own, or part of the URL: not in a body
-    UNSENT = enum.auto()  # read from an answer, never in a body
+    UNSENT = enum.auto()  # never in a body; read from an answer that has it
+    KEYED = enum.auto()  # a list here, a map by the members' id on the wire; an update sends it even when empty
     CREATE_ONLY = enum.auto()  # in the body of a create, never of an update
     ZERO = enum.auto()  # sent although it is zero (all others are left out)
     EMPTY = enum.auto()  # an object that is sent although it is empty, once it is there
@@ -49,7 +50,7 @@ NOTHING = Mark(0)
 REQUIRED, COMPUTED, OUTPUT, NEW, SECRET = Mark.REQUIRED, Mark.COMPUTED, Mark.OUTPUT, Mark.NEW, Mark.SECRET
 LOCAL, CREATE_ONLY, ZERO, SET, SHORT = Mark.LOCAL, Mark.CREATE_ONLY, Mark.ZERO, Mark.SET, Mark.SHORT
 LISTED, WRAPPED, PROJECT, ROLLS, EMPTY = Mark.LISTED, Mark.WRAPPED, Mark.PROJECT, Mark.ROLLS, Mark.EMPTY
-UNSENT = Mark.UNSENT
+UNSENT, KEYED = Mark.UNSENT, Mark.KEYED
 
 Same = Callable[[object, object], bool]
 

@@ -24,6 +24,8 @@ def refreshed(fields: Fields, inputs: Mapping[str, Any], found: Mapping[str, Any
         now = _one(by_name[name], value, found.get(name))
         if now is not None:
             result[name] = now
+    if DEFAULTS in inputs:
+        result[DEFAULTS] = [name for name in inputs[DEFAULTS] if result.get(name) == inputs.get(name)]
     return result
 
 

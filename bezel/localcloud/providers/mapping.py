@@ -11,6 +11,7 @@ from .fields import (
     COMPUTED,
     CREATE_ONLY,
     EMPTY,
+    KEYED,
     LISTED,
     LOCAL,
     OUTPUT,
@@ -51,7 +52,7 @@ def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -
         if unknown(value):
             continue
         sent = _sent(field, value, updating=updating)
-        there = field.marks & EMPTY and sent is not None
+        there = (field.marks & EMPTY and sent is not None) or (updating and field.marks & KEYED)
         if field.marks & ZERO or there or not (sent is None or sent in ("", 0) or sent in ([], {})):
             into = result
             *parents, last = field.path
@@ -69,6 +70,8 @@ def _sent(field: Field, value: Any, *, updating: bool) -> Any:
         return [inner] if field.marks & LISTED else inner
     if field.kind is Kind.BLOCKS:
         inners = [body(field.fields, item, updating=updating) for item in value]
+        if field.marks & KEYED:
+            return {inner["id"]: inner for inner in inners}
         return inners[0] if field.marks & WRAPPED and inners else inners
     return str(value) if field.kind is Kind.BIG else value
 
@@ -88,7 +91,10 @@ def outputs(fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any],
         if field.marks & LOCAL:
             result[field.name] = field.default if before is None or unknown(before) else before
         else:
-            result[field.name] = _read(field, dig(answer, field.path), before, fresh=fresh)
+            found = dig(answer, field.path)
+            if found is None and field.marks & UNSENT and not unknown(before):
+                found = before
+            result[field.name] = _read(field, found, before, fresh=fresh)
     return result
 
 
@@ -119,11 +125,23 @@ def _read(field: Field, raw: Any, before: Any, *, fresh: bool) -> Any:
                 raw = raw[0] if raw else None
             if raw is None and not (isinstance(before, Mapping) and zero(before)):
                 return None  # a block of zeros is left out of the body, and is no less there for it
-            return outputs(field.fields, raw or {}, before if isinstance(before, Mapping) else {}, fresh=fresh)
+            known = before if isinstance(before, Mapping) else {}
+            return outputs(field.fields, raw or {}, known, fresh=fresh and not field.marks & SET)
+    return _members(field, raw, before, fresh=fresh)
+
+
+def _members(field: Field, raw: Any, before: Any, *, fresh: bool) -> list[Any]:
+    if field.marks & KEYED:
+        raw = [{**value, "id": key} for key, value in (raw or {}).items()]
     members = [raw] if field.marks & WRAPPED and raw else list(raw or [])
     befores = before if isinstance(before, list) else []
     read = [
-        outputs(field.fields, item, befores[index] if index < len(befores) else {}, fresh=fresh)
+        outputs(
+            field.fields,
+            item,
+            befores[index] if index < len(befores) else {},
+            fresh=fresh and not field.marks & SET,
+        )
         for index, item in enumerate(members)
     ]
     return in_set_order(field, read) if field.marks & SET else read
@@ -131,5 +149,9 @@ def _read(field: Field, raw: Any, before: Any, *, fresh: bool) -> Any:
 
 def sealed(fields: Fields, values: Properties) -> Properties:
     """The same properties with the secret ones in the engine's envelope."""
-    hidden = {field.name for field in fields if field.marks & SECRET}
-    return {name: secret(value) if name in hidden and value is not None else value for name, value in values.items()}
+    hidden = {field.name: field.kind is Kind.BLOCK for field in fields if field.marks & SECRET}
+    # The published plugin closes a secret block even where there is none.
+    return {
+        name: secret(value) if name in hidden and (value is not None or hidden[name]) else value
+        for name, value in values.items()
+    }

@@ -46,15 +46,25 @@ def _wanted(field: Field, value: Any, before: Any) -> Any:
     if unknown(value):
         return UNKNOWN
     if field.kind is Kind.BLOCK:
-        return plan(field.fields, value, before if isinstance(before, Mapping) else None)
+        planned = plan(field.fields, value, before if isinstance(before, Mapping) else None)
+        return _filled(field, planned) if field.marks & SET else planned
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
         members = in_set_order(field, value) if field.marks & SET else value
         return [
-            UNKNOWN if unknown(item) else plan(field.fields, item, befores[index] if index < len(befores) else None)
+            UNKNOWN
+            if unknown(item)
+            else _filled(field, plan(field.fields, item, befores[index] if index < len(befores) else None))
             for index, item in enumerate(members)
         ]
     return value
+
+
+def _filled(field: Field, planned: Properties) -> Properties:
+    """A member of a set has no null text or list: what is left out is the zero of its kind at once."""
+    empty: dict[Kind, Any] = {Kind.TEXT: "", Kind.ITEMS: []} if field.marks & SET else {}
+    kinds = {inner.name: inner.kind for inner in field.fields}
+    return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
 
 
 @dataclass(frozen=True, slots=True)

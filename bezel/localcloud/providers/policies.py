@@ -93,7 +93,7 @@ class Member(Operations):
         values = self._named(planned)
         path = fill(self.kind.id, values)
         self._change(path, planned, add=True)
-        resource_id = f"{path}/{planned['role']}/{planned['member']}"
+        resource_id = f"{self._whole(path)}/{planned['role']}/{planned['member']}"
         if planned.get("condition"):
             resource_id += f"/{planned['condition']['title']}"
         return resource_id, self.expect(resource_id, planned)
@@ -129,6 +129,7 @@ class Member(Operations):
         path = fill(self.kind.id, self._named(known))
         try:
             self._change(path, known, add=False)
+            self._policy(path)  # as the provider does, which reads until the change shows
         except GoogleError as error:
             if error.code != 404:
                 raise ProviderError(f"Error applying IAM policy for {path!r}: {error}") from None

@@ -72,7 +72,7 @@ class Operations:
         self.kind, self.cloud, self.until = kind, cloud, until
 
     @staticmethod
-    def foretell(planned: Properties) -> None:
+    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
         """Complete planned properties, in place, with what follows from the others before Google is asked."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:

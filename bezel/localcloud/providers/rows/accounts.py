@@ -31,8 +31,9 @@ class Account(Operations):
     """A service account: the id travels beside the account, and being disabled is a verb of its own."""
 
     @staticmethod
-    def foretell(planned: Properties) -> None:
+    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
         """The e-mail follows from id and project, so it is known in a preview."""
+        del known
         if isinstance(planned.get("accountId"), str) and planned.get("project"):
             planned["email"] = f"{planned['accountId']}@{planned['project']}.iam.gserviceaccount.com"
             planned["member"] = f"serviceAccount:{planned['email']}"

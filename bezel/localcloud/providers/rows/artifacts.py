@@ -3,12 +3,14 @@
 from bezel.localcloud.providers.fields import (
     COMPUTED,
     CREATE_ONLY,
+    KEYED,
     LOCAL,
     NEW,
     OUTPUT,
     PROJECT,
     REQUIRED,
     SHORT,
+    UNSENT,
     ZERO,
     Field,
     Fields,
@@ -41,7 +43,7 @@ def _distribution(name: str) -> Field:
 _REMOTE = block(
     "remoteRepositoryConfig",
     text("description", NEW),
-    flag("disableUpstreamValidation", LOCAL),
+    flag("disableUpstreamValidation", UNSENT),
     block("commonRepository", text("uri", REQUIRED | NEW), marks=NEW),
     _upstream("dockerRepository"),
     _upstream("mavenRepository"),
@@ -70,6 +72,7 @@ _CLEANUP = blocks(
         text("newerThan"),
     ),
     block("mostRecentVersions", items("packageNamePrefixes"), whole("keepCount")),
+    marks=KEYED,
 )
 
 _FIELDS: Fields = (
@@ -83,7 +86,7 @@ _FIELDS: Fields = (
     *LABELS,
     _REMOTE,
     block("dockerConfig", flag("immutableTags")),
-    block("mavenConfig", flag("allowSnapshotOverwrites", NEW), text("versionPolicy", NEW)),
+    block("mavenConfig", flag("allowSnapshotOverwrites"), text("versionPolicy")),
     block("virtualRepositoryConfig", blocks("upstreamPolicies", text("id"), text("repository"), whole("priority"))),
     block(
         "vulnerabilityScanningConfig",

@@ -18,6 +18,7 @@ from bezel.localcloud.providers.fields import (
     OUTPUT,
     REQUIRED,
     SECRET,
+    SET,
     UNSENT,
     ZERO,
     Fields,
@@ -39,7 +40,7 @@ from bezel.localcloud.providers.resource import GO_CLIENT, Operations, ResourceT
 from bezel.localcloud.providers.wire import Properties, unknown
 
 _RULE: Fields = (
-    block("action", text("type", REQUIRED), text("storageClass"), marks=REQUIRED),
+    block("action", text("type", REQUIRED), text("storageClass"), marks=REQUIRED | SET),
     block(
         "condition",
         whole("age"),
@@ -52,14 +53,14 @@ _RULE: Fields = (
         items("matchesSuffixes", wire="matchesSuffix"),
         text("noncurrentTimeBefore"),
         whole("numNewerVersions"),
-        flag("sendAgeIfZero", LOCAL),
-        flag("sendDaysSinceCustomTimeIfZero", LOCAL),
-        flag("sendDaysSinceNoncurrentTimeIfZero", LOCAL),
-        flag("sendNumNewerVersionsIfZero", LOCAL),
+        flag("sendAgeIfZero", UNSENT),
+        flag("sendDaysSinceCustomTimeIfZero", UNSENT),
+        flag("sendDaysSinceNoncurrentTimeIfZero", UNSENT),
+        flag("sendNumNewerVersionsIfZero", UNSENT),
         big("sizeAboveBytes"),
         big("sizeBelowBytes"),
-        text("withState", LOCAL),
-        marks=REQUIRED,
+        text("withState", UNSENT | COMPUTED),
+        marks=REQUIRED | SET,
     ),
 )
 
@@ -97,7 +98,7 @@ _FIELDS: Fields = (
     block("ipFilter", text("mode", REQUIRED)),
     flag("defaultEventBasedHold"),
     flag("requesterPays", wire="billing.requesterPays"),
-    flag("enableObjectRetention", NEW | LOCAL),
+    flag("enableObjectRetention", NEW | UNSENT),
     text("rpo", COMPUTED),
     text("deletionPolicy", LOCAL, default="DELETE"),
     big("projectNumber", OUTPUT),
@@ -123,9 +124,16 @@ _OBJECT_FIELDS: Fields = (
     flag("eventBasedHold"),
     flag("temporaryHold"),
     flag("forceEmptyContentType", NEW | LOCAL),
-    text("sourceMd5hash", LOCAL),
+    text("sourceMd5hash", UNSENT),
     text("deletionPolicy", LOCAL, default="DELETE"),
-    text("detectMd5hash", UNSENT),
+    text("detectMd5hash", UNSENT, default="different hash"),
+    block("retention", text("mode", REQUIRED), text("retainUntilTime", REQUIRED)),
+    block(
+        "contexts",
+        blocks("customs", text("key", REQUIRED), text("value", REQUIRED), text("createTime", OUTPUT)),
+        marks=LOCAL,
+    ),
+    block("customerEncryption", text("encryptionAlgorithm"), text("encryptionKey", REQUIRED), marks=LOCAL | SECRET),
     text("crc32c", OUTPUT),
     big("generation", OUTPUT),
     text("md5hash", OUTPUT, wire="md5Hash"),
@@ -206,9 +214,9 @@ class Object(Operations):
     """An object: small content or a file, uploaded as a whole."""
 
     @staticmethod
-    def foretell(planned: Properties) -> None:
-        """The checksum of what will be uploaded, so that a changed file shows as a change."""
-        content = _content(planned)
+    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
+        """The checksum of what would be uploaded, so that a changed file shows as a change and nothing else does."""
+        content = _content(planned) if known is not None else None
         if content is not None:
             planned["detectMd5hash"] = base64.b64encode(_md5(content)).decode()
 

@@ -155,6 +155,17 @@ _TEMPLATE = block(
     block("nodeSelector", text("accelerator", REQUIRED)),
     flag("gpuZonalRedundancyDisabled"),
     block("serviceMesh", text("mesh")),
+    block(
+        "sandboxes",
+        blocks(
+            "templates",
+            text("name", REQUIRED),
+            text("image", REQUIRED),
+            items("commands", wire="command"),
+            items("args"),
+            wire="template",
+        ),
+    ),
     marks=REQUIRED,
 )
 
@@ -174,6 +185,18 @@ _FIELDS: Fields = (
     text("launchStage", COMPUTED),
     block("binaryAuthorization", text("breakglassJustification"), flag("useDefault"), text("policy")),
     items("customAudiences"),
+    block(
+        "buildConfig",
+        text("name"),
+        text("sourceLocation"),
+        text("functionTarget"),
+        text("imageUri"),
+        text("baseImage"),
+        text("workerPool"),
+        text("serviceAccount"),
+        table("environmentVariables"),
+        flag("enableAutomaticUpdates"),
+    ),
     block(
         "scaling",
         text("scalingMode"),

@@ -64,13 +64,16 @@ class Enabled(Operations):
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Enable the API, unless it is enabled."""
         project, name = str(planned["project"]), str(planned["service"])
-        if name not in self._enabled(project):
-            _Batch.enable(self, project, name)
+        _Batch.enable(self, project, name)
         resource_id = fill(self.kind.id, planned)
         return resource_id, self.expect(resource_id, planned)
 
-    def enable(self, project: str, names: list[str]) -> None:
-        """Enable APIs with one request and wait for it."""
+    def enable(self, project: str, wanted: list[str]) -> None:
+        """Enable those APIs that are not enabled with one request, and wait for it."""
+        enabled = self._enabled(project)
+        names = [name for name in wanted if name not in enabled]
+        if not names:
+            return
         try:
             if len(names) == 1:
                 path, content = f"projects/{project}/services/{names[0]}:enable", {}
