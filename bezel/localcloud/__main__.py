@@ -1,0 +1,30 @@
+"""`python -m bezel.localcloud DIR`: serve one directory in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
+from bezel.localcloud.run.launch import real, simulated
+
+
+def main() -> int:
+    """Run the daemon; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bezel.localcloud", description=__doc__)
+    parser.add_argument("directory", type=Path, help="where everything is kept")
+    parser.add_argument("--server", choices=("sim", "vllm"), default="sim", help="what stands behind a revision")
+    parser.add_argument("--speed", type=float, default=60.0, help="by how much the platform's waits are shortened")
+    parser.add_argument("--idle-seconds", type=float, default=900.0, help="how long an idle instance is kept")
+    chosen = parser.parse_args()
+    launcher = simulated if chosen.server == "sim" else real
+    try:
+        serve(chosen.directory, launcher, server=chosen.server, speed=chosen.speed, idle_seconds=chosen.idle_seconds)
+    except AlreadyRunningError as error:
+        return report_refusal(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

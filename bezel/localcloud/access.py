@@ -1,0 +1,70 @@
+"""Who may do what: predefined roles, the policies of a resource and of its project, and the test of a permission.
+
+Conditional bindings grant nothing here: their expressions are not evaluated, and a grant that Google might withhold
+must not be taken for given.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.layout import PROJECT
+
+if TYPE_CHECKING:
+    from bezel.localcloud.store import Store
+
+PROJECT_NAME = f"projects/{PROJECT}"
+_BASIC = {"projectOwner": "roles/owner", "projectEditor": "roles/editor", "projectViewer": "roles/viewer"}
+
+
+@cache
+def roles() -> dict[str, tuple[str, ...]]:
+    """Permission patterns of each role that may be granted."""
+    table = tomllib.loads((Path(__file__).parent / "data" / "roles.toml").read_text())
+    return {role: tuple(patterns) for role, patterns in table.items()}
+
+
+class Access:
+    """Tests permissions against the policies in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def allows(self, email: str | None, permission: str, resource: str) -> bool:
+        """Whether an account (None: nobody known) has a permission on a resource, by its or its project's policy."""
+        names = dict.fromkeys((resource, PROJECT_NAME))
+        return any(self._grants(name, email, permission) for name in names)
+
+    def _grants(self, name: str, email: str | None, permission: str) -> bool:
+        policy = self._store.policy(name) or {}
+        return any(
+            _holds(binding["role"], permission) and self._is_member(email, binding.get("members", []))
+            for binding in policy.get("bindings", [])
+            if "condition" not in binding
+        )
+
+    def _is_member(self, email: str | None, members: list[str]) -> bool:
+        if "allUsers" in members:
+            return True
+        if email is None:
+            return False
+        if not {"allAuthenticatedUsers", f"serviceAccount:{email}", f"user:{email}"}.isdisjoint(members):
+            return True
+        return any(self._is_basic_member(email, member) for member in members)
+
+    def _is_basic_member(self, email: str, member: str) -> bool:
+        kind, _, project = member.partition(":")
+        role = _BASIC.get(kind)
+        if role is None or project != PROJECT:
+            return False
+        policy = self._store.policy(PROJECT_NAME) or {}
+        own = {f"serviceAccount:{email}", f"user:{email}"}
+        return any(b["role"] == role and not own.isdisjoint(b.get("members", [])) for b in policy.get("bindings", []))
+
+
+def _holds(role: str, permission: str) -> bool:
+    return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))

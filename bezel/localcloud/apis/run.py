@@ -1,0 +1,274 @@
+"""Cloud Run v2: services, their revisions, policies and operations. What they do is the controller's."""
+
+from __future__ import annotations
+
+import copy
+import re
+import uuid
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.api import Api
+from bezel.localcloud.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, PROJECT
+from bezel.localcloud.policies import read_policy, write_policy
+from bezel.localcloud.run import status
+from bezel.localcloud.run.checks import violations
+from bezel.localcloud.shapes import Json, seconds_of, timestamp, without_zeros
+
+if TYPE_CHECKING:
+    from bezel.localcloud.api import Call
+    from bezel.localcloud.cloud import Cloud
+
+api = Api("run.googleapis.com", "Cloud Run Admin API")
+_LOCATION = "/run/v2/projects/{project:id}/locations/{location:id}"
+_SERVICE = _LOCATION + "/services/{service:id}"
+_PARENT = "projects/{project}/locations/{location}"
+_NAME = _PARENT + "/services/{service}"
+_DELETE_SECONDS = 5.0  # of the platform's time
+# What a caller may set; everything else is the platform's.
+_SETTABLE = frozenset(
+    {"description", "labels", "annotations", "client", "clientVersion", "ingress", "launchStage", "binaryAuthorization",
+     "template", "traffic", "scaling", "invokerIamDisabled", "defaultUriDisabled", "customAudiences", "iapEnabled",
+     "buildConfig", "multiRegionSettings", "sshEnabled", "functionalType"}
+)  # fmt: skip
+_OUTPUT = frozenset(
+    {"name", "uid", "generation", "createTime", "updateTime", "deleteTime", "expireTime", "creator", "lastModifier",
+     "observedGeneration", "terminalCondition", "conditions", "latestReadyRevision", "latestCreatedRevision",
+     "trafficStatuses", "uri", "urls", "satisfiesPzs", "threatDetectionEnabled", "reconciling", "etag"}
+)  # fmt: skip
+
+
+@api.route("POST", _LOCATION + "/services", needs="run.services.create")
+async def create(call: Call) -> Json:
+    """Create a service and deploy its first revision."""
+    body, service_id = await call.json(), call.query("serviceId")
+    _check(call, body, service_id, "CreateServiceRequest")
+    name = f"{call.name(_PARENT)}/services/{service_id}"
+    _absent(call.cloud, name)
+    if call.query("validateOnly") == "true":
+        return {"name": f"{call.name(_PARENT)}/operations/validate", "done": True, "metadata": body}
+    uri = await call.cloud.services.open_front(name)
+    now = call.cloud.pace.now()
+    service = {
+        "name": name,
+        "uid": str(uuid.uuid4()),
+        "generation": "1",
+        "createTime": timestamp(now),
+        "updateTime": timestamp(now),
+        "creator": call.caller,
+        "lastModifier": call.caller,
+        "ingress": "INGRESS_TRAFFIC_ALL",
+        "launchStage": "GA",
+        "traffic": [{"type": status.LATEST, "percent": 100}],
+        "uri": uri,
+        "urls": [uri],
+        "etag": _etag(),
+    } | {key: value for key, value in body.items() if key in _SETTABLE and value not in (None, [])}
+    with call.cloud.store.transaction():
+        _absent(call.cloud, name)
+        return _deploy(call.cloud, service)
+
+
+@api.route("GET", _LOCATION + "/services", needs="run.services.list")
+def list_services(call: Call) -> Json:
+    """Services of a location; "-" is every location."""
+    location = call.param("location")
+    prefix = f"projects/{PROJECT}/locations/" + ("" if location == "-" else f"{location}/services/")
+    return call.page([(n, call.cloud.shown(s)) for n, s in call.cloud.store.rows("service", prefix)], "services")
+
+
+@api.route("GET", _SERVICE, needs="run.services.get", on=_NAME)
+def get(call: Call) -> Json:
+    """One service."""
+    return call.cloud.shown(_service(call))
+
+
+@api.route("PATCH", _SERVICE, needs="run.services.update", on=_NAME)
+async def patch(call: Call) -> Json:
+    """Replace what may be set (or what the mask names); another template makes another revision."""
+    body = await call.json()
+    if call.query("allowMissing") == "true" and call.cloud.store.get("service", call.name(_NAME)) is None:
+        raise ApiError("UNIMPLEMENTED", "allow_missing is not served here: create the service with POST.")
+    with call.cloud.store.transaction():
+        old = _service(call)
+        if body.get("etag") not in (None, "", old["etag"]):
+            text = f"Conflict for resource '{call.param('service')}': the etag given is not the current one."
+            raise ApiError("ABORTED", text)
+        wanted = _masked(old, body, [path for path in call.query("updateMask").split(",") if path])
+        _check(call, wanted, call.param("service"), "UpdateServiceRequest")
+        kept = {key: value for key, value in old.items() if key not in _SETTABLE}
+        service = kept | {key: value for key, value in wanted.items() if key in _SETTABLE and value not in (None, [])}
+        service = {"ingress": "INGRESS_TRAFFIC_ALL", "launchStage": "GA"} | service
+        service.setdefault("traffic", [{"type": status.LATEST, "percent": 100}])
+        service |= {
+            "generation": str(int(old["generation"]) + 1),
+            "updateTime": timestamp(call.cloud.pace.now()),
+            "lastModifier": call.caller,
+            "etag": _etag(),
+        }
+        if call.query("validateOnly") == "true":
+            return {
+                "name": f"{call.name(_PARENT)}/operations/validate",
+                "done": True,
+                "metadata": call.cloud.shown(service),
+            }
+        if (
+            without_zeros(service["template"]) != without_zeros(old["template"])
+            or call.query("forceNewRevision") == "true"
+        ):
+            call.cloud.services.superseded(service["name"])
+            return _deploy(call.cloud, service)
+        return _settle(call.cloud, service)
+
+
+@api.route("DELETE", _SERVICE, needs="run.services.delete", on=_NAME)
+def delete(call: Call) -> Json:
+    """Delete a service with its revisions; its instances end, its log stays."""
+    cloud = call.cloud
+    with cloud.store.transaction():
+        service = _service(call)
+        name = service["name"]
+        cloud.services.removed(name)
+        for revision, _ in cloud.store.rows("revision", f"{name}/revisions/"):
+            cloud.store.delete("revision", revision)
+        cloud.store.delete("service", name)
+        shown = cloud.shown(service | {"deleteTime": timestamp(cloud.pace.now())})
+        response = {"@type": status.SERVICE_TYPE} | shown
+        return cloud.operations.timed(call.name(_PARENT), _metadata(name), response, _DELETE_SECONDS)
+
+
+@api.route("GET", _SERVICE + ":getIamPolicy", needs="run.services.getIamPolicy", on=_NAME)
+def get_policy(call: Call) -> Json:
+    """Policy of a service."""
+    return read_policy(call.cloud.store, _service(call)["name"])
+
+
+@api.route("POST", _SERVICE + ":setIamPolicy", needs="run.services.setIamPolicy", on=_NAME)
+async def set_policy(call: Call) -> Json:
+    """Replace it."""
+    body = await call.json()
+    return write_policy(call.cloud.store, _service(call)["name"], body.get("policy"))
+
+
+@api.route("GET", _SERVICE + "/revisions", needs="run.revisions.list", on=_NAME)
+def list_revisions(call: Call) -> Json:
+    """Revisions of a service, newest first."""
+    found = call.cloud.store.rows("revision", f"{_service(call)['name']}/revisions/")
+    newest_first = sorted(found, key=lambda item: item[1]["createTime"], reverse=True)
+    return call.page([(f"{n:06d}", without_zeros(body)) for n, (_, body) in enumerate(newest_first)], "revisions")
+
+
+@api.route("GET", _SERVICE + "/revisions/{revision:id}", needs="run.revisions.get", on=_NAME)
+def get_revision(call: Call) -> Json:
+    """One revision."""
+    name = call.name(_NAME + "/revisions/{revision}")
+    found = call.cloud.store.get("revision", name)
+    if found is None:
+        raise ApiError(
+            "NOT_FOUND",
+            _missing("REVISION", call.param("revision"), call.param("location")),
+        )
+    return without_zeros(found)  # type: ignore[no-any-return]
+
+
+@api.route("GET", _LOCATION + "/operations/{operation:id}", needs="run.operations.get")
+def get_operation(call: Call) -> Json:
+    """An operation."""
+    return call.cloud.operations.get(call.name(_PARENT + "/operations/{operation}"))
+
+
+@api.route("POST", _LOCATION + "/operations/{operation:id}:wait", needs="run.operations.get")
+async def wait_operation(call: Call) -> Json:
+    """An operation when done, or as it is when the time given is over."""
+    timeout = min(seconds_of((await call.json()).get("timeout"), 30.0), 300.0)
+    return await call.cloud.operations.wait(call.name(_PARENT + "/operations/{operation}"), timeout)
+
+
+def _check(call: Call, body: Json, service_id: str, message: str) -> None:
+    unknown = sorted(set(body) - _SETTABLE - _OUTPUT)
+    if unknown:
+        texts = [
+            f"Invalid JSON payload received. Unknown name \"{key}\" at 'service': Cannot find field." for key in unknown
+        ]
+        raise invalid("\n".join(texts), *((f"service.{key}", text) for key, text in zip(unknown, texts, strict=True)))
+    found = violations(body, service_id, call.param("location"))
+    if found:
+        raise invalid("\n".join(f"Violation in {message}.{field}: {text}" for field, text in found), *found)
+    account = body["template"].get("serviceAccount") or DEFAULT_COMPUTE_ACCOUNT
+    name = f"projects/{PROJECT}/serviceAccounts/{account}"
+    exists = call.cloud.store.get("account", account) is not None
+    if not exists or not call.cloud.access.allows(call.caller, "iam.serviceAccounts.actAs", name):
+        raise permission_denied("iam.serviceaccounts.actAs", f"service account {account}")
+
+
+def _deploy(cloud: Cloud, service: Json) -> Json:
+    name, now = service["name"], cloud.pace.now()
+    wanted = service["template"].get("revision")
+    number = cloud.store.next_number(f"revisions {service['uid']}")
+    revision = f"{name}/revisions/{wanted or status.revision_id(status.short(name), number)}"
+    if cloud.store.get("revision", revision):
+        raise ApiError("ALREADY_EXISTS", f"Revision named '{wanted}' with different configuration already exists.")
+    service |= status.pending_status(now) | {"latestCreatedRevision": revision}
+    cloud.store.put("revision", revision, status.new_revision(revision, service, now))
+    cloud.store.put("service", name, service)
+    operation = cloud.operations.begin(name.partition("/services/")[0], _metadata(name))
+    cloud.services.deploy(name, operation, revision)
+    return cloud.operations.get(operation)
+
+
+def _settle(cloud: Cloud, service: Json) -> Json:
+    """Take over a change that makes no revision; a failed or unfinished newest revision stays what it is."""
+    name, now = service["name"], cloud.pace.now()
+    parent = name.partition("/services/")[0]
+    operation = cloud.operations.begin(parent, _metadata(name))
+    if service.get("latestReadyRevision") == service["latestCreatedRevision"]:
+        service |= status.ready_status(service, now)
+    cloud.store.put("service", name, service)
+    terminal = service["terminalCondition"]
+    if terminal["state"] == "CONDITION_FAILED":
+        error = ApiError("FAILED_PRECONDITION", terminal.get("message", "The newest revision is not ready."))
+        cloud.operations.finish(operation, error=error)
+    else:
+        cloud.operations.finish(operation, response={"@type": status.SERVICE_TYPE} | cloud.shown(service))
+    cloud.services.rescaled(service)
+    return cloud.operations.get(operation)
+
+
+def _masked(old: Json, body: Json, mask: list[str]) -> Json:
+    if not mask:
+        return body
+    wanted = copy.deepcopy({key: value for key, value in old.items() if key in _SETTABLE})
+    for path in mask:
+        *parents, last = [re.sub(r"_([a-z])", lambda m: m.group(1).upper(), part) for part in path.split(".")]
+        target, source = wanted, body
+        for parent in parents:
+            target, source = target.setdefault(parent, {}), (source.get(parent) or {})
+        if last in source:
+            target[last] = source[last]
+        else:
+            target.pop(last, None)
+    return wanted
+
+
+def _service(call: Call) -> Json:
+    found = call.cloud.store.get("service", call.name(_NAME))
+    if found is None:
+        raise ApiError("NOT_FOUND", _missing("SERVICE", call.param("service"), call.param("location")))
+    return found
+
+
+def _missing(kind: str, name: str, location: str) -> str:
+    return f"Resource '{name}' of kind '{kind}' in region '{location}' in project '{PROJECT}' does not exist."
+
+
+def _absent(cloud: Cloud, name: str) -> None:
+    if cloud.store.get("service", name):
+        raise ApiError("ALREADY_EXISTS", f"Resource '{status.short(name)}' already exists.")
+
+
+def _metadata(name: str) -> Json:
+    return {"@type": status.SERVICE_TYPE, "name": name}
+
+
+def _etag() -> str:
+    return f'"{uuid.uuid4().hex[:12]}"'

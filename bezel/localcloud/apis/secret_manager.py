@@ -1,0 +1,233 @@
+"""Secret Manager v1: secrets and their versions. A payload leaves only through :access."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.api import Api
+from bezel.localcloud.checksums import crc32c
+from bezel.localcloud.errors import ApiError, invalid
+from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.policies import read_policy, write_policy
+from bezel.localcloud.shapes import Json, b64, timestamp
+
+if TYPE_CHECKING:
+    from bezel.localcloud.api import Call
+    from bezel.localcloud.store import Store
+
+api = Api("secretmanager.googleapis.com", "Secret Manager API")
+_ROOT = "/secretmanager/v1/projects/{project:id}/secrets"
+_ONE = _ROOT + "/{secret:id}"
+_VERSION = _ONE + "/versions/{version:id}"
+_NAME = "projects/{project}/secrets/{secret}"
+_MAX_PAYLOAD = 65_536
+
+
+@api.route("POST", _ROOT, needs="secretmanager.secrets.create")
+async def create(call: Call) -> Json:
+    """Create a secret without a version."""
+    secret_id, body = call.query("secretId"), await call.json()
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", secret_id):
+        raise invalid(f"Secret ID {secret_id!r} is not of the form [A-Za-z0-9_-]{{1,255}}.", ("secret_id", secret_id))
+    if not body.get("replication"):
+        raise invalid("Secret replication is required.", ("secret.replication", "is required"))
+    name = f"projects/{PROJECT}/secrets/{secret_id}"
+    with call.cloud.store.transaction():
+        if call.cloud.store.get("secret", name):
+            raise ApiError("ALREADY_EXISTS", f"Secret [{_shown(name)}] already exists.")
+        secret = {"name": _shown(name), "createTime": timestamp(call.cloud.pace.now()), "etag": _etag(call.cloud.store)}
+        secret |= {k: v for k, v in body.items() if k not in {"name", "createTime", "etag"} and v}
+        call.cloud.store.put("secret", name, secret)
+    return secret
+
+
+@api.route("GET", _ROOT, needs="secretmanager.secrets.list")
+def list_secrets(call: Call) -> Json:
+    """Secrets of the project."""
+    return call.page(call.cloud.store.rows("secret"), "secrets", default=25_000)
+
+
+@api.route("GET", _ONE, needs="secretmanager.secrets.get", on=_NAME)
+def get(call: Call) -> Json:
+    """One secret, without its payload."""
+    return _secret(call)[1]
+
+
+@api.route("PATCH", _ONE, needs="secretmanager.secrets.update", on=_NAME)
+async def patch(call: Call) -> Json:
+    """Change what the mask names."""
+    body, mask = await call.json(), [path for path in call.query("updateMask").split(",") if path]
+    if not mask:
+        raise invalid("Update mask must be provided.", ("update_mask", "is required"))
+    with call.cloud.store.transaction():
+        name, secret = _secret(call)
+        for path in mask:
+            key = re.sub(r"_([a-z])", lambda match: match.group(1).upper(), path.partition(".")[0])
+            if key in {"name", "createTime", "replication", "etag"}:
+                raise invalid(f"Field {path} cannot be updated.", ("update_mask", path))
+            secret.pop(key, None)
+            if body.get(key):
+                secret[key] = body[key]
+        secret["etag"] = _etag(call.cloud.store)
+        call.cloud.store.put("secret", name, secret)
+    return secret
+
+
+@api.route("DELETE", _ONE, needs="secretmanager.secrets.delete", on=_NAME)
+def delete(call: Call) -> Json:
+    """Delete a secret with all versions."""
+    store = call.cloud.store
+    with store.transaction():
+        name, _ = _secret(call)
+        for version, _ in store.rows("secretVersion", f"{name}/versions/"):
+            store.delete("secretVersion", version)
+            store.put_payload(version, None)
+        store.delete("secret", name)
+    return {}
+
+
+@api.route("GET", _ONE + ":getIamPolicy", needs="secretmanager.secrets.getIamPolicy", on=_NAME)
+def get_policy(call: Call) -> Json:
+    """Policy of a secret."""
+    return read_policy(call.cloud.store, _secret(call)[0])
+
+
+@api.route("POST", _ONE + ":setIamPolicy", needs="secretmanager.secrets.setIamPolicy", on=_NAME)
+async def set_policy(call: Call) -> Json:
+    """Replace it."""
+    body = await call.json()
+    return write_policy(call.cloud.store, _secret(call)[0], body.get("policy"))
+
+
+@api.route("POST", _ONE + ":addVersion", needs="secretmanager.versions.add", on=_NAME)
+async def add_version(call: Call) -> Json:
+    """Add a version, which becomes the latest."""
+    payload = (await call.json()).get("payload") or {}
+    try:
+        data = base64.b64decode(payload.get("data", ""), validate=True)
+    except binascii.Error:
+        raise invalid("Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed.") from None
+    if not data or len(data) > _MAX_PAYLOAD:
+        raise invalid("Secret Payload must be between 1 and 65536 bytes.", ("payload.data", f"{len(data)} bytes"))
+    given = payload.get("dataCrc32c")
+    if given is not None and int(given) != crc32c(data):
+        raise invalid("Secret Payload does not match its checksum.", ("payload.data_crc32c", "does not match"))
+    store = call.cloud.store
+    with store.transaction():
+        name, _ = _secret(call)
+        number = max((_number(n) for n, _ in store.rows("secretVersion", f"{name}/versions/")), default=0) + 1
+        version = {
+            "name": f"{_shown(name)}/versions/{number}",
+            "createTime": timestamp(call.cloud.pace.now()),
+            "state": "ENABLED",
+            "replicationStatus": {"automatic": {}},
+            "etag": _etag(store),
+        } | ({"clientSpecifiedPayloadChecksum": True} if given is not None else {})
+        store.put("secretVersion", f"{name}/versions/{number}", version)
+        store.put_payload(f"{name}/versions/{number}", data)
+    return version
+
+
+@api.route("GET", _ONE + "/versions", needs="secretmanager.versions.list", on=_NAME)
+def list_versions(call: Call) -> Json:
+    """Versions of a secret, newest first."""
+    versions = call.cloud.store.rows("secretVersion", f"{_secret(call)[0]}/versions/")
+    ordered = sorted(versions, key=lambda item: -_number(item[0]))
+    return {"versions": [body for _, body in ordered], "totalSize": len(ordered)} if ordered else {}
+
+
+@api.route("GET", _VERSION, needs="secretmanager.versions.get", on=_NAME)
+def get_version(call: Call) -> Json:
+    """One version, without its payload; "latest" is the newest one."""
+    return find_version(call.cloud.store, call.name(_NAME), call.param("version"))[1]
+
+
+@api.route("GET", _VERSION + ":access", needs="secretmanager.versions.access", on=_NAME)
+def access(call: Call) -> Json:
+    """The payload of an enabled version."""
+    name, version = find_version(call.cloud.store, call.name(_NAME), call.param("version"))
+    data = payload_of(call.cloud.store, name, version)
+    return {"name": version["name"], "payload": {"data": b64(data), "dataCrc32c": str(crc32c(data))}}
+
+
+@api.route("POST", _VERSION + ":enable", needs="secretmanager.versions.enable", on=_NAME)
+def enable(call: Call) -> Json:
+    """Make a version readable."""
+    return _set_state(call, "ENABLED")
+
+
+@api.route("POST", _VERSION + ":disable", needs="secretmanager.versions.disable", on=_NAME)
+def disable(call: Call) -> Json:
+    """Make it unreadable for now."""
+    return _set_state(call, "DISABLED")
+
+
+@api.route("POST", _VERSION + ":destroy", needs="secretmanager.versions.destroy", on=_NAME)
+def destroy(call: Call) -> Json:
+    """Forget its payload for good."""
+    return _set_state(call, "DESTROYED")
+
+
+def find_version(store: Store, secret: str, version: str) -> tuple[str, Json]:
+    """(name, body) of a version by number or "latest".
+
+    Raises:
+        ApiError: NOT_FOUND.
+    """
+    if version == "latest":
+        numbers = [_number(name) for name, _ in store.rows("secretVersion", f"{secret}/versions/")]
+        version = str(max(numbers, default=0))
+    name = f"{secret}/versions/{version}"
+    found = store.get("secretVersion", name)
+    if found is None:
+        raise ApiError("NOT_FOUND", f"Secret Version [{_shown(name)}] not found.")
+    return name, found
+
+
+def payload_of(store: Store, name: str, version: Json) -> bytes:
+    """The bytes of a version.
+
+    Raises:
+        ApiError: FAILED_PRECONDITION if it is not enabled.
+    """
+    data = store.payload(name)
+    if version["state"] != "ENABLED" or data is None:
+        raise ApiError("FAILED_PRECONDITION", f"Secret Version [{version['name']}] is in {version['state']} state.")
+    return data
+
+
+def _set_state(call: Call, state: str) -> Json:
+    store = call.cloud.store
+    with store.transaction():
+        name, version = find_version(store, call.name(_NAME), call.param("version"))
+        if version["state"] == "DESTROYED":
+            raise ApiError("FAILED_PRECONDITION", f"Secret Version [{version['name']}] is already destroyed.")
+        version["state"] = state
+        if state == "DESTROYED":
+            version["destroyTime"] = timestamp(call.cloud.pace.now())
+            store.put_payload(name, None)
+        store.put("secretVersion", name, version)
+    return version
+
+
+def _secret(call: Call) -> tuple[str, Json]:
+    name = call.name(_NAME)
+    found = call.cloud.store.get("secret", name)
+    if found is None:
+        raise ApiError("NOT_FOUND", f"Secret [{_shown(name)}] not found.")
+    return name, found
+
+
+def _shown(name: str) -> str:
+    return name.replace(f"projects/{PROJECT}/", f"projects/{PROJECT_NUMBER}/", 1)
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("/")[2])
+
+
+def _etag(store: Store) -> str:
+    return f'"{store.next_number("secret-etag"):013x}"'

@@ -1,0 +1,95 @@
+"""Service Usage v1: which APIs the project has enabled."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.api import Api
+from bezel.localcloud.errors import ApiError, invalid
+from bezel.localcloud.layout import PROJECT_NUMBER
+
+if TYPE_CHECKING:
+    from bezel.localcloud.api import Call
+    from bezel.localcloud.shapes import Json
+
+api = Api("serviceusage.googleapis.com", "Service Usage API")
+_NAME = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*\.googleapis\.com")
+_SECONDS = 6.0  # of the platform's time, to enable or disable
+_TYPE = "type.googleapis.com/google.api.serviceusage.v1"
+_ROOT = "/serviceusage/v1/projects/{project:id}/services"
+
+
+@api.route("GET", _ROOT, needs="serviceusage.services.list")
+def list_services(call: Call) -> Json:
+    """Enabled services (`filter=state:ENABLED`); what was never enabled is not listed."""
+    wanted = call.query("filter").removeprefix("state:") or "ENABLED"
+    states = {name: body["state"] for name, body in call.cloud.store.rows("api")}
+    items = [(name, _service(name, state)) for name, state in states.items() if state == wanted]
+    return call.page(items, "services", default=50)
+
+
+@api.route("GET", _ROOT + "/{service:id}", needs="serviceusage.services.get")
+def get_service(call: Call) -> Json:
+    """One service, enabled or not."""
+    name = _checked(call.param("service"))
+    return _service(name, "ENABLED" if call.cloud.is_enabled(name) else "DISABLED")
+
+
+@api.route("POST", _ROOT + "/{service:id}:enable", needs="serviceusage.services.enable")
+def enable(call: Call) -> Json:
+    """Enable one service."""
+    name = _checked(call.param("service"))
+    return _switch(
+        call, [name], "ENABLED", {"@type": f"{_TYPE}.EnableServiceResponse", "service": _service(name, "ENABLED")}
+    )
+
+
+@api.route("POST", _ROOT + "/{service:id}:disable", needs="serviceusage.services.disable")
+def disable(call: Call) -> Json:
+    """Disable one service; its resources stay, its calls are refused."""
+    name = _checked(call.param("service"))
+    if not call.cloud.is_enabled(name):
+        raise ApiError("FAILED_PRECONDITION", f"Service {name} is not enabled for consumer projects/{PROJECT_NUMBER}.")
+    body = {"@type": f"{_TYPE}.DisableServiceResponse", "service": _service(name, "DISABLED")}
+    return _switch(call, [name], "DISABLED", body)
+
+
+@api.route("POST", _ROOT + ":batchEnable", needs="serviceusage.services.enable")
+async def batch_enable(call: Call) -> Json:
+    """Enable up to 20 services, all or none."""
+    names = [_checked(name) for name in (await call.json()).get("serviceIds") or []]
+    if not 1 <= len(names) <= 20:
+        raise invalid("Between 1 and 20 services must be given.", ("service_ids", f"{len(names)} given"))
+    services = [_service(name, "ENABLED") for name in names]
+    return _switch(call, names, "ENABLED", {"@type": f"{_TYPE}.BatchEnableServicesResponse", "services": services})
+
+
+@api.route("GET", "/serviceusage/v1/operations/{operation:id}")
+@api.route("GET", "/serviceusage/v1beta1/operations/{operation:id}")
+def get_operation(call: Call) -> Json:
+    """An operation; the real provider polls under v1beta1."""
+    return call.cloud.operations.get(call.name("operations/{operation}"))
+
+
+def _switch(call: Call, names: list[str], state: str, response: Json) -> Json:
+    with call.cloud.store.transaction():
+        for name in names:
+            call.cloud.store.put("api", name, {"state": state})
+        return call.cloud.operations.timed("", {}, response, _SECONDS)
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ApiError("PERMISSION_DENIED", f"Not found or permission denied for service(s): {name}.")
+    return name
+
+
+def _service(name: str, state: str) -> Json:
+    parent = f"projects/{PROJECT_NUMBER}"
+    return {
+        "name": f"{parent}/services/{name}",
+        "parent": parent,
+        "config": {"name": name, "title": name},
+        "state": state,
+    }

@@ -1,0 +1,140 @@
+"""Everything that one localcloud holds, put together: store, keys, clock, and the applications on top of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+
+from bezel.localcloud import keys
+from bezel.localcloud.access import PROJECT_NAME, Access
+from bezel.localcloud.api import unknown_method
+from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, RUN_AGENT, Layout, write_atomically
+from bezel.localcloud.logbook import Logbook
+from bezel.localcloud.objects import ObjectFiles
+from bezel.localcloud.operations import Operations
+from bezel.localcloud.run.controller import Controller
+from bezel.localcloud.shapes import timestamp, without_zeros
+from bezel.localcloud.store import Store
+from bezel.localcloud.tokens import Tokens
+from bezel.localcloud.wire import WireLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+
+    from bezel.localcloud.pace import Pace
+    from bezel.localcloud.run.launch import Command, Container
+    from bezel.localcloud.shapes import Json
+
+# What a project can do before anything is enabled: enabling itself, and what every new project has.
+ENABLED_FROM_THE_START = frozenset(
+    f"{name}.googleapis.com"
+    for name in ("serviceusage", "cloudresourcemanager", "compute", "storage", "storage-api", "logging", "monitoring")
+)
+BUILT_IN_ACCOUNTS = frozenset({DEPLOYER, DEFAULT_COMPUTE_ACCOUNT})
+BUILT_IN_BINDINGS = frozenset(
+    {("roles/owner", f"serviceAccount:{DEPLOYER}"), ("roles/run.serviceAgent", f"serviceAccount:{RUN_AGENT}")}
+)
+
+
+class Cloud:
+    """One project of the embedded cloud.
+
+    Attributes:
+        base: Address of the APIs, set once the daemon listens.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        pace: Pace,
+        launcher: Callable[[Container], Command],
+        *,
+        startup_speed: float,
+        idle_seconds: float,
+    ) -> None:
+        self.base = ""
+        self.layout = layout
+        self.pace = pace
+        self.store = Store(layout.database)
+        self.access = Access(self.store)
+        self.operations = Operations(self.store, pace)
+        self.logbook = Logbook(self.store, pace)
+        self.objects = ObjectFiles(layout, self.store)
+        self.tokens = Tokens(keys.load_or_make(layout.issuer_key), self.store, pace, lambda: self.base)
+        self.services = Controller(self, launcher, startup_speed=startup_speed, idle_seconds=idle_seconds)
+
+    def is_enabled(self, api: str) -> bool:
+        """Whether the project has enabled an API."""
+        found = self.store.get("api", api)
+        return found is not None and found["state"] == "ENABLED"
+
+    @staticmethod
+    def shown(service: Json) -> Json:
+        """A service as the API shows it."""
+        return without_zeros(service)  # type: ignore[no-any-return]
+
+    def prepare(self) -> None:
+        """Make what a new project has, mend what a kill left, and write the key file for today's address."""
+        from bezel.localcloud.apis.iam import new_account
+
+        with self.store.transaction():
+            if self.store.setting("created") is None:
+                self.store.set_setting("created", timestamp(self.pace.now()))
+                for api in ENABLED_FROM_THE_START:
+                    self.store.put("api", api, {"state": "ENABLED"})
+                for email, title in ((DEPLOYER, "Deployer"), (DEFAULT_COMPUTE_ACCOUNT, "Compute Engine default")):
+                    self.store.put("account", email, new_account(email, title))
+                bindings = [{"role": role, "members": [member]} for role, member in sorted(BUILT_IN_BINDINGS)]
+                self.store.put_policy(PROJECT_NAME, {"version": 1, "etag": "ACAB", "bindings": bindings})
+            self._write_key_file()
+        self.objects.recover()
+
+    def _write_key_file(self) -> None:
+        account = self.store.get("account", DEPLOYER)
+        if account is None:
+            return
+        path = self.layout.credentials
+        kept = json.loads(path.read_text())["private_key"] if path.exists() else None
+        key = keys.load_private(kept) if kept else keys.new_key()
+        self.store.put("key", f"{DEPLOYER}/{keys.key_id(key)}", {"publicKeyPem": keys.public_pem(key)})
+        content = keys.key_file(key, email=DEPLOYER, unique_id=account["uniqueId"], project=PROJECT, base=self.base)
+        write_atomically(path, json.dumps(content, indent=2).encode())
+
+    def application(self) -> ASGIApp:
+        """The REST surface of all APIs, with the log of the wire."""
+        from bezel.localcloud.apis import (
+            artifact_registry,
+            compute,
+            iam,
+            iam_credentials,
+            inventory,
+            logs,
+            oauth,
+            registry,
+            resource_manager,
+            run,
+            secret_manager,
+            service_usage,
+            storage,
+            uploads,
+        )
+
+        apis = [
+            *(module.api for module in (run, storage, uploads, iam, iam_credentials, resource_manager, secret_manager)),
+            *(module.api for module in (artifact_registry, service_usage, logs, compute, inventory)),
+        ]
+        routes = [*oauth.routes(self), *registry.routes(self)]
+        routes += [route for api in apis for route in api.routes(self)]
+
+        async def not_found(request: Request, _: Exception) -> Response:
+            return unknown_method(request)
+
+        app = Starlette(routes=routes, exception_handlers={404: not_found, 405: not_found})
+        app.router.redirect_slashes = False
+        return WireLog(app, self.layout.wire_log)

@@ -1,0 +1,214 @@
+"""Start, stop and find the daemon of a directory; what to export to use it.
+
+Safe when two start at once (the second finds the first one's), after a kill (a start carries on with the data), and
+when a process id has been given to somebody else (the daemon's lock is what counts).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import httpx
+
+from bezel.localcloud import keys
+from bezel.localcloud.layout import Endpoint, Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bezel.localcloud.shapes import Json
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 15.0
+# The Google provider's own names -> path prefix here.
+_OVERRIDES = {
+    "CLOUD_RUN_V2": "run/v2",
+    "STORAGE": "storage/v1",
+    "IAM": "iam/v1",
+    "IAM_CREDENTIALS": "iamcredentials/v1",
+    "SECRET_MANAGER": "secretmanager/v1",
+    "ARTIFACT_REGISTRY": "artifactregistry/v1",
+    "SERVICE_USAGE": "serviceusage/v1",
+    "RESOURCE_MANAGER": "crm/v1",
+    "LOGGING": "logging/v2",
+    "COMPUTE": "compute/v1",
+}
+
+
+class ControlError(Exception):
+    """The daemon did not do as told; the text holds the last lines of its log."""
+
+
+def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60) -> Endpoint:
+    """The running daemon of a directory, started if there is none.
+
+    One that runs with another server or speed is stopped first; its data stays.
+
+    Raises:
+        ControlError: If it does not become ready within a minute.
+    """
+    options = ["--server", server, "--speed", f"{speed:g}"]
+    return launch(directory, [sys.executable, "-m", "bezel.localcloud", str(directory), *options], (server, speed))
+
+
+def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float] | None = None) -> Endpoint:
+    """As `start`, with the daemon's command line spelled out.
+
+    `wanted` is the (server, speed) that a running one must have, None if any will do.
+
+    Raises:
+        ControlError: If it does not become ready within a minute.
+    """
+    layout = Layout(directory.resolve())
+    layout.create()
+    with _exclusive(layout):
+        found = status(layout.root)
+        if found and wanted in {None, (found.server, found.speed)}:
+            return found
+        if found:
+            _end(found)
+        with layout.daemon_log.open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=_environment(),
+                cwd=layout.root,
+            )
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            told = Endpoint.read(layout.root)
+            if told and told.pid == process.pid:
+                return told
+            if process.poll() is not None:
+                break
+            time.sleep(0.02)
+        ended = process.poll()
+        if ended is None:
+            process.kill()
+            process.wait()
+        how = f"exit status {ended}" if ended is not None else f"not ready after {_START_SECONDS:g} s"
+        last = _tail(layout.daemon_log)
+        msg = f"localcloud did not start in {layout.root} ({how}). Last lines of {layout.daemon_log}:\n{last}"
+        raise ControlError(msg)
+
+
+def stop(directory: Path) -> None:
+    """Stop the daemon of a directory with everything that it started; the data stays. No daemon is no error."""
+    layout = Layout(directory.resolve())
+    if not layout.root.is_dir():
+        return
+    with _exclusive(layout):
+        if found := status(layout.root):
+            _end(found)
+
+
+def status(directory: Path) -> Endpoint | None:
+    """The running daemon of a directory, or None."""
+    layout = Layout(directory.resolve())
+    return Endpoint.read(layout.root) if _is_held(layout.daemon_lock) else None
+
+
+def environment(endpoint: Endpoint) -> dict[str, str]:
+    """What to export so that Google's tools, the provider and the program talk to this localcloud."""
+    variables = {
+        "GOOGLE_CLOUD_PROJECT": endpoint.project,
+        "GOOGLE_PROJECT": endpoint.project,
+        "GOOGLE_APPLICATION_CREDENTIALS": str(endpoint.credentials),
+        "BEZEL_REGISTRY_ENDPOINT": endpoint.base,
+    }
+    variables |= {f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{endpoint.base}/{path}/" for api, path in _OVERRIDES.items()}
+    return variables | ({"BEZEL_SIMULATED": "1"} if endpoint.server == "sim" else {})
+
+
+def access_token(endpoint: Endpoint) -> str:
+    """An access token of the deployer, from its key file.
+
+    Raises:
+        httpx.HTTPError: If the daemon does not give one.
+    """
+    import json
+
+    content = json.loads(endpoint.credentials.read_text())
+    now = int(time.time())
+    claims = {
+        "iss": content["client_email"],
+        "aud": content["token_uri"],
+        "scope": "https://www.googleapis.com/auth/cloud-platform",
+        "iat": now,
+        "exp": now + 3600,
+    }
+    assertion = keys.sign(claims, keys.load_private(content["private_key"]))
+    form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
+    answer = httpx.post(content["token_uri"], data=form, timeout=30, trust_env=False)
+    answer.raise_for_status()
+    return str(answer.json()["access_token"])
+
+
+def inventory(endpoint: Endpoint) -> Json:
+    """Names of everything that somebody made and that still exists, by kind; {} when nothing is left.
+
+    Raises:
+        httpx.HTTPError: If the daemon does not answer.
+    """
+    headers = {"Authorization": f"Bearer {access_token(endpoint)}"}
+    answer = httpx.get(f"{endpoint.base}/localcloud/resources", headers=headers, timeout=30, trust_env=False)
+    answer.raise_for_status()
+    found: Json = answer.json()
+    return found
+
+
+def _end(endpoint: Endpoint) -> None:
+    lock = Layout(endpoint.directory).daemon_lock
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(endpoint.pid, number)
+        except ProcessLookupError:
+            break
+        deadline = time.monotonic() + _STOP_SECONDS
+        while _is_held(lock) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if not _is_held(lock):
+            break
+    Layout(endpoint.directory).endpoint.unlink(missing_ok=True)
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        with lock.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
+@contextmanager
+def _exclusive(layout: Layout) -> Iterator[None]:
+    with layout.start_lock.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _environment() -> dict[str, str]:
+    package_root = str(Path(__file__).resolve().parents[2])
+    paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _tail(path: Path, lines: int = 15) -> str:
+    try:
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return "(no log)"

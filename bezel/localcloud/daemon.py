@@ -1,0 +1,117 @@
+"""The daemon: one event loop that serves the APIs and the fronts until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.cloud import Cloud
+from bezel.localcloud.layout import Endpoint, Layout
+from bezel.localcloud.pace import Pace
+from bezel.localcloud.run.front import listen
+from bezel.localcloud.run.leftovers import end_leftovers
+from bezel.localcloud.serving import HttpServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from bezel.localcloud.run.launch import Command, Container
+
+log = logging.getLogger(__name__)
+_LOCK_SECONDS = 2.0
+
+
+class AlreadyRunningError(Exception):
+    """Another daemon serves this directory."""
+
+
+def serve(
+    directory: Path, launcher: Callable[[Container], Command], *, server: str, speed: float, idle_seconds: float
+) -> None:
+    """Serve a directory until SIGTERM or SIGINT.
+
+    Args:
+        directory: Where everything is kept.
+        launcher: Turns a container into the command that is started for it.
+        server: "sim" or "vllm", for the clients to know.
+        speed: By how much the platform's waits are shortened.
+        idle_seconds: How long an instance without requests is kept.
+
+    Raises:
+        AlreadyRunningError: If another daemon holds the directory.
+    """
+    layout = Layout(directory.resolve())
+    layout.create()
+    with _locked(layout):
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        for noisy in ("httpx", "httpcore"):
+            logging.getLogger(noisy).setLevel(logging.WARNING)
+        # The application reports its own failures; this one would add a traceback for every answer cut off.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        # A real engine takes the time it takes: only the simulated one starts faster.
+        startup_speed = speed if server == "sim" else 1.0
+        asyncio.run(_run(layout, launcher, server, speed, startup_speed, idle_seconds))
+
+
+async def _run(
+    layout: Layout,
+    launcher: Callable[[Container], Command],
+    server: str,
+    speed: float,
+    startup_speed: float,
+    idle_seconds: float,
+) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if ended := end_leftovers(layout.root):
+        log.warning("ended %d processes that a killed daemon left", ended)
+    cloud = Cloud(layout, Pace(speed), launcher, startup_speed=startup_speed, idle_seconds=idle_seconds)
+    listener = listen(int(cloud.store.setting("port") or 0))
+    port = listener.getsockname()[1]
+    cloud.store.set_setting("port", str(port))
+    cloud.base = f"http://127.0.0.1:{port}"
+    cloud.prepare()
+    http = HttpServer(cloud.application(), listener)
+    await cloud.services.resume()
+    await http.start()
+    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed)
+    endpoint.write()
+    log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
+    await stop.wait()
+    layout.endpoint.unlink(missing_ok=True)
+    await http.close()
+    await cloud.services.close()
+    cloud.store.close()
+    log.info("stopped")
+
+
+@contextmanager
+def _locked(layout: Layout) -> Iterator[None]:
+    with layout.daemon_lock.open("w") as lock:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                # A status check holds the lock for a moment: only one that stays held is another daemon.
+                if time.monotonic() > deadline:
+                    msg = f"another localcloud daemon already serves {layout.root}"
+                    raise AlreadyRunningError(msg) from None
+                time.sleep(0.05)
+        yield
+
+
+def report_refusal(error: AlreadyRunningError) -> int:
+    """Say why there is no second daemon; the exit status."""
+    sys.stderr.write(f"localcloud: {error}; stop that one first, or use another directory\n")
+    return 3

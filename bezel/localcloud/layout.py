@@ -1,0 +1,138 @@
+"""Where localcloud keeps what: the files of its directory, and the address that it tells its clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROJECT = "bezel-local"
+PROJECT_NUMBER = "123456789012"
+DEPLOYER = f"deployer@{PROJECT}.iam.gserviceaccount.com"
+DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"
+RUN_AGENT = f"service-{PROJECT_NUMBER}@serverless-robot-prod.iam.gserviceaccount.com"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files below one directory."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        """SQLite store of everything but object contents."""
+        return self.root / "cloud.db"
+
+    @property
+    def objects(self) -> Path:
+        """Contents of the buckets: one folder a bucket, objects by their names."""
+        return self.root / "objects"
+
+    @property
+    def uploads(self) -> Path:
+        """Contents on their way in; moved into `objects` when whole."""
+        return self.root / "uploads"
+
+    @property
+    def logs(self) -> Path:
+        """`daemon.log` and `wire.jsonl`."""
+        return self.root / "logs"
+
+    @property
+    def daemon_log(self) -> Path:
+        """What the daemon prints."""
+        return self.logs / "daemon.log"
+
+    @property
+    def wire_log(self) -> Path:
+        """One JSON line a request."""
+        return self.logs / "wire.jsonl"
+
+    @property
+    def endpoint(self) -> Path:
+        """Written when the daemon is ready, removed when it stops."""
+        return self.root / "endpoint.json"
+
+    @property
+    def credentials(self) -> Path:
+        """Service account key file of the deployer."""
+        return self.root / "credentials.json"
+
+    @property
+    def issuer_key(self) -> Path:
+        """Private key that signs localcloud's own tokens."""
+        return self.root / "issuer.pem"
+
+    @property
+    def daemon_lock(self) -> Path:
+        """Held by the running daemon."""
+        return self.root / "daemon.lock"
+
+    @property
+    def start_lock(self) -> Path:
+        """Held by whoever starts or stops the daemon."""
+        return self.root / "start.lock"
+
+    def create(self) -> None:
+        """Make the folders; the directory holds keys, so it is for its owner only."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (self.objects, self.uploads, self.logs):
+            folder.mkdir(exist_ok=True)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A running localcloud.
+
+    Attributes:
+        directory: Where it keeps everything.
+        pid: Process of the daemon.
+        base: `http://127.0.0.1:<port>`, without a slash at the end.
+        server: What stands behind a revision: "sim" or "vllm".
+        speed: By how much waits of the platform are shortened.
+    """
+
+    directory: Path
+    pid: int
+    base: str
+    server: str
+    speed: float
+    project: str = PROJECT
+    project_number: str = PROJECT_NUMBER
+
+    @property
+    def credentials(self) -> Path:
+        """Key file to log in with."""
+        return Layout(self.directory).credentials
+
+    def write(self) -> None:
+        """Tell the clients, atomically."""
+        content: dict[str, Any] = asdict(self) | {
+            "directory": str(self.directory),
+            "credentials": str(self.credentials),
+        }
+        write_atomically(Layout(self.directory).endpoint, json.dumps(content, indent=2).encode())
+
+    @staticmethod
+    def read(directory: Path) -> Endpoint | None:
+        """The endpoint last told of in a directory, if any; says nothing about whether it still runs."""
+        try:
+            content = json.loads(Layout(directory).endpoint.read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return Endpoint(directory, content["pid"], content["base"], content["server"], content["speed"])
+
+
+def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replace a file in one step, so that a reader or a kill sees the old or the new content."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    temporary.replace(path)

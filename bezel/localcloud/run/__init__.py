@@ -1,0 +1,1 @@
+"""What Cloud Run does behind its API: revisions, instances, probes, scaling, and the front that takes requests."""

@@ -1,0 +1,280 @@
+"""Makes what runs follow what the store says: revisions come up, take traffic, retire; a restart carries on.
+
+Owns deployments, pools and fronts of all services. Leaves out the API's messages (apis/run.py) and one request's way
+(front.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.errors import ApiError
+from bezel.localcloud.logbook import Source
+from bezel.localcloud.run import status
+from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
+from bezel.localcloud.run.front import Front
+from bezel.localcloud.run.instance import Instance, free_port
+from bezel.localcloud.run.launch import Container, serve_arguments
+from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
+from bezel.localcloud.run.pool import Pool, Scaling
+from bezel.localcloud.run.references import check_image, check_quota, resolve_environment, resolve_mounts
+from bezel.localcloud.run.spec import revision_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from bezel.localcloud.cloud import Cloud
+    from bezel.localcloud.run.launch import Command
+    from bezel.localcloud.run.spec import Probe, RevisionSpec
+    from bezel.localcloud.shapes import Json
+
+log = logging.getLogger(__name__)
+_PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Where a request goes."""
+
+    pool: Pool
+    spec: RevisionSpec
+    source: Source
+
+
+class Controller:
+    """Everything that runs behind Cloud Run's API."""
+
+    def __init__(
+        self, cloud: Cloud, launcher: Callable[[Container], Command], *, startup_speed: float, idle_seconds: float
+    ) -> None:
+        self._cloud = cloud
+        self._launcher = launcher
+        self._startup_speed = startup_speed
+        self._idle_seconds = idle_seconds
+        self._fronts: dict[str, Front] = {}
+        self._pools: dict[str, Routed] = {}
+        self._deployments: dict[str, asyncio.Task[None]] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def resume(self) -> None:
+        """Bring up what the store says: fronts, least instances, deployments that were under way."""
+        for name, service in self._cloud.store.rows("service"):
+            uri = await self.open_front(name)
+            if uri != service["uri"]:
+                self._cloud.store.put("service", name, service | {"uri": uri, "urls": [uri]})
+            if (pending := self._cloud.store.get("deployment", name)) is not None:
+                self._start_deployment(name, pending["operation"], pending["revision"])
+            for revision in self._routed_revisions(service):
+                self._pool(revision, service).pool.keep_least()
+
+    async def close(self) -> None:
+        """End everything that runs; the store keeps what should run."""
+        for task in self._deployments.values():
+            task.cancel()
+        await asyncio.gather(*self._deployments.values(), return_exceptions=True)
+        await asyncio.gather(*(front.close() for front in self._fronts.values()))
+        await asyncio.gather(*(routed.pool.close() for routed in self._pools.values()))
+        for task in list(self._background):
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def open_front(self, name: str) -> str:
+        """The address of a service; the same one for the same name, where its port is still free."""
+        if name not in self._fronts:
+            kept = self._cloud.store.setting(f"front {name}")
+            front = await Front.open(self._cloud, self, name, int(kept or 0))
+            self._fronts[name] = front
+            self._cloud.store.set_setting(f"front {name}", str(front.port))
+        return self._fronts[name].uri
+
+    def deploy(self, name: str, operation: str, revision: str) -> None:
+        """Bring up a revision that the store holds, and end the operation with it."""
+        self._cloud.store.put("deployment", name, {"operation": operation, "revision": revision})
+        self._start_deployment(name, operation, revision)
+
+    def superseded(self, name: str) -> None:
+        """A deployment under way counts no more: its operation is aborted."""
+        if task := self._deployments.pop(name, None):
+            task.cancel()
+        if pending := self._cloud.store.get("deployment", name):
+            error = ApiError("ABORTED", f"The operation was superseded by a newer change of {status.short(name)}.")
+            self._cloud.operations.finish(pending["operation"], error=error)
+            self._cloud.store.delete("deployment", name)
+
+    def rescaled(self, service: Json) -> None:
+        """The bounds of a service's scaling have changed."""
+        for revision in self._routed_revisions(service):
+            if found := self._pools.get(revision["name"]):
+                spec = revision_spec(revision, service.get("scaling") or {})
+                found.pool.scaling = self._scaling(spec)
+                found.pool.keep_least()
+        self._retire_unrouted(service)
+
+    def removed(self, name: str) -> None:
+        """A service is gone: end its front and all its instances."""
+        self.superseded(name)
+        if front := self._fronts.pop(name, None):
+            self._spawn(front.close())
+        for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
+            self._spawn(self._pools.pop(revision).pool.close())
+
+    def route(self, name: str) -> Routed | None:
+        """Where the next request to a service goes, by its traffic; None while no revision is ready."""
+        service = self._cloud.store.get("service", name)
+        if service is None:
+            return None
+        ready, shares = [], []
+        for target in service["traffic"]:
+            revision = self._target(service, target)
+            if revision is not None:
+                ready.append(revision)
+                shares.append(int(target.get("percent", 0)))
+        if not sum(shares):
+            return None
+        revision = random.choices(ready, shares)[0]  # noqa: S311 - a share of traffic
+        return self._pool(revision, service)
+
+    def _routed_revisions(self, service: Json) -> list[Json]:
+        targets = [self._target(service, target) for target in service["traffic"] if target.get("percent")]
+        return list({revision["name"]: revision for revision in targets if revision}.values())
+
+    def _target(self, service: Json, target: Json) -> Json | None:
+        if target.get("revision"):
+            name = f"{service['name']}/revisions/{status.short(target['revision'])}"
+        else:
+            name = service.get("latestReadyRevision", "")
+        return self._cloud.store.get("revision", name)
+
+    def _pool(self, revision: Json, service: Json) -> Routed:
+        if revision["name"] not in self._pools:
+            self._pools[revision["name"]] = self._new_pool(revision, service)
+        return self._pools[revision["name"]]
+
+    def _new_pool(self, revision: Json, service: Json) -> Routed:
+        spec = revision_spec(revision, service.get("scaling") or {})
+        source = Source(service["name"].split("/")[3], status.short(service["name"]), status.short(revision["name"]))
+        return Routed(Pool(lambda: self._start(spec, source), self._scaling(spec)), spec, source)
+
+    def _scaling(self, spec: RevisionSpec) -> Scaling:
+        return Scaling(
+            spec.concurrency, spec.min_instances, spec.max_instances, self._idle_seconds, liveness=spec.liveness
+        )
+
+    async def _start(self, spec: RevisionSpec, source: Source) -> Instance:
+        instance = Instance(source, spec, free_port(), self._cloud.logbook)
+        try:
+            environment = resolve_environment(self._cloud, spec)
+            platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
+            container = Container(
+                args=serve_arguments(spec.command, spec.args),
+                environment=environment | platform | {DIRECTORY_VARIABLE: str(self._cloud.layout.root)},
+                mounts=resolve_mounts(self._cloud, spec),
+                spec=spec,
+                port=instance.port,
+                speed=self._startup_speed,
+            )
+            await instance.start(self._launcher(container))
+            healthy = await instance.healthy(spec.startup, self._startup_speed)
+        except RevisionFailureError as failure:
+            self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
+            raise
+        except BaseException:
+            await instance.stop()
+            raise
+        if not healthy:
+            text = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
+            self._cloud.logbook.platform(instance.source, "ERROR", text)
+            await instance.stop()
+            raise container_failure(text)
+        return instance
+
+    def _start_deployment(self, name: str, operation: str, revision: str) -> None:
+        task = asyncio.create_task(self._deploy(name, operation, revision))
+        self._deployments[name] = task
+
+        def forget(done: asyncio.Task[None]) -> None:
+            if self._deployments.get(name) is done:
+                del self._deployments[name]
+
+        task.add_done_callback(forget)
+
+    async def _deploy(self, name: str, operation: str, revision_name: str) -> None:
+        store = self._cloud.store
+        await asyncio.sleep(self._cloud.pace.seconds(_PROVISION_SECONDS))
+        service, revision = store.get("service", name), store.get("revision", revision_name)
+        if service is None or revision is None:
+            return
+        routed = self._new_pool(revision, service)
+        try:
+            check_quota(self._cloud, routed.source.location, routed.spec)
+            check_image(self._cloud, routed.spec.image)
+            await routed.pool.first()
+        except RevisionFailureError as failure:
+            self._finish_failed(name, operation, revision_name, failure)
+        except asyncio.CancelledError:
+            await routed.pool.close()
+            raise
+        except Exception:
+            log.exception("deployment of %s failed", revision_name)
+            self._finish_failed(name, operation, revision_name, internal_failure())
+        else:
+            self._pools[revision_name] = routed
+            self._finish_ready(name, operation, revision_name)
+            routed.pool.keep_least()
+
+    def _finish_ready(self, name: str, operation: str, revision_name: str) -> None:
+        store, now = self._cloud.store, self._cloud.pace.now()
+        with store.transaction():
+            service, revision = store.get("service", name) or {}, store.get("revision", revision_name) or {}
+            store.put("revision", revision_name, status.ready_revision(revision, now))
+            service |= {"latestReadyRevision": revision_name} | status.ready_status(service, now)
+            store.put("service", name, service)
+            store.delete("deployment", name)
+            self._cloud.operations.finish(
+                operation, response={"@type": status.SERVICE_TYPE} | self._cloud.shown(service)
+            )
+        self._retire_unrouted(service)
+
+    def _finish_failed(self, name: str, operation: str, revision_name: str, failure: RevisionFailureError) -> None:
+        store, now = self._cloud.store, self._cloud.pace.now()
+        with store.transaction():
+            service, revision = store.get("service", name) or {}, store.get("revision", revision_name) or {}
+            store.put("revision", revision_name, status.failed_revision(revision, failure, now))
+            store.put("service", name, service | status.failed_status(service, revision_name, failure, now))
+            store.delete("deployment", name)
+            message = status.failure_message(revision_name, failure)
+            self._cloud.operations.finish(operation, error=ApiError(failure.code, message))
+
+    def _retire_unrouted(self, service: Json) -> None:
+        routed = {revision["name"] for revision in self._routed_revisions(service)}
+        for name in [key for key in self._pools if key.startswith(f"{service['name']}/") and key not in routed]:
+            retired = self._pools.pop(name)
+            self._spawn(retired.pool.close(patience=retired.spec.timeout))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(_logged(work))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+
+async def _logged(work: Coroutine[None, None, None]) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        try:
+            await work
+        except Exception:
+            log.exception("background work failed")
+
+
+def _why_unhealthy(spec: RevisionSpec, probe: Probe, *, exited: bool) -> str:
+    if probe.path is not None and not exited:
+        return "The user-provided container failed the configured startup probe checks."
+    return (
+        "The user-provided container failed to start and listen on the port defined provided by the "
+        f"PORT={spec.port} environment variable within the allocated timeout. This can happen when the container port "
+        "is misconfigured or if the timeout is too short. The health check timeout can be extended."
+    )

@@ -1,0 +1,285 @@
+"""The front of one service: who may call, which instance answers, and the way there and back, unbuffered.
+
+Requests are read whole (the platform bounds them at 32 MiB), answers are passed on chunk by chunk as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import logging
+import socket
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+import httpx
+
+from bezel.localcloud.keys import TokenError
+from bezel.localcloud.logbook import Source
+from bezel.localcloud.run.pool import NoInstanceError
+from bezel.localcloud.run.spec import limits
+from bezel.localcloud.serving import HttpServer
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from bezel.localcloud.cloud import Cloud
+    from bezel.localcloud.run.controller import Controller, Routed
+    from bezel.localcloud.run.instance import Instance
+
+    Headers = list[tuple[bytes, bytes]]
+
+log = logging.getLogger(__name__)
+_HOP_BY_HOP = frozenset(
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade "
+    b"transfer-encoding".split()
+)
+_GONE = 499
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: int, title: str, text: str, *, challenge: bool = False) -> None:
+        super().__init__(title)
+        self.status, self.title, self.text, self.challenge = status, title, text, challenge
+
+
+class Front:
+    """A listening port that stands for a service's address."""
+
+    def __init__(self, cloud: Cloud, controller: Controller, name: str, listener: socket.socket) -> None:
+        self._cloud = cloud
+        self._controller = controller
+        self._name = name
+        self._server = HttpServer(self._app, listener)
+        # No connection is kept: one that the instance closes in the wrong moment would fail a request.
+        bounds = httpx.Limits(max_connections=None, max_keepalive_connections=0)
+        self._client = httpx.AsyncHTTPTransport(limits=bounds, trust_env=False)
+        self.port = int(listener.getsockname()[1])
+        self.uri = f"http://127.0.0.1:{self.port}"
+
+    @staticmethod
+    async def open(cloud: Cloud, controller: Controller, name: str, port: int) -> Front:
+        """Listen, on a given port if it is free (0: any), and serve from now on."""
+        front = Front(cloud, controller, name, listen(port))
+        await front._server.start()
+        return front
+
+    async def close(self) -> None:
+        """Stop listening; requests under way are cut off."""
+        await self._server.close()
+        await self._client.aclose()
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = _Request(scope, receive, send)
+        message, routed = "", None
+        try:
+            await request.read_body()
+            headers = self._authorized(request)
+            routed = self._controller.route(self._name)
+            if routed is None:
+                raise _RefusedError(404, "Page not found", "The requested URL was not found on this server.")  # noqa: TRY301
+            await self._serve(request, headers, routed)
+        except _RefusedError as refused:
+            message = refused.title
+            await request.refuse(refused)
+        finally:
+            self._note(request, routed, message)
+
+    def _authorized(self, request: _Request) -> Headers:
+        service = self._cloud.store.get("service", self._name) or {}
+        if service.get("ingress") == "INGRESS_TRAFFIC_INTERNAL_ONLY":
+            raise _RefusedError(404, "Page not found", "The requested URL was not found on this server.")
+        resource, allows = self._name, self._cloud.access.allows
+        if service.get("invokerIamDisabled") or allows(None, "run.routes.invoke", resource):
+            return request.headers
+        name, token = request.identity_token()
+        path = html.escape(request.path)
+        if not token:
+            text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
+            raise _RefusedError(403, "Forbidden", text)
+        try:
+            audiences = {self.uri, f"{self.uri}/", *service.get("customAudiences", [])}
+            caller = self._cloud.tokens.identity(token, audiences)
+        except TokenError as error:
+            log.info("%s refused a token: %s", self._name, error)
+            text = f"Your client does not have permission to the requested URL <code>{path}</code>."
+            raise _RefusedError(401, "Unauthorized", text, challenge=True) from None
+        if not allows(caller, "run.routes.invoke", resource):
+            text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
+            raise _RefusedError(403, "Forbidden", text)
+        # The container learns who called, and gets nothing that it could call others with.
+        unsigned = f"Bearer {token.rpartition('.')[0]}.SIGNATURE_REMOVED_BY_GOOGLE".encode()
+        kept = [(key, value) for key, value in request.headers if key != name]
+        return kept if name == b"x-serverless-authorization" else [*kept, (name, unsigned)]
+
+    async def _serve(self, request: _Request, headers: Headers, routed: Routed) -> None:
+        serving = asyncio.ensure_future(self._forward(request, headers, routed))
+        gone = asyncio.ensure_future(request.gone())
+        try:
+            await asyncio.wait({serving, gone}, timeout=routed.spec.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+            elif gone.done():
+                request.status = request.status or _GONE
+            elif not request.started:
+                raise _RefusedError(504, "Gateway Timeout", "upstream request timeout")
+            else:
+                request.cut_off()
+        finally:
+            for task in (serving, gone):
+                task.cancel()
+            await asyncio.gather(serving, gone, return_exceptions=True)
+
+    async def _forward(self, request: _Request, headers: Headers, routed: Routed) -> None:
+        try:
+            instance = await routed.pool.acquire()
+        except NoInstanceError as error:
+            title = "Rate exceeded." if error.status == 429 else "Service Unavailable"
+            raise _RefusedError(error.status, title, error.message) from None
+        try:
+            await self._exchange(request, headers, instance)
+        except httpx.TransportError as error:
+            log.info("%s: connection to an instance broke: %s", self._name, type(error).__name__)
+            if not request.started:
+                raise _RefusedError(
+                    503, "Service Unavailable", "upstream connect error or disconnect/reset before headers"
+                ) from None
+            request.cut_off()
+        finally:
+            routed.pool.release(instance)
+
+    async def _exchange(self, request: _Request, headers: Headers, instance: Instance) -> None:
+        kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP]
+        trace = uuid.uuid4().hex
+        kept += [
+            (b"x-forwarded-for", request.client.encode()),
+            (b"x-forwarded-proto", b"http"),
+            (b"x-cloud-trace-context", f"{trace}/{int(trace[:15], 16)};o=1".encode()),
+            (b"traceparent", f"00-{trace}-{trace[:16]}-01".encode()),
+        ]
+        upstream = httpx.Request(
+            request.method, f"http://127.0.0.1:{instance.port}{request.target}", headers=kept, content=request.body
+        )
+        response = await self._client.handle_async_request(upstream)
+        try:
+            dropped = _HOP_BY_HOP | {b"server", b"date"}
+            answer = [(key.lower(), value) for key, value in response.headers.raw if key.lower() not in dropped]
+            await request.begin(response.status_code, [*answer, (b"server", b"Google Frontend")])
+            async for chunk in response.aiter_raw():
+                await request.chunk(chunk)
+            await request.end()
+        finally:
+            await response.aclose()
+
+    def _note(self, request: _Request, routed: Routed | None, message: str) -> None:
+        location, service = self._name.split("/")[3], self._name.rpartition("/")[2]
+        source = routed.source if routed else Source(location, service, "")
+        entry = {
+            "requestMethod": request.method,
+            "requestUrl": f"{self.uri}{request.path}",
+            "requestSize": str(len(request.body)),
+            "status": request.status or _GONE,
+            "responseSize": str(request.sent),
+            "userAgent": request.header(b"user-agent"),
+            "remoteIp": request.client,
+            "serverIp": "127.0.0.1",
+            "latency": f"{time.monotonic() - request.began:.6f}s",
+            "protocol": "HTTP/1.1",
+        }
+        self._cloud.logbook.request(source, entry, message)
+
+
+class _Request:
+    """One request and what has been answered so far."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        query = scope["query_string"].decode("latin-1")
+        self.target = scope["raw_path"].decode("latin-1").partition("?")[0] + (f"?{query}" if query else "")
+        self.headers: Headers = [(bytes(key).lower(), bytes(value)) for key, value in scope["headers"]]
+        self.client = scope["client"][0] if scope.get("client") else ""
+        self.body = b""
+        self.began = time.monotonic()
+        self.status, self.sent, self.started = 0, 0, False
+
+    def header(self, name: bytes) -> str:
+        return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
+
+    def identity_token(self) -> tuple[bytes, str]:
+        """(header, token); a header of Cloud Run's own comes first, so that Authorization stays free for the app."""
+        for name in (b"x-serverless-authorization", b"authorization"):
+            scheme, _, token = self.header(name).partition(" ")
+            if scheme.lower() == "bearer" and token.strip():
+                return name, token.strip()
+        return b"authorization", ""
+
+    async def read_body(self) -> None:
+        most, parts, size = limits()["requests"]["max_body_bytes"], [], 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise _RefusedError(_GONE, "Client Closed Request", "")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise _RefusedError(413, "Request Entity Too Large", "The request was larger than 32 MiB.")
+            if not message.get("more_body"):
+                break
+        self.body = b"".join(parts)
+
+    async def gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def begin(self, status: int, headers: Headers) -> None:
+        self.status, self.started = status, True
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def chunk(self, data: bytes) -> None:
+        self.sent += len(data)
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        await self._send({"type": "http.response.body", "body": b""})
+
+    def cut_off(self) -> None:
+        """Break the connection in the middle of the answer, so that the client cannot take it for a whole one."""
+        msg = "the answer was cut off"
+        raise ConnectionAbortedError(msg)
+
+    async def refuse(self, refused: _RefusedError) -> None:
+        page = (
+            '<html><head>\n<meta http-equiv="content-type" content="text/html;charset=utf-8">\n'
+            f"<title>{refused.status} {refused.title}</title>\n</head>\n<body text=#000000 bgcolor=#ffffff>\n"
+            f"<h1>Error: {refused.title}</h1>\n<h2>{refused.text}</h2>\n<h2></h2>\n</body></html>\n"
+        ).encode()
+        headers = [
+            (b"content-type", b"text/html; charset=UTF-8"),
+            (b"content-length", str(len(page)).encode()),
+            (b"server", b"Google Frontend"),
+        ]
+        if refused.challenge:
+            text = 'Bearer error="invalid_token" error_description="The access token could not be verified"'
+            headers.append((b"www-authenticate", text.encode()))
+        await self.begin(refused.status, headers)
+        await self.chunk(page)
+        await self.end()
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket of 127.0.0.1, on a port if it is free, else on any."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with contextlib.suppress(OSError):
+        listener.bind(("127.0.0.1", port))
+        listener.listen(2048)
+        return listener
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(2048)
+    return listener

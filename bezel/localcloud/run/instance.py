@@ -1,0 +1,171 @@
+"""One instance: a process group of its own, its output in the log, its health, its end.
+
+Owns the process from start to the last byte of its output. Leaves out how many there should be (pool.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import uuid
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.logbook import Source
+from bezel.localcloud.run.probes import passes
+
+if TYPE_CHECKING:
+    from bezel.localcloud.logbook import Logbook
+    from bezel.localcloud.run.launch import Command
+    from bezel.localcloud.run.spec import Probe, RevisionSpec
+
+INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
+_LONGEST_LINE = 64 * 1024
+_GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
+_INTERPRETER = 60.0  # real seconds for a process to say its first word
+_LEAST_WINDOW = 5.0  # real seconds that every startup probe gets, however fast the clock
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on right now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Instance:
+    """A container that runs.
+
+    Attributes:
+        id: Made-up id, in the log's labels and in the process's environment.
+        port: Where it listens on 127.0.0.1.
+        in_flight: Requests that it answers right now.
+        idle_since: When its last request ended, in the event loop's seconds.
+        exited: Set when the process has ended.
+    """
+
+    def __init__(self, source: Source, spec: RevisionSpec, port: int, logbook: Logbook) -> None:
+        self.id = uuid.uuid4().hex
+        self.port = port
+        self.in_flight = 0
+        self.idle_since = 0.0
+        self.exited = asyncio.Event()
+        self.source = Source(source.location, source.service, source.revision, self.id)
+        self._spec = spec
+        self._logbook = logbook
+        self._spoke = asyncio.Event()
+        self._stopping = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit status, negative for a signal, None while it runs."""
+        return self._process.returncode if self._process else None
+
+    async def start(self, command: Command) -> None:
+        """Start the process; its output goes to the log from now on."""
+        for note in command.notes:
+            self._logbook.platform(self.source, "NOTICE", note)
+        guard = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
+        self._process = await asyncio.create_subprocess_exec(
+            *guard,
+            *command.argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(command.environment) | {INSTANCE_VARIABLE: self.id},
+            start_new_session=True,
+        )
+        streams = {"stdout": self._process.stdout, "stderr": self._process.stderr}
+        pumps = [asyncio.create_task(self._pump(name, stream)) for name, stream in streams.items() if stream]
+        self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
+
+    async def healthy(self, probe: Probe, speed: float) -> bool:
+        """Wait until a startup probe passes; False if the process ends or the probe's window does.
+
+        The window begins with the first word of the process: the time an interpreter takes to come up is this
+        machine's, not the platform's.
+        """
+        await self._first(self._spoke.wait(), _INTERPRETER)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + max(probe.window / speed, _LEAST_WINDOW)
+        if await self._first(asyncio.sleep(probe.initial_delay / speed), None):
+            return False
+        while not self.exited.is_set() and loop.time() < deadline:
+            if await passes(probe, self.port, max(probe.timeout / speed, 1.0)):
+                return True
+            if await self._first(asyncio.sleep(min(max(probe.period / speed, 0.05), 1.0)), None):
+                return False
+        return False
+
+    async def alive(self, probe: Probe) -> None:
+        """Return when a liveness probe has failed as often as it may; traffic's own time, never sped up."""
+        failures = 0
+        await asyncio.sleep(probe.initial_delay)
+        while failures < probe.failures:
+            await asyncio.sleep(probe.period)
+            failures = 0 if await passes(probe, self.port, probe.timeout) else failures + 1
+
+    async def stop(self) -> None:
+        """End the whole process group, politely first; returns when nothing of it is left."""
+        self._stopping = True
+        if self._process is None:
+            return
+        self._signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.exited.wait(), _GRACE)
+        self._signal(signal.SIGKILL)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    async def _first(self, waiting: object, timeout: float | None) -> bool:  # noqa: ASYNC109 - part of the wait
+        """Wait for something, the exit or a timeout; whether the process has ended."""
+        tasks = [asyncio.ensure_future(waiting), asyncio.ensure_future(self.exited.wait())]  # type: ignore[call-overload]
+        try:
+            await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+        return self.exited.is_set()
+
+    async def _pump(self, name: str, stream: asyncio.StreamReader) -> None:
+        rest = b""
+        while chunk := await stream.read(_LONGEST_LINE):
+            self._spoke.set()
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LONGEST_LINE:
+                lines, rest = [*lines, rest], b""
+            if texts := [line.decode(errors="replace").rstrip("\r") for line in lines if line.strip()]:
+                self._logbook.output(self.source, name, texts)
+        if rest.strip():
+            self._logbook.output(self.source, name, [rest.decode(errors="replace")])
+
+    async def _watch(self, pumps: list[asyncio.Task[None]]) -> None:
+        if self._process is None:
+            return
+        code = await self._process.wait()
+        # A grandchild may hold the pipes open: it goes with the group.
+        self._signal(signal.SIGKILL)
+        await asyncio.wait(pumps, timeout=_GRACE)
+        if not self._stopping:
+            self._logbook.platform(self.source, *self._last_words(code))
+        self.exited.set()
+
+    def _last_words(self, code: int) -> tuple[str, str]:
+        if code in {137, -signal.SIGKILL}:
+            mebibytes = self._spec.memory // 1024**2
+            advice = (
+                "Consider increasing the memory limit, see https://cloud.google.com/run/docs/configuring/memory-limits"
+            )
+            return "ERROR", f"Memory limit of {mebibytes} MiB exceeded. {advice}"
+        if code < 0:
+            return "ERROR", f"Container terminated on signal {-code}."
+        return "WARNING", f"Container called exit({code})."

@@ -1,0 +1,113 @@
+"""The command line and the environment of a container: what is started where Cloud Run would start the image."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.run.failures import container_failure
+from bezel.localcloud.run.spec import GIB
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.localcloud.run.spec import RevisionSpec
+
+# How a vLLM image may be told to serve; its own entrypoint is the first.
+_ENTRYPOINTS = (("vllm", "serve"), ("python3", "-m", "vllm.entrypoints.openai.api_server"))
+# What an interpreter and a real engine need of the machine; nothing else of the daemon's environment gets in.
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container to start.
+
+    Attributes:
+        args: What follows `vllm serve`.
+        environment: The container's own variables, secrets resolved.
+        mounts: Mount path -> folder of this machine.
+        port: Free port of this machine that stands for the container's port.
+    """
+
+    args: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    mounts: Mapping[str, str]
+    spec: RevisionSpec
+    port: int
+    speed: float
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to execute, and what the platform's log should say about it."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments of `vllm serve`, whether the image's entrypoint is kept or spelled out.
+
+    Raises:
+        RevisionFailureError: If the command is none that the image has.
+    """
+    if not command:
+        return args
+    for entrypoint in _ENTRYPOINTS:
+        if command[: len(entrypoint)] == entrypoint:
+            return command[len(entrypoint) :] + args
+    raise container_failure(
+        f"Application exec likely failed: {command[0]!r} is not a command that serves in this image."
+    )
+
+
+def environment_of(container: Container) -> dict[str, str]:
+    """All variables of the process: the machine's few, the container's own, and what tells it where it runs."""
+    spec = container.spec
+    hardware = {
+        "accelerator": spec.accelerator,
+        "accelerators": spec.accelerators,
+        "cpu": int(spec.cpu) if spec.cpu == int(spec.cpu) else spec.cpu,
+        "memory_gib": spec.memory / GIB,
+    }
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    package_root = str(Path(__file__).parents[3])
+    paths = [package_root, *filter(None, [inherited.get("PYTHONPATH")])]
+    return (
+        inherited
+        | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+        | dict(container.environment)
+        | {
+            "PORT": str(spec.port),
+            "LOCALCLOUD_LISTEN": f"127.0.0.1:{container.port}",
+            "LOCALCLOUD_HARDWARE": json.dumps(hardware),
+            "LOCALCLOUD_MOUNTS": json.dumps(dict(container.mounts)),
+            "LOCALCLOUD_SPEED": f"{container.speed:g}",
+        }
+    )
+
+
+def simulated(container: Container) -> Command:
+    """Localcloud's simulated vLLM with the very arguments of the container."""
+    argv = (sys.executable, "-m", "bezel.localcloud.vllm", *container.args)
+    return Command(argv, environment_of(container))
+
+
+def real(container: Container) -> Command:
+    """The `vllm` of this machine with a local model; the platform's log says what was rewritten."""
+    from bezel.localcloud.real_vllm import command
+
+    model = os.environ.get("LOCALCLOUD_VLLM_MODEL", "")
+    if not model:
+        raise container_failure("LOCALCLOUD_VLLM_MODEL is not set: it names the folder of the model for the real vLLM.")
+    try:
+        argv, notes, defaults = command(container.args, model_dir=Path(model), port=container.port)
+    except OSError as error:
+        raise container_failure(f"LOCALCLOUD_VLLM_MODEL={model} holds no model: {error}") from None
+    return Command(tuple(argv), defaults | environment_of(container), tuple(notes))

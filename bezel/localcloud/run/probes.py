@@ -1,0 +1,32 @@
+"""One attempt of a health probe against a port of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bezel.localcloud.run.spec import Probe
+
+_HEADERS = "Host: 127.0.0.1\r\nUser-Agent: GoogleHC/1.0\r\nConnection: close\r\n"
+
+
+async def passes(probe: Probe, port: int, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
+    """Whether the port answers: to HTTP with a status from 200 to 399, to TCP with a connection."""
+    try:
+        async with asyncio.timeout(timeout):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                if probe.path is None:
+                    return True
+                writer.write(f"GET {probe.path} HTTP/1.1\r\n{_HEADERS}\r\n".encode())
+                await writer.drain()
+                status = (await reader.readline()).split(b" ")
+                return len(status) > 1 and status[1][:1] in {b"2", b"3"}
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+    except (OSError, TimeoutError):
+        return False

@@ -1,0 +1,122 @@
+"""What a revision refers to and what the platform checks when it makes one: quota, image, secrets, buckets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.apis.registry import find_image
+from bezel.localcloud.apis.secret_manager import find_version, payload_of
+from bezel.localcloud.errors import ApiError
+from bezel.localcloud.images import parse_reference
+from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER, RUN_AGENT
+from bezel.localcloud.run.failures import (
+    container_failure,
+    image_missing,
+    image_unreadable,
+    quota_failure,
+    secret_failure,
+)
+from bezel.localcloud.run.spec import limits, revision_spec
+
+if TYPE_CHECKING:
+    from bezel.localcloud.cloud import Cloud
+    from bezel.localcloud.run.spec import Mount, RevisionSpec
+    from bezel.localcloud.shapes import Json
+
+
+def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
+    """Count the GPUs that all services of a region may hold at most.
+
+    Raises:
+        RevisionFailureError: RESOURCE_EXHAUSTED.
+    """
+    if not spec.accelerators:
+        return
+    known = limits()["accelerators"][spec.accelerator]
+    quota = known["quota_redundant" if spec.redundant else "quota"]
+    wanted = 0
+    for _, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/"):
+        other = revision_spec(service["template"], service.get("scaling") or {})
+        if (other.accelerator, other.redundant) == (spec.accelerator, spec.redundant):
+            wanted += other.accelerators * other.max_instances
+    if wanted > quota:
+        name = known["quota_redundant_name" if spec.redundant else "quota_name"]
+        raise quota_failure(
+            f"Quota exceeded for total allowable count of GPUs per project per region: {name} is {quota} in "
+            f"{location}, the maximum instances of all services need {wanted}."
+        )
+
+
+def check_image(cloud: Cloud, image: str) -> None:
+    """Find the image as Cloud Run's own agent may read it.
+
+    Raises:
+        RevisionFailureError: If it is not there or not readable.
+    """
+    reference = parse_reference(image)
+    if reference is None:
+        raise image_missing(image)
+    try:
+        find_image(cloud, reference, RUN_AGENT)
+    except ApiError as error:
+        refused = error.code == "PERMISSION_DENIED"
+        raise (image_unreadable(image, RUN_AGENT) if refused else image_missing(image)) from None
+
+
+def resolve_environment(cloud: Cloud, spec: RevisionSpec) -> dict[str, str]:
+    """The container's environment with the secrets' values, read as its service account.
+
+    Raises:
+        RevisionFailureError: If a secret is not there or not readable; never holds a value.
+    """
+    resolved = {}
+    for entry in spec.environment:
+        source = (entry.get("valueSource") or {}).get("secretKeyRef")
+        resolved[entry["name"]] = _secret(cloud, spec, source) if source else str(entry.get("value", ""))
+    return resolved
+
+
+def _secret(cloud: Cloud, spec: RevisionSpec, source: Json) -> str:
+    secret, version = str(source.get("secret", "")).rpartition("/")[2], str(source.get("version") or "latest")
+    name = f"projects/{PROJECT}/secrets/{secret}"
+    shown = f"projects/{PROJECT_NUMBER}/secrets/{secret}/versions/{version}"
+    if not cloud.access.allows(spec.service_account, "secretmanager.versions.access", name):
+        text = (
+            f"Permission denied on secret: {shown} for Revision service account {spec.service_account}. The service "
+            "account used must be granted the 'Secret Manager Secret Accessor' role "
+            "(roles/secretmanager.secretAccessor) at the secret, project or higher level."
+        )
+        raise secret_failure(text, "PERMISSION_DENIED")
+    try:
+        return payload_of(cloud.store, *find_version(cloud.store, name, version)).decode()
+    except ApiError as error:
+        text = f"Secret {shown} was not found or cannot be read: {error.message}"
+        raise secret_failure(text, error.code) from None
+    except UnicodeDecodeError:
+        raise secret_failure(f"Secret {shown} is not UTF-8 text.", "FAILED_PRECONDITION") from None
+
+
+def resolve_mounts(cloud: Cloud, spec: RevisionSpec) -> dict[str, str]:
+    """Mount path -> folder of this machine for each mounted bucket.
+
+    Raises:
+        RevisionFailureError: If a bucket is not there or the service account may not read it.
+    """
+    return {mount.path: _mount(cloud, spec, mount) for mount in spec.mounts}
+
+
+def _mount(cloud: Cloud, spec: RevisionSpec, mount: Mount) -> str:
+    begin = f'Mounting volume "{mount.volume}" (bucket "{mount.bucket}") failed'
+    if cloud.store.get("bucket", mount.bucket) is None:
+        raise container_failure(f"{begin}: bucket not found. Create it, or name the right one.")
+    for permission in ("storage.objects.list", "storage.objects.get"):
+        if not cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{mount.bucket}"):
+            raise container_failure(
+                f"{begin}: {spec.service_account} does not have {permission} access to the bucket. Grant it "
+                "roles/storage.objectViewer on the bucket."
+            )
+    root = cloud.objects.bucket_folder(mount.bucket)
+    folder = root / mount.only_dir
+    if not folder.resolve().is_relative_to(root.resolve()) or not folder.is_dir():
+        raise container_failure(f'{begin}: the bucket has no directory "{mount.only_dir}".')
+    return str(folder)

@@ -1,0 +1,59 @@
+"""A uvicorn server on a socket that is already bound, started and stopped within a running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+
+    from starlette.types import ASGIApp
+
+
+class _Server(uvicorn.Server):
+    """The daemon handles its signals itself, once for all servers."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class HttpServer:
+    """One listening socket and the application behind it."""
+
+    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            interface="asgi3",
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            access_log=False,
+            log_config=None,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+        self._listener = listener
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Serve; returns when connections are accepted."""
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+        while not self._server.started and not self._task.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.005)
+
+    async def close(self) -> None:
+        """Stop accepting, cut off what is under way."""
+        self._server.should_exit = True
+        self._server.force_exit = True
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._listener.close()

@@ -1,0 +1,62 @@
+"""Small shapes that every Google API shares: JSON objects, timestamps, durations and what is left out when zero."""
+
+from __future__ import annotations
+
+import base64
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+Json = dict[str, Any]
+
+# Maps whose values are the user's own: an empty string in them is kept.
+_USER_MAPS = frozenset({"labels", "annotations", "limits", "nodeSelector"})
+
+
+def timestamp(seconds: float) -> str:
+    """RFC 3339 in UTC with microseconds, as Google prints it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def seconds_of(duration: str | None, default: float) -> float:
+    """Seconds of a protobuf JSON duration such as "3600s" or "1.5s".
+
+    Raises:
+        ValueError: If the text is not a duration.
+    """
+    if not duration:
+        return default
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)s", duration)
+    if match is None:
+        msg = f"{duration!r} is not a duration such as '300s'"
+        raise ValueError(msg)
+    return float(match.group(1))
+
+
+def without_zeros(value: Any) -> Any:
+    """The value as protobuf's JSON prints it: false, 0, "", null and empty lists are absent, empty messages stay."""
+    if isinstance(value, dict):
+        kept = {}
+        for key, item in value.items():
+            pruned = item if key in _USER_MAPS else without_zeros(item)
+            if (
+                pruned is None
+                or pruned == []
+                or pruned is False
+                or (pruned in {0, ""} if _is_scalar(pruned) else False)
+            ):
+                continue
+            kept[key] = pruned
+        return kept
+    if isinstance(value, list):
+        return [without_zeros(item) for item in value]
+    return value
+
+
+def _is_scalar(value: object) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def b64(data: bytes) -> str:
+    """Standard base64 text of some bytes."""
+    return base64.b64encode(data).decode()
