@@ -1,10 +1,7 @@
 """Who asks: access tokens for Google's APIs, and identity tokens for a service that wants to know its caller.
 
-The order of sources is the Pulumi provider's, so that a deployment and its checks act as the same identity:
-``GOOGLE_OAUTH_ACCESS_TOKEN``, ``GOOGLE_CREDENTIALS`` (a key, or the path of one), then Application Default
-Credentials (key file, ``gcloud auth application-default login``, workload identity federation, metadata server);
-on top of these ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT``. Tokens live in this object only: it has no readable form and
-cannot be pickled.
+Where the credentials come from is ``bezel.rest.sources``'. Tokens live in this object only: it has no readable form
+and cannot be pickled.
 """
 
 import base64
@@ -14,16 +11,15 @@ import json
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping
+from datetime import UTC
 from typing import Any
 
-from bezel.rest.endpoints import endpoint, guarded
+from bezel.rest.endpoints import endpoint
 from bezel.rest.errors import ApiError, CredentialsError
 from bezel.rest.redact import redact
+from bezel.rest.sources import SCOPE, Source, kind, load, private
 from bezel.rest.transport import AuthRequest, new_client
-
-SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 # A token is exchanged this long before it ends, so that none ends on its way.
 _MARGIN_SECONDS = 300.0
@@ -52,7 +48,7 @@ class Credentials:
         self._environ = os.environ if environ is None else environ
         self._clock = clock
         self._lock = threading.RLock()
-        self._source: Any = None
+        self._source: Source | None = None
         self._client: Any = None
         # Audience -> (token, end in seconds since the epoch); the access token has the audience "".
         self._tokens: dict[str, tuple[str, float]] = {}
@@ -66,7 +62,7 @@ class Credentials:
     def headers(self) -> dict[str, str]:
         """The headers that authorise a call of a Google API."""
         headers = {"Authorization": f"Bearer {self.access_token()}"}
-        quota_project = getattr(self._source, "quota_project_id", None)
+        quota_project = self._source.quota_project if self._source else None
         if quota_project:
             headers["x-goog-user-project"] = quota_project
         return headers
@@ -100,51 +96,42 @@ class Credentials:
             return token
 
     def _new_access_token(self) -> tuple[str, float]:
-        static = self._environ.get("GOOGLE_OAUTH_ACCESS_TOKEN")
-        if static:
-            return static, self._clock() + _ASSUMED_LIFE_SECONDS
         source = self._loaded()
-        account = self._environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT")
-        token, end = self._refreshed(source)
-        if not account:
-            return token, end
-        answer = self._ask_iam(token, account, "generateAccessToken", {"scope": [SCOPE], "lifetime": "3600s"})
+        if source.account is None:
+            return self._own_token(source)
+        body = {"scope": [SCOPE], "lifetime": "3600s", "delegates": list(source.delegates)}
+        answer = self._ask_iam(self._own_token(source)[0], source.account, "generateAccessToken", body)
         return str(answer["accessToken"]), self._clock() + _ASSUMED_LIFE_SECONDS
 
     def _new_identity_token(self, audience: str) -> tuple[str, float]:
         if self._impersonate:
-            return self._generated(self.access_token(), self._impersonate, audience)
-        if self._environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"):
-            # The account itself may mint only where it was granted that; the identity behind it may already.
-            caller = self._refreshed(self._loaded())[0]
-            return self._generated(caller, self._environ["GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"], audience)
-        if self._environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
-            raise _cannot_mint("an access token in GOOGLE_OAUTH_ACCESS_TOKEN")
+            return self._minted(self.access_token(), self._impersonate, audience)
         source = self._loaded()
-        compute_engine: Any = importlib.import_module("google.auth.compute_engine")
-        impersonated: Any = importlib.import_module("google.auth.impersonated_credentials")
-        service_account: Any = importlib.import_module("google.oauth2.service_account")
-
-        if isinstance(source, service_account.Credentials):
-            named = service_account.IDTokenCredentials(
-                source.signer,
-                source.service_account_email,
-                _private(source, "_token_uri"),
-                audience,
+        if source.account is not None:
+            # By the identity behind it: the account itself may mint only where it was granted that too.
+            return self._minted(self._own_token(source)[0], source.account, audience, source.delegates)
+        held = source.held
+        if source.kind == "service_account":
+            named: Any = importlib.import_module("google.oauth2.service_account").IDTokenCredentials(
+                held.signer, held.service_account_email, private(held, "_token_uri"), audience
             )
-            return self._refreshed(named)
-        if isinstance(source, compute_engine.Credentials):
-            return self._refreshed(
-                compute_engine.IDTokenCredentials(self._request(), audience, use_metadata_identity_endpoint=True)
+        elif source.kind == "metadata":
+            named = importlib.import_module("google.auth.compute_engine").IDTokenCredentials(
+                self._request(), audience, use_metadata_identity_endpoint=True
             )
-        if isinstance(source, impersonated.Credentials):
-            caller = self._refreshed(_private(source, "_source_credentials"))[0]
-            return self._generated(caller, source.service_account_email, audience)
-        raise _cannot_mint(_kind(source))
+        else:
+            raise CredentialsError(_CANNOT_MINT.format(kind(source)))
+        return self._refreshed(named, source)
 
-    def _generated(self, caller: str, account: str, audience: str) -> tuple[str, float]:
-        answer = self._ask_iam(caller, account, "generateIdToken", {"audience": audience, "includeEmail": True})
-        token = str(answer["token"])
+    def _own_token(self, source: Source) -> tuple[str, float]:
+        """The access token of the credentials themselves, before any impersonation."""
+        if source.held is None:
+            return source.token, self._clock() + _ASSUMED_LIFE_SECONDS
+        return self._refreshed(source.held, source)
+
+    def _minted(self, caller: str, account: str, audience: str, delegates: tuple[str, ...] = ()) -> tuple[str, float]:
+        body = {"audience": audience, "includeEmail": True, "delegates": list(delegates)}
+        token = str(self._ask_iam(caller, account, "generateIdToken", body)["token"])
         return token, _end_of(token) or self._clock() + _ASSUMED_LIFE_SECONDS
 
     def _ask_iam(self, caller: str, account: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -161,59 +148,31 @@ class Credentials:
                 "--member=user:YOU --role=roles/iam.serviceAccountTokenCreator"
             ) from None
 
-    def _refreshed(self, source: Any) -> tuple[str, float]:
+    def _refreshed(self, held: Any, source: Source) -> tuple[str, float]:
         from google.auth import exceptions
 
         try:
-            source.refresh(self._request())
+            held.refresh(self._request())
         except exceptions.GoogleAuthError as error:
             # Only the first argument: the others hold the server's whole answer.
             text = redact(str(error.args[0] if error.args else type(error).__name__))
             raise CredentialsError(
-                f"the credentials ({_kind(source)}) were refused: {text}. "
+                f"{kind(source)} was refused: {text}. "
                 "Log in again (gcloud auth application-default login) or check GOOGLE_APPLICATION_CREDENTIALS."
             ) from None
         except ValueError:
-            raise CredentialsError(f"the token server of the credentials ({_kind(source)}) sent no token") from None
-        if not source.token:
-            raise CredentialsError(f"the credentials ({_kind(source)}) gave no token")
-        end = source.expiry
+            raise CredentialsError(f"the token server of {kind(source)} sent no token") from None
+        if not held.token:
+            raise CredentialsError(f"{kind(source)} gave no token")
         # google-auth keeps naive times in UTC.
-        seconds = _epoch(end) if end is not None else self._clock() + _ASSUMED_LIFE_SECONDS
-        return str(source.token), seconds
+        end = held.expiry.replace(tzinfo=UTC).timestamp() if held.expiry else self._clock() + _ASSUMED_LIFE_SECONDS
+        return str(held.token), end
 
-    def _loaded(self) -> Any:
+    def _loaded(self) -> Source:
         with self._lock:
             if self._source is None:
-                self._source = self._load()
+                self._source = load(self._environ, self._request())
             return self._source
-
-    def _load(self) -> Any:
-        from google.auth import exceptions
-
-        # google-auth has no types for these.
-        auth: Any = importlib.import_module("google.auth")
-        given = self._environ.get("GOOGLE_CREDENTIALS", "").strip()
-        path = self._environ.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip()
-        try:
-            with warnings.catch_warnings():
-                # A user's own credentials without a quota project: Google's answer says so where it matters.
-                warnings.simplefilter("ignore")
-                if given.startswith("{"):
-                    loaded = auth.load_credentials_from_dict(json.loads(given), scopes=[SCOPE])
-                elif given or path:
-                    loaded = auth.load_credentials_from_file(given or path, scopes=[SCOPE])
-                else:
-                    loaded = auth.default(scopes=[SCOPE], request=self._request())
-        except exceptions.GoogleAuthError as error:
-            raise CredentialsError(_no_credentials(str(error.args[0] if error.args else ""))) from None
-        except (OSError, ValueError) as error:
-            raise CredentialsError(_no_credentials(f"{type(error).__name__} in the given credentials")) from None
-        source = loaded[0]
-        token_uri = getattr(source, "_token_uri", None)
-        if token_uri:
-            guarded(token_uri, "token_uri of the credentials")
-        return source
 
     def _http(self) -> Any:
         if self._client is None:
@@ -224,35 +183,11 @@ class Credentials:
         return AuthRequest(self._http())
 
 
-def _cannot_mint(kind: str) -> CredentialsError:
-    return CredentialsError(
-        f"{kind} cannot give an identity token for a service. Set smoke.impersonate to a service account that may "
-        "call it (roles/run.invoker) and on which you have roles/iam.serviceAccountTokenCreator: "
-        "pulumi config set --path smoke.impersonate NAME@PROJECT.iam.gserviceaccount.com"
-    )
-
-
-def _no_credentials(detail: str) -> str:
-    first = redact(detail).split("\n", 1)[0].rstrip(".")
-    return (
-        f"no Google credentials: {first}. Run `gcloud auth application-default login`, or set "
-        "GOOGLE_APPLICATION_CREDENTIALS to the path of a service account's key."
-    )
-
-
-def _private(source: Any, name: str) -> Any:
-    """What google-auth keeps to itself, and has no other way to say."""
-    return getattr(source, name)
-
-
-def _kind(source: Any) -> str:
-    names = {
-        "google.oauth2.credentials": "a user's own login",
-        "google.oauth2.service_account": "a service account's key",
-        "google.auth.compute_engine.credentials": "the metadata server",
-        "google.auth.impersonated_credentials": "an impersonated service account",
-    }
-    return names.get(type(source).__module__, type(source).__module__.rsplit(".", 1)[-1].replace("_", " "))
+_CANNOT_MINT = (
+    "{} cannot give an identity token for a service. Set smoke.impersonate to a service account that may call it "
+    "(roles/run.invoker) and on which you have roles/iam.serviceAccountTokenCreator: "
+    "pulumi config set --path smoke.impersonate NAME@PROJECT.iam.gserviceaccount.com"
+)
 
 
 def _end_of(token: str) -> float | None:
@@ -262,9 +197,3 @@ def _end_of(token: str) -> float | None:
         return float(json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["exp"])
     except (IndexError, KeyError, ValueError, TypeError, binascii.Error):
         return None
-
-
-def _epoch(naive_utc: Any) -> float:
-    from datetime import UTC
-
-    return float(naive_utc.replace(tzinfo=UTC).timestamp())
