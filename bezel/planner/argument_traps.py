@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest
 from bezel.planner.arguments import MOUNT_PATH
 from bezel.planner.option_values import as_float, as_int, human_int
-from bezel.planner.problems import NOT_SET, Problem, setting, shown
+from bezel.planner.problems import Problem, of_option
+from bezel.planner.speculation_checks import check_speculation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from bezel.planner.arguments import Argument
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-_DRAFTLESS = ("ngram", "ngram_gpu", "suffix")
-# The same value under two names; vLLM refuses to be told twice.
-_SPEC_TWINS = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_speculative_tokens"}
-_SPEC_KEYS = (
-    *_SPEC_TWINS.values(),
-    "prompt_lookup_max",
-    "prompt_lookup_min",
-    "draft_tensor_parallel_size",
-    "max_model_len",
-    "quantization",
-    "revision",
-)
 # Options that name a model or a tokenizer and would be looked for on the hub.
 _LOADED = ("tokenizer", "hf-config-path", "spec-model")
 _QUANTIZATION = {"w4a16": "compressed-tensors"}
@@ -63,13 +51,9 @@ def check_traps(
         *(_parallelism(values, accelerator) if accelerator else ()),
         *_tools(values),
         *_quantization(values, model),
-        *_speculation(values, model, options),
+        *check_speculation(values, model, options),
         *_offline(values, environment),
     ]
-
-
-def _problem(name: str, value: object, consequence: str, repair: str) -> Problem:
-    return Problem(setting(f"vllm.{name}"), shown(value), consequence, repair)
 
 
 def _lengths(values: Mapping[str, Any], model: Model) -> list[Problem]:
@@ -79,7 +63,7 @@ def _lengths(values: Mapping[str, Any], model: Model) -> list[Problem]:
     length = human_int(written)
     if written == "auto" or length == -1:
         return [
-            _problem(
+            of_option(
                 "max-model-len",
                 written,
                 "the engine would choose the length by the memory it finds, and what fits could not be planned.",
@@ -88,7 +72,7 @@ def _lengths(values: Mapping[str, Any], model: Model) -> list[Problem]:
         ]
     if length is not None and length > context:
         return [
-            _problem(
+            of_option(
                 "max-model-len",
                 written,
                 f"{model.id} was made for {context} tokens; vLLM refuses more and exits while it starts.",
@@ -96,7 +80,7 @@ def _lengths(values: Mapping[str, Any], model: Model) -> list[Problem]:
             )
         ]
     if length is not None and length < 1:
-        return [_problem("max-model-len", written, "no request would fit.", "write a number of tokens, e.g. 32768.")]
+        return [of_option("max-model-len", written, "no request would fit.", "write a number of tokens, e.g. 32768.")]
     return []
 
 
@@ -106,7 +90,7 @@ def _batches(values: Mapping[str, Any]) -> list[Problem]:
     problems = []
     if batched is not None and seqs is not None and batched < seqs:
         problems.append(
-            _problem(
+            of_option(
                 "max-num-batched-tokens",
                 batched,
                 f"it is below max-num-seqs={seqs}; vLLM refuses it, as each sequence needs one token a step.",
@@ -120,7 +104,7 @@ def _batches(values: Mapping[str, Any]) -> list[Problem]:
         and batched < length
     ):
         problems.append(
-            _problem(
+            of_option(
                 "enable-chunked-prefill",
                 "false",
                 f"a prompt of max-model-len={length} tokens must then fit one step of "
@@ -136,7 +120,7 @@ def _utilization(values: Mapping[str, Any]) -> list[Problem]:
     if share is None or 0 < share <= 1:
         return []
     return [
-        _problem(
+        of_option(
             "gpu-memory-utilization",
             values["gpu-memory-utilization"],
             "it is a share of the GPU's memory, above 0 and at most 1; vLLM refuses it.",
@@ -151,7 +135,7 @@ def _parallelism(values: Mapping[str, Any], accelerator: Accelerator) -> list[Pr
         size = as_int(values.get(name))
         if size is not None and size > accelerator.gpus_per_instance:
             problems.append(
-                _problem(
+                of_option(
                     name,
                     size,
                     f"an instance with {accelerator.id} has {accelerator.gpus_per_instance} GPU: the engine would "
@@ -165,7 +149,7 @@ def _parallelism(values: Mapping[str, Any], accelerator: Accelerator) -> list[Pr
 def _tools(values: Mapping[str, Any]) -> list[Problem]:
     if values.get("enable-auto-tool-choice") is True and not values.get("tool-call-parser"):
         return [
-            _problem(
+            of_option(
                 "enable-auto-tool-choice",
                 "true",
                 "it needs tool-call-parser; vLLM exits with a TypeError.",
@@ -184,101 +168,7 @@ def _quantization(values: Mapping[str, Any], model: Model) -> list[Problem]:
         if own
         else f"{model.id} is not quantized: the engine looks for a scheme in it that is not there and crashes."
     )
-    return [_problem("quantization", written, consequence, "remove it: the checkpoint says how it is stored.")]
-
-
-def _speculation(values: Mapping[str, Any], model: Model, options: VllmOptions) -> list[Problem]:
-    config = values.get("speculative-config")
-    config = config if isinstance(config, dict) else {}
-    problems = [
-        _problem(
-            flag,
-            values[flag],
-            f"speculative-config says {twin} too; vLLM refuses to be told twice (mutually exclusive).",
-            f"keep one of them, e.g. remove {flag}.",
-        )
-        for flag, twin in _SPEC_TWINS.items()
-        if flag in values and twin in config
-    ]
-    for key in config:
-        near = closest(str(key), _SPEC_KEYS)
-        if near and key not in _SPEC_KEYS:
-            problems.append(
-                _problem(
-                    f"speculative-config.{key}",
-                    config[key],
-                    "the engine knows no such key and exits while it starts.",
-                    f"did you mean {near}?",
-                )
-            )
-    method = config.get("method", values.get("spec-method"))
-    draft = config.get("model", values.get("spec-model"))
-    tokens = config.get("num_speculative_tokens", values.get("spec-tokens"))
-    if method is None and draft is None and tokens is None:
-        return problems
-    where = "speculative-config" if config else "spec-method"
-    problems += _method(where, method, options)
-    problems += _draft(where, method, draft, model)
-    problems += _draft_tokens(where, method, draft, tokens)
-    return problems
-
-
-def _method(where: str, method: object, options: VllmOptions) -> list[Problem]:
-    """The method inside speculative-config; the parser itself looks at that of spec-method."""
-    found = options.find("--spec-method")
-    known = found[0].choices if found else ()
-    if where == "spec-method" or method is None or not known or str(method) in known:
-        return []
-    near = closest(str(method), known) or "mtp"
-    return [
-        _problem(
-            f"{where}.method", method, "the engine knows no such method and exits while it starts.", f"write {near}."
-        )
-    ]
-
-
-def _draft(where: str, method: object, draft: object, model: Model) -> list[Problem]:
-    if draft is not None or method is None or method in _DRAFTLESS:
-        return []
-    assistant = f"{MOUNT_PATH}/{model.assistant.rsplit('/', 1)[-1]}" if model.assistant else None
-    repair = (
-        f"copy {model.assistant} into the bucket and add spec-model: {assistant}."
-        if assistant
-        else f"no assistant of {model.id} is known: use spec-method: ngram, or remove it."
-    )
-    return [
-        _problem(
-            where,
-            f"method {method} without a model",
-            f"vLLM does not start: NotImplementedError, Unsupported speculative method: '{method}'.",
-            repair,
-        )
-    ]
-
-
-def _draft_tokens(where: str, method: object, draft: object, tokens: object) -> list[Problem]:
-    number = as_int(tokens)
-    if method is None and draft is None:
-        return [
-            _problem(
-                "spec-tokens",
-                tokens,
-                "no method and no model say how to draft them.",
-                "add spec-method and spec-model.",
-            )
-        ]
-    if tokens is None:
-        return [
-            Problem(
-                setting("vllm.spec-tokens"),
-                NOT_SET,
-                f"{where} asks for speculative decoding without a number of draft tokens; vLLM exits while it starts.",
-                "add spec-tokens: 3." if where == "spec-method" else "add num_speculative_tokens: 3 to it.",
-            )
-        ]
-    if number is None or number < 1:
-        return [_problem("spec-tokens", tokens, "vLLM takes 1 or more.", "write e.g. 3.")]
-    return []
+    return [of_option("quantization", written, consequence, "remove it: the checkpoint says how it is stored.")]
 
 
 def _offline(values: Mapping[str, Any], environment: Mapping[str, str]) -> list[Problem]:
@@ -289,7 +179,7 @@ def _offline(values: Mapping[str, Any], environment: Mapping[str, str]) -> list[
     if isinstance(config, dict) and "model" in config:
         named["speculative-config.model"] = config["model"]
     return [
-        _problem(
+        of_option(
             name,
             value,
             "it names a model on the hub, but the service reads from the bucket only (HF_HUB_OFFLINE=1): "

@@ -9,6 +9,7 @@ from bezel.planner.arguments import DEFAULT_UTILIZATION
 from bezel.planner.memory import KV_ELEMENT_BYTES
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.problems import NOT_SET, Problem, setting, shown
+from bezel.planner.speculation_checks import DRAFTLESS, drafting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,7 @@ class Engine:
     kv_cache_dtype: str
     load_strategy: str
     enforce_eager: bool
+    async_scheduling: bool
     cpu_offload_gib: float
     speculative: bool
     assistant_loaded: bool
@@ -74,7 +76,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         return None, problems
     if not (length and seqs and batched and utilization) or min(length, seqs, batched, utilization) <= 0:
         return None, problems
-    speculative, assistant = _speculation(values)
+    method, draft, _ = drafting(values)
     return Engine(
         served_model=_served(values.get("served-model-name"), model),
         # What is out of range is reported already; a value in range shows whether the rest would fit.
@@ -85,9 +87,11 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         kv_cache_dtype=dtype,
         load_strategy=_loading(values),
         enforce_eager=bool(values.get("enforce-eager", False)),
+        # vLLM switches it off by itself with ngram drafts.
+        async_scheduling=values.get("async-scheduling") is not False and method != "ngram",
         cpu_offload_gib=as_float(values.get("cpu-offload-gb", 0)) or 0,
-        speculative=speculative,
-        assistant_loaded=assistant,
+        speculative=method is not None or draft is not None,
+        assistant_loaded=draft is not None and method not in DRAFTLESS,
     ), problems
 
 
@@ -101,11 +105,3 @@ def _loading(values: Mapping[str, object]) -> str:
     if str(values.get("load-format", "auto")).startswith("runai_streamer"):
         return "prefetch"  # the streamer's buffer holds the files on their way
     return str(values.get("safetensors-load-strategy") or "lazy")
-
-
-def _speculation(values: Mapping[str, object]) -> tuple[bool, bool]:
-    """Whether drafts are made at all, and whether a draft model is loaded for them."""
-    config = values.get("speculative-config")
-    config = config if isinstance(config, dict) else {}
-    method, model = config.get("method", values.get("spec-method")), config.get("model", values.get("spec-model"))
-    return method is not None or model is not None, model is not None and method not in ("ngram", "ngram_gpu", "suffix")

@@ -277,6 +277,7 @@ def _fit(checkpoint: Model, gpu: Accelerator, engine: Engine, memory_gib: int) -
         load_strategy=engine.load_strategy,
         speculative=engine.assistant_loaded,
         enforce_eager=engine.enforce_eager,
+        async_scheduling=engine.async_scheduling,
         cpu_offload_gib=engine.cpu_offload_gib,
     )
 

@@ -34,8 +34,8 @@ KV_ELEMENT_BYTES = {
 }
 
 
-def kv_bytes(shape: Architecture, tokens: int, *, element_bytes: int, window_extra: int = 0) -> int:
-    """Bytes of the KV cache of one sequence.
+def kv_bytes(shape: Architecture, tokens: int, *, element_bytes: int) -> int:
+    """Bytes of the KV cache of one sequence, by the published shape alone.
 
     2 (K and V) x element x [sliding layers x heads x dim x min(n, window) + full layers x heads x dim x n].
 
@@ -43,11 +43,39 @@ def kv_bytes(shape: Architecture, tokens: int, *, element_bytes: int, window_ext
         shape: the model's architecture.
         tokens: length of the sequence.
         element_bytes: bytes of one element.
-        window_extra: tokens beyond the window that sliding layers hold for a moment, while a prompt is read in.
     """
-    kept = min(tokens, shape.window + window_extra)
-    sliding = shape.sliding_layers * shape.sliding_kv_heads * shape.sliding_head_dim * kept
-    full = shape.full_layers * shape.full_kv_heads * shape.full_head_dim * tokens
+    return _layers_bytes(shape, min(tokens, shape.window), tokens, element_bytes)
+
+
+def engine_kv_bytes(
+    shape: Architecture, tokens: int, *, element_bytes: int, in_flight: int, block_tokens: int = BLOCK_TOKENS
+) -> int:
+    """Bytes that vLLM's hybrid cache sets aside for one sequence.
+
+    Sliding layers hold the window and the tokens of steps that are still in flight, and one block more, because the
+    window rarely begins with a block. Pages of both kinds of layers are of one size: the kind with the smaller token
+    gets longer blocks.
+
+    Args:
+        shape: the model's architecture.
+        tokens: length of the sequence.
+        element_bytes: bytes of one element.
+        in_flight: tokens scheduled and not yet settled; 1 while decoding.
+        block_tokens: the backend's block.
+    """
+    sliding_token = shape.sliding_kv_heads * shape.sliding_head_dim
+    full_token = shape.full_kv_heads * shape.full_head_dim
+    sliding_block = block_tokens * max(1, full_token // sliding_token)
+    full_block = block_tokens * max(1, sliding_token // full_token)
+    kept = min(shape.window - 1 + in_flight, tokens)
+    return _layers_bytes(
+        shape, (-(-kept // sliding_block) + 1) * sliding_block, -(-tokens // full_block) * full_block, element_bytes
+    )
+
+
+def _layers_bytes(shape: Architecture, sliding_tokens: int, full_tokens: int, element_bytes: int) -> int:
+    sliding = shape.sliding_layers * shape.sliding_kv_heads * shape.sliding_head_dim * sliding_tokens
+    full = shape.full_layers * shape.full_kv_heads * shape.full_head_dim * full_tokens
     return 2 * element_bytes * (sliding + full)
 
 
@@ -55,8 +83,8 @@ def kv_bytes(shape: Architecture, tokens: int, *, element_bytes: int, window_ext
 class MemoryFit:
     """The accelerator's memory, part by part, in bytes; the host's while the weights pass through it.
 
-    `kv_start_bytes` is what one sequence of full length needs by vLLM's own check at the start, which counts a whole
-    step's tokens on top of the window; `kv_sequence_bytes` is what it holds afterwards.
+    `kv_start_bytes` is what vLLM wants free for one sequence of full length, at the start and when it lets a prompt
+    in: the window, and on top of it whole steps in flight. `kv_sequence_bytes` is what the sequence holds afterwards.
     """
 
     accelerator_bytes: int
@@ -68,7 +96,6 @@ class MemoryFit:
     fixed_bytes: int
     kv_sequence_bytes: int
     kv_start_bytes: int
-    kv_in_flight_bytes: int
     max_model_len: int
     max_num_seqs: int
     host_bytes: int
@@ -91,8 +118,15 @@ class MemoryFit:
 
     @property
     def full_context_sequences(self) -> int:
-        """How many sequences of max-model-len the cache holds at a time, one step of prefill in flight."""
-        return max(0, (self.kv_available_bytes - self.kv_in_flight_bytes) // self.kv_sequence_bytes)
+        """How many sequences of max-model-len the cache holds at a time; the last one must still be let in."""
+        if not self.starts:
+            return 0
+        return 1 + (self.kv_available_bytes - self.kv_start_bytes) // self.kv_sequence_bytes
+
+    @property
+    def reported_concurrency(self) -> float:
+        """The "maximum concurrency" that vLLM logs at its start: as if every sequence were just being let in."""
+        return max(0.0, self.kv_available_bytes / self.kv_start_bytes)
 
     @property
     def starts(self) -> bool:
@@ -110,6 +144,7 @@ class MemoryFit:
             "kv_cache_gib": _gib(self.kv_available_bytes),
             "kv_gib_per_full_context_sequence": _gib(self.kv_sequence_bytes),
             "full_context_sequences": self.full_context_sequences,
+            "vllm_reported_concurrency": round(self.reported_concurrency, 2),
             "max_model_len": self.max_model_len,
             "max_num_seqs": self.max_num_seqs,
             "host_gib": _gib(self.host_bytes),
@@ -131,6 +166,7 @@ def memory_fit(
     load_strategy: str,
     speculative: bool = False,
     enforce_eager: bool = False,
+    async_scheduling: bool = True,
     cpu_offload_gib: float = 0,
 ) -> MemoryFit:
     """The memory of one instance.
@@ -147,13 +183,13 @@ def memory_fit(
         load_strategy: of safetensors: lazy, prefetch or eager.
         speculative: whether the assistant is loaded beside the model.
         enforce_eager: whether no CUDA graphs are captured.
+        async_scheduling: whether two steps overlap, as they do unless it is switched off.
         cpu_offload_gib: weights kept in the host's memory.
     """
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
     offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes)
-    length = _blocks(max_model_len)
-    window_extra = min(max_num_batched_tokens, max(0, length - shape.window))
-    steady = kv_bytes(shape, length, element_bytes=element)
+    # With asynchronous scheduling a second step is under way before the first is settled.
+    in_flight = max_num_batched_tokens * (2 if async_scheduling else 1)
     return MemoryFit(
         accelerator_bytes=accelerator.memory_bytes,
         utilization=utilization,
@@ -162,9 +198,8 @@ def memory_fit(
         offloaded_bytes=offloaded,
         activation_bytes=activation_bytes(shape, tokens=max_num_batched_tokens, sequences=max_num_seqs),
         fixed_bytes=FIXED_OVERHEAD_BYTES + (0 if enforce_eager else GRAPH_BYTES),
-        kv_sequence_bytes=steady,
-        kv_start_bytes=kv_bytes(shape, length, element_bytes=element, window_extra=window_extra),
-        kv_in_flight_bytes=kv_bytes(shape, length, element_bytes=element, window_extra=window_extra) - steady,
+        kv_sequence_bytes=engine_kv_bytes(shape, max_model_len, element_bytes=element, in_flight=1),
+        kv_start_bytes=engine_kv_bytes(shape, max_model_len, element_bytes=element, in_flight=in_flight),
         max_model_len=max_model_len,
         max_num_seqs=max_num_seqs,
         host_bytes=memory_gib * GIB,
@@ -189,10 +224,6 @@ def host_loading_bytes(weight_bytes: int, *, strategy: str) -> int:
     if strategy == "prefetch":
         return HOST_BASE_BYTES + weight_bytes
     return HOST_BASE_BYTES + min(weight_bytes, LARGEST_SHARD_BYTES)
-
-
-def _blocks(tokens: int) -> int:
-    return -(-tokens // BLOCK_TOKENS) * BLOCK_TOKENS
 
 
 def _gib(number: int) -> float:

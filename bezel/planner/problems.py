@@ -58,6 +58,11 @@ def setting(path: str) -> str:
     return f"{NAMESPACE}:{path}"
 
 
+def of_option(name: str, value: object, consequence: str, repair: str) -> Problem:
+    """A problem of one vLLM option."""
+    return Problem(setting(f"vllm.{name}"), shown(value), consequence, repair)
+
+
 def shown(value: object) -> str:
     """A value as text for a message: short, and without anything that looks like a token or a key."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
