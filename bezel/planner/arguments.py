@@ -49,7 +49,6 @@ def default_options(model: Model, *, load_strategy: str) -> dict[str, object]:
         "max-num-batched-tokens": DEFAULT_BATCHED_TOKENS,
         "safetensors-load-strategy": load_strategy,
         "disable-chunked-mm-input": True,
-        "async-scheduling": True,
         "enable-auto-tool-choice": True,
         "tool-call-parser": "gemma4",
         "reasoning-parser": "gemma4",

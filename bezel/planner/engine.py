@@ -9,7 +9,7 @@ from bezel.planner.arguments import DEFAULT_UTILIZATION
 from bezel.planner.memory import KV_ELEMENT_BYTES
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.problems import NOT_SET, Problem, setting, shown
-from bezel.planner.speculation_checks import DRAFTLESS, drafting
+from bezel.planner.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,8 +87,8 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         kv_cache_dtype=dtype,
         load_strategy=_loading(values),
         enforce_eager=bool(values.get("enforce-eager", False)),
-        # vLLM switches it off by itself with ngram drafts.
-        async_scheduling=values.get("async-scheduling") is not False and method != "ngram",
+        # vLLM switches it on by itself, but not with these drafts.
+        async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
         cpu_offload_gib=as_float(values.get("cpu-offload-gb", 0)) or 0,
         speculative=method is not None or draft is not None,
         assistant_loaded=draft is not None and method not in DRAFTLESS,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Methods that draft from the text itself, without a second model.
 DRAFTLESS = ("ngram", "ngram_gpu", "suffix")
+# Methods that vLLM cannot schedule asynchronously: it switches that off by itself, unless it was asked for.
+NOT_ASYNCHRONOUS = ("ngram", "suffix")
 # The same value under two names; vLLM refuses to be told twice.
 _TWINS = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_speculative_tokens"}
 # Fields of SpeculativeConfig that a user may set (vLLM 0.32.0); it refuses any other key.
@@ -95,6 +97,15 @@ def check_speculation(values: Mapping[str, Any], model: Model, options: VllmOpti
     method, draft, tokens = drafting(values)
     if method is None and draft is None and tokens is None:
         return problems
+    if values.get("async-scheduling") is True and method in NOT_ASYNCHRONOUS:
+        problems.append(
+            of_option(
+                "async-scheduling",
+                True,
+                f"vLLM cannot draft with {method} and schedule asynchronously: it exits with a ValueError.",
+                "remove it: vLLM schedules asynchronously by itself where it can.",
+            )
+        )
     where = "speculative-config" if config else "spec-method"
     problems += _method(where, method, options)
     problems += _draft(where, method, draft, model)

@@ -27,7 +27,6 @@ def plan():
 def test_the_argument_list_is_whole_and_in_one_spelling(plan):
     assert plan.service.arguments == (
         "/mnt/models/gemma-4-12B-it-qat-w4a16-ct",
-        "--async-scheduling",
         "--disable-chunked-mm-input",
         "--dtype=bfloat16",
         "--enable-auto-tool-choice",

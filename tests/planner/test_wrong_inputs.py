@@ -191,6 +191,17 @@ REFUSED = {
         "no such key",
         "num_speculative_tokens",
     ),
+    "ngram drafts scheduled asynchronously": (
+        {
+            "vllm": {
+                "async-scheduling": True,
+                "speculative-config": {"method": "ngram", "num_speculative_tokens": 3},
+            }
+        },
+        "bezel:vllm.async-scheduling",
+        "ValueError",
+        "remove it",
+    ),
     "unknown method": (
         {"vllm": {"speculative-config": {"method": "assistant", "model": "/m", "num_speculative_tokens": 3}}},
         "bezel:vllm.speculative-config.method",
@@ -339,6 +350,9 @@ PLANNED = {
         "vllm": {"spec-method": "mtp", "spec-model": "/mnt/models/gemma-4-12B-it-assistant", "spec-tokens": 3}
     },
     "ngram needs no model": {"vllm": {"speculative-config": {"method": "ngram", "num_speculative_tokens": 3}}},
+    "mtp drafts scheduled asynchronously": {
+        "vllm": {"async-scheduling": True, "spec-model": "/mnt/models/gemma-4-12B-it-assistant", "spec-tokens": 3}
+    },
     "tools off": {"vllm": {"tool-call-parser": None, "enable-auto-tool-choice": False}},
     "a step as long as the context": {"vllm": {"enable-chunked-prefill": False, "max-num-batched-tokens": 32768}},
     "the checkpoint's own quantization": {"vllm": {"quantization": "compressed-tensors"}},
