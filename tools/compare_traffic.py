@@ -3,8 +3,8 @@
     python tools/compare_traffic.py FOLDER [--show TYPE]
 
 FOLDER holds `http/<type>.<operation>.lro-done.json` (exchanges with Google) and `state/<type>.<name>.json` (calls of
-FOLDER holds `http/<type>.<operation>.lro-done.json` (exchanges with Google) and `state/<type>.<name>.json` (calls
-is one line per resource and operation: equal, or what differs. Identical reads in a row count once, because the real
+the engine). Every recorded call is made again against the stand-in, with a server that gives the recorded answers.
+Printed is one line per resource and operation: equal, or what differs. Identical reads in a row count once, as the real
 provider waits by reading; `__meta` and `__pulumi_raw_state_delta` are its bridge's own and are left out.
 """
 

@@ -3,6 +3,7 @@
 Built from the provider's configuration and the environment, with the names that the published plugin understands.
 """
 
+import json
 import re
 import threading
 import time
@@ -31,8 +32,8 @@ class Cloud:
         self.project: str | None = self._setting("project", "GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
         self.region: str | None = self._setting("region", "GOOGLE_REGION", "GCLOUD_REGION")
         self.zone: str | None = self._setting("zone", "GOOGLE_ZONE", "GCLOUD_ZONE")
-        labels = config.get("defaultLabels")
-        self.default_labels: dict[str, str] = dict(labels) if isinstance(labels, Mapping) else {}
+        labels = config.get("defaultLabels") or {}  # JSON text where it comes from the stack's configuration
+        self.default_labels: dict[str, str] = dict(json.loads(labels) if isinstance(labels, str) else labels)
         self.attribution = {} if config.get("addPulumiAttributionLabel") in (False, "false") else ATTRIBUTION
         self._interval = _seconds(self._setting("pollInterval"))
         self._stopped = threading.Event()
@@ -93,7 +94,9 @@ class Cloud:
         base = re.sub(r"/storage/v1/$", "/upload/storage/v1/", self.endpoint("STORAGE"))
         return self._rest.call("POST", base + path, query=query, data=data, content_type=content_type, until=until)
 
-    def finished(self, api: str, operation: Mapping[str, Any], *, until: float, version: str = "") -> Any:
+    def finished(
+        self, api: str, operation: Mapping[str, Any], *, until: float, version: str = "", leave: bool = False
+    ) -> Any:
         """Wait for a long-running operation and return its response.
 
         Args:
@@ -101,21 +104,36 @@ class Cloud:
             operation: The operation as it was first answered.
             until: When to give up, on time.monotonic's clock.
             version: Polls under this version instead of the endpoint's (Service Usage: v1beta1).
+            leave: Stop waiting when the engine calls the run off. Without it the wait goes on to its end, so that what
+                Google is making gets into the state.
 
         Raises:
             OperationError: It ended with an error.
             ProviderError: It did not end in time.
         """
-        pause = self._interval or 0.05
+        pause, started = self._interval or 0.05, time.monotonic()
         while not operation.get("done"):
             if time.monotonic() + pause > until:
-                raise ProviderError(f"timeout while waiting for operation {operation.get('name')} to finish")
-            self.pause(pause)
+                raise ProviderError(
+                    "timeout while waiting for state to become 'done: true' (last state: 'done: false', timeout: "
+                    f"{go_duration(until - started)})"
+                )
+            if leave:
+                self.pause(pause)
+            else:
+                time.sleep(pause)
             pause = self._interval or min(pause * 1.5, 0.5)
             operation = self.call("GET", api, str(operation["name"]), until=until, version=version)
         if error := operation.get("error"):
             raise OperationError(int(error.get("code", 2)), str(error.get("message", "")))
         return operation.get("response")
+
+
+def go_duration(seconds: float) -> str:
+    """Seconds as Go prints a duration, e.g. 40m0s."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return (f"{hours}h" if hours else "") + (f"{minutes}m" if whole >= 60 else "") + f"{whole % 60}s"
 
 
 def _seconds(duration: str | None) -> float | None:

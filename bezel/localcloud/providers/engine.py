@@ -12,7 +12,7 @@ from typing import Any
 from .check import DEFAULTS, Checked, autoname, check
 from .cloud import DEFAULT_TIMEOUT, Cloud
 from .errors import PartlyDoneError
-from .fields import NEW, ROLLS, Fields
+from .fields import NEW, Fields
 from .inputs import imported, refreshed
 from .labels import add_labels, show_labels
 from .mapping import outputs, sealed
@@ -100,6 +100,8 @@ class Engine:
         if preview:
             return "", self.seal(kind, {**planned, "id": UNKNOWN})
         planned = _without_unknowns(planned)
+        if "location" in planned and not planned["location"]:
+            planned["location"] = self.cloud.region
         try:
             resource_id, answer = self._operations(kind, timeout).create(planned)
         except PartlyDoneError as error:
@@ -125,11 +127,12 @@ class Engine:
         planned = self.planned(kind, news, known)
         changed = {item.top for item in differences(kind.fields, known, planned)}
         if preview:
-            rolls = {item.name for item in kind.fields if item.marks & ROLLS} if changed else set()
+            sent = {item.name for item in kind.fields if item.name in changed and item.changeable}
+            rolls = [name for name, cause in kind.rolls.items() if sent and (not cause or cause in sent)]
             return self.seal(kind, {**planned, **dict.fromkeys(rolls, UNKNOWN), "id": resource_id})
         planned = _without_unknowns(planned)
         try:
-            answer = self._operations(kind, timeout).update(resource_id, planned, changed)
+            answer = self._operations(kind, timeout).update(resource_id, planned, known, changed)
         except PartlyDoneError as error:
             found = self._outputs(kind, resource_id, error.properties, planned, fresh=False)
             raise PartlyDoneError(str(error), resource_id, found) from None

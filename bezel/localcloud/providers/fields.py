@@ -33,6 +33,7 @@ class Mark(enum.Flag):
     NEW = enum.auto()  # a change replaces the resource
     SECRET = enum.auto()  # encrypted in the state
     LOCAL = enum.auto()  # the provider's own, or part of the URL: not in a body
+    UNREAD = enum.auto()  # sent, and never in an answer
     UNSENT = enum.auto()  # never in a body; read from an answer that has it
     KEYED = enum.auto()  # a list here, a map by the members' id on the wire; an update sends it even when empty
     CREATE_ONLY = enum.auto()  # in the body of a create, never of an update
@@ -43,14 +44,13 @@ class Mark(enum.Flag):
     LISTED = enum.auto()  # one object here, a list of one on the wire
     WRAPPED = enum.auto()  # a list of one here, one object on the wire
     PROJECT = enum.auto()  # filled in from the provider's project, in preview too
-    ROLLS = enum.auto()  # an update of any other property may change it: unknown in the preview of one
 
 
 NOTHING = Mark(0)
 REQUIRED, COMPUTED, OUTPUT, NEW, SECRET = Mark.REQUIRED, Mark.COMPUTED, Mark.OUTPUT, Mark.NEW, Mark.SECRET
 LOCAL, CREATE_ONLY, ZERO, SET, SHORT = Mark.LOCAL, Mark.CREATE_ONLY, Mark.ZERO, Mark.SET, Mark.SHORT
-LISTED, WRAPPED, PROJECT, ROLLS, EMPTY = Mark.LISTED, Mark.WRAPPED, Mark.PROJECT, Mark.ROLLS, Mark.EMPTY
-UNSENT, KEYED = Mark.UNSENT, Mark.KEYED
+LISTED, WRAPPED, PROJECT, EMPTY = Mark.LISTED, Mark.WRAPPED, Mark.PROJECT, Mark.EMPTY
+UNSENT, UNREAD, KEYED = Mark.UNSENT, Mark.UNREAD, Mark.KEYED
 
 Same = Callable[[object, object], bool]
 
@@ -71,6 +71,11 @@ class Field:
     def path(self) -> list[str]:
         """Where the value stands in Google's JSON."""
         return (self.wire or self.name).split(".")
+
+    @property
+    def changeable(self) -> bool:
+        """Whether an update can carry the property."""
+        return not self.marks & (LOCAL | OUTPUT | UNSENT | CREATE_ONLY)
 
 
 Fields = tuple[Field, ...]

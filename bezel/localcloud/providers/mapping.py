@@ -18,6 +18,7 @@ from .fields import (
     SECRET,
     SET,
     SHORT,
+    UNREAD,
     UNSENT,
     WRAPPED,
     ZERO,
@@ -88,7 +89,7 @@ def outputs(fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any],
     result: Properties = {}
     for field in fields:
         before = prior.get(field.name)
-        if field.marks & LOCAL:
+        if field.marks & (LOCAL | UNREAD):
             result[field.name] = field.default if before is None or unknown(before) else before
         else:
             found = dig(answer, field.path)

@@ -134,9 +134,11 @@ class Member(Operations):
             if error.code != 404:
                 raise ProviderError(f"Error applying IAM policy for {path!r}: {error}") from None
 
-    def update(self, resource_id: str, planned: Mapping[str, Any], changed: Collection[str]) -> Properties:
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
         """Nothing of a member changes in place; a repeated update reads it."""
-        del changed
+        del known, changed
         return self.expect(resource_id, planned)
 
     def _change(self, path: str, values: Mapping[str, Any], *, add: bool) -> None:

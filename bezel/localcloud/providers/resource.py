@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .cloud import Cloud
-from .errors import GoogleError, OperationError, PartlyDoneError, ProviderError
-from .fields import CREATE_ONLY, LOCAL, OUTPUT, UNSENT, Fields
+from .errors import GoogleError, PartlyDoneError, ProviderError
+from .fields import Fields
 from .mapping import body
 from .wire import Properties
 
@@ -32,6 +32,8 @@ class ResourceType:
         create_query: Query of a create, templates over the properties.
         query: Query of every call.
         autoname: The property that gets a name when the program gives none.
+        rolls: Outputs that are unknown in the preview of an update, and the property whose change changes them; empty
+            for any.
         longest: The most characters that Google takes for that name.
         waits: The operations (create, update, delete) that Google answers with a long-running operation.
         masked: Updates name what they change (`updateMask`).
@@ -50,6 +52,7 @@ class ResourceType:
     create_query: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     autoname: str = ""
+    rolls: Mapping[str, str] = field(default_factory=dict)
     longest: int = 63
     waits: frozenset[str] = frozenset()
     masked: bool = False
@@ -90,7 +93,7 @@ class Operations:
             raise ProviderError(f"Error creating {kind.title}: {error}") from None
         if "create" in kind.waits:
             try:
-                self.cloud.finished(kind.api, answer, until=self.until)
+                self.finished(answer)
             except ProviderError as error:
                 said = f"Error waiting to create {kind.title}: {error}"
                 raise (PartlyDoneError(said, resource_id, {}) if kind.keeps_failed else ProviderError(said)) from None
@@ -117,20 +120,20 @@ class Operations:
             raise ProviderError(f"{self.kind.title} {resource_id!r} is gone as soon as it was made. Was it deleted?")
         return answer
 
-    def update(self, resource_id: str, planned: Mapping[str, Any], changed: Collection[str]) -> Properties:
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
         """Change the resource in place; returns Google's answer to a read.
 
         Args:
             resource_id: The resource's id.
             planned: All properties as they are to be.
+            known: All properties as they were.
             changed: The names of those that differ.
         """
+        del known
         kind = self.kind
-        sent = [
-            item
-            for item in kind.fields
-            if item.name in changed and not item.marks & (LOCAL | OUTPUT | UNSENT | CREATE_ONLY)
-        ]
+        sent = [item for item in kind.fields if item.name in changed and item.changeable]
         if sent:
             mask = {"updateMask": ",".join(dict.fromkeys(item.path[0] for item in sent))} if kind.masked else {}
             try:
@@ -139,8 +142,8 @@ class Operations:
                 raise ProviderError(f"Error updating {kind.title} {resource_id!r}: {error}") from None
             if "update" in kind.waits:
                 try:
-                    self.cloud.finished(kind.api, answer, until=self.until)
-                except OperationError as error:
+                    self.finished(answer)
+                except ProviderError as error:
                     raise PartlyDoneError(str(error), resource_id, self.expect(resource_id, planned)) from None
         return self.expect(resource_id, planned)
 
@@ -156,10 +159,14 @@ class Operations:
         try:
             answer = self.call(method, path, query, content)
             if "delete" in self.kind.waits:
-                self.cloud.finished(self.kind.api, answer, until=self.until)
+                self.finished(answer)
         except GoogleError as error:
             if error.code != 404:
                 raise ProviderError(f"Error when reading or editing {self.kind.title}: {error}") from None
+
+    def finished(self, operation: Mapping[str, Any]) -> None:
+        """Wait for an operation; one whose resource is kept anyway is left alone when the run is called off."""
+        self.cloud.finished(self.kind.api, operation, until=self.until, leave=self.kind.keeps_failed)
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
         """The JSON of the resource."""
@@ -171,8 +178,18 @@ class Operations:
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:
-    """A template such as projects/{project}/secrets/{secretId} with the values in place."""
-    return re.sub(r"{(\w+)}", lambda found: str(values.get(found[1], "")), template)
+    """A template such as projects/{project}/secrets/{secretId} with the values in place.
+
+    Raises:
+        ProviderError: A value is missing, such as the project where nobody set one.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if values.get(found[1]) in (None, ""):
+            raise ProviderError(f"{found[1]}: required field is not set")
+        return str(values[found[1]])
+
+    return re.sub(r"{(\w+)}", value, template)
 
 
 def parse(template: str, resource_id: str) -> Properties:

@@ -62,8 +62,11 @@ class Account(Operations):
         answer = super().read(resource_id, values)
         return None if answer is None else {**answer, "member": f"serviceAccount:{answer.get('email')}"}
 
-    def update(self, resource_id: str, planned: Mapping[str, Any], changed: Collection[str]) -> Properties:
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
         """Rename or describe the account, switch it off or on."""
+        del known
         try:
             found = self.call("GET", resource_id, GO_CLIENT)
             if "disabled" in changed:

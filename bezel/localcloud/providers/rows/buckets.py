@@ -149,8 +149,8 @@ class Bucket(Operations):
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Make the bucket."""
-        project = planned.get("project")
-        query = {**GO_CLIENT, "project": str(self.cloud.project if unknown(project) or not project else project)}
+        project = planned.get("project") or self.cloud.project
+        query = {**GO_CLIENT, "project": fill("{project}", {"project": project})}
         content = self.body(planned)
         content["location"] = str(content.get("location", "")).upper()
         try:
@@ -171,12 +171,17 @@ class Bucket(Operations):
         namespace = answer.get("hierarchicalNamespace") or {"enabled": False}
         return {**answer, "project": project, "url": f"gs://{resource_id}", "hierarchicalNamespace": namespace}
 
-    def update(self, resource_id: str, planned: Mapping[str, Any], changed: Collection[str]) -> Properties:
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
         """Patch what changed; what is no longer wanted is sent as null."""
-        parts = [item for item in self.kind.fields if item.name in changed and not item.marks & (LOCAL | OUTPUT)]
+        parts = [item for item in self.kind.fields if item.name in changed and item.changeable]
         content = body(tuple(parts), planned, updating=True)
         for part in parts:
             content.setdefault(part.path[0], None)
+        gone = (known.get("effectiveLabels") or {}).keys() - (planned.get("effectiveLabels") or {}).keys()
+        if gone:
+            content["labels"] = {**(content["labels"] or {}), **dict.fromkeys(sorted(gone))}
         if content:
             try:
                 self.call("PATCH", f"b/{resource_id}", GO_CLIENT, content)
@@ -243,8 +248,11 @@ class Object(Operations):
         }
         return {**answer, **shown}
 
-    def update(self, resource_id: str, planned: Mapping[str, Any], changed: Collection[str]) -> Properties:
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
         """Upload again what changed in content."""
+        del known
         if {"content", "detectMd5hash", "sourceMd5hash"} & set(changed):
             self._upload(planned)
         if held := {name: bool(planned.get(name)) for name in ("eventBasedHold", "temporaryHold") if name in changed}:

@@ -15,6 +15,7 @@ from bezel.localcloud.providers.fields import (
     PROJECT,
     REQUIRED,
     SECRET,
+    UNREAD,
     UNSENT,
     Fields,
     block,
@@ -48,9 +49,9 @@ _FIELDS: Fields = (
     text("versionDestroyTtl"),
     blocks("topics", text("name", REQUIRED)),
     text("expireTime", COMPUTED),
-    text("ttl", LOCAL),
+    text("ttl", UNREAD),
     block("rotation", text("nextRotationTime"), text("rotationPeriod")),
-    table("tags", NEW | LOCAL),
+    table("tags", NEW | UNREAD),
     flag("deletionProtection", LOCAL, default=False),
     text("deletionPolicy", LOCAL, default="DELETE"),
     text("createTime", OUTPUT),
@@ -111,8 +112,11 @@ class Version(Operations):
             answer["secretData"] = payload if plain else base64.b64decode(payload).decode()
         return answer
 
-    def update(self, resource_id: str, planned: Mapping[str, Any], changed: Collection[str]) -> Properties:
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
         """Switch the version on or off; everything else makes a new one."""
+        del known
         if "enabled" in changed:
             try:
                 self._switch(resource_id, enabled=bool(planned.get("enabled")))

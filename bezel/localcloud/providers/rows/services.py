@@ -97,9 +97,11 @@ class Enabled(Operations):
         alive = state.get("lifecycleState", "ACTIVE") == "ACTIVE"
         return {"service": name} if alive and name in self._enabled(project) else None
 
-    def update(self, resource_id: str, planned: Mapping[str, Any], changed: Collection[str]) -> Properties:
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
         """Only what concerns a later destroy can change, and Google knows nothing of it."""
-        del changed
+        del known, changed
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
