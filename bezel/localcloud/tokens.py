@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.shapes import Json
     from bezel.localcloud.store import Store
 
+GOOGLE_TOKEN_URI = "https://oauth2.googleapis.com/token"
 LIFETIME = 3600.0
 _ACCESS_AUDIENCE = "localcloud:access"
 
@@ -97,7 +98,8 @@ class Tokens:
         if key is None or self._store.get("account", email) is None:
             raise TokenError("signed by a key that no account has")
         claims = keys.verify(assertion, key["publicKeyPem"], now=self._pace.now())
-        if claims.get("aud") != token_uri:
+        # google-auth names Google's own endpoint, whatever the key file's token_uri says.
+        if claims.get("aud") not in {token_uri, GOOGLE_TOKEN_URI}:
             raise TokenError("for another audience")
         if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:
             raise TokenError("valid for more than an hour")
