@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.shapes import Json
     from bezel.localcloud.store import Store
 
-GOOGLE_TOKEN_URI = "https://oauth2.googleapis.com/token"
+GOOGLE_TOKEN_URI = "https://oauth2.googleapis.com/token"  # noqa: S105 -- an address
 LIFETIME = 3600.0
 _ACCESS_AUDIENCE = "localcloud:access"
 
