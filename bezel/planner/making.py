@@ -1,54 +1,29 @@
 """make_plan: from a stack's configuration to its Plan, or to everything that is wrong with it at once.
 
-Owns the order of the rules and what each is given. Leaves the rules themselves to the modules beside it. Pure: no
-clock, no network, no Pulumi.
+Owns what a plan says that no setting asks: image, mount, probes, names, labels, APIs. Leaves the rules to
+bezel.planner.judging. Pure: no clock, no network, no Pulumi.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.catalog import (
-    NotInCatalogueError,
-    Price,
-    accelerator,
-    model,
-    price,
-    unservable_form,
-    vllm_options,
-)
-from bezel.planner import platform_checks as platform
-from bezel.planner.argument_traps import check_traps
-from bezel.planner.arguments import MOUNT_PATH, PORT, default_options, merge, render
-from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, gpu_item, service_cost
-from bezel.planner.engine import Engine, read_engine
-from bezel.planner.memory import GIB, KV_ELEMENT_BYTES, MemoryFit, host_loading_bytes, memory_fit
-from bezel.planner.memory_checks import check_memory
-from bezel.planner.names import (
-    ACCOUNT_LENGTH,
-    REPOSITORY_LENGTH,
-    SERVICE_LENGTH,
-    label,
-    resource_name,
-)
-from bezel.planner.option_checks import check_options
+from bezel.planner.arguments import MOUNT_PATH, PORT, render
+from bezel.planner.judging import judge
+from bezel.planner.memory import KV_ELEMENT_BYTES
+from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.origins import origins
-from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, SmokePlan, WeightsPlan
-from bezel.planner.problems import NOT_SET, PlanError, Problem, setting, shown
-from bezel.planner.reading import read_settings
-from bezel.planner.roofline import estimate
-from bezel.planner.smoke_checks import check_smoke
-from bezel.planner.storage_checks import check_own_prices, check_weights
+from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, WeightsPlan
+from bezel.planner.roofline import Estimate, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog import Accelerator, Model, VllmOptions
-    from bezel.planner.arguments import Argument
-    from bezel.planner.settings import Settings
+    from bezel.planner.judging import Judged
 
 REQUEST_TIMEOUT_SECONDS = 3600
 MOST_CONCURRENCY = 1000
+HEALTH = "/health"
 IMAGE_REGISTRY, IMAGE_REPOSITORY = "docker.io", "vllm/vllm-openai"
 # The container's user must be able to read the files; the weights never change under a running instance, so that
 # what was looked up once may be kept; many connections, because one object is read in many ranges at a time.
@@ -76,241 +51,72 @@ def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) 
     Raises:
         PlanError: the stack cannot work as it is set; holds every problem that was found.
     """
-    settings, problems = read_settings(config)
-    if not project:
-        problems.append(
-            Problem(
-                "gcp:project",
-                NOT_SET,
-                "buckets, accounts and addresses are named by the project: nothing can be planned without it.",
-                "`pulumi config set gcp:project PROJECT_ID`, or set GOOGLE_CLOUD_PROJECT.",
-            )
-        )
-    gpu, checkpoint, options = _look_up(settings, problems)
-    environment = _environment(gpu)
-    problems += _platform_problems(settings, gpu, environment)
-    memory_gib = _memory_gib(settings, gpu)
-    arguments: dict[str, Argument] = {}
-    engine = None
-    if options:
-        arguments = merge(_defaults(checkpoint, memory_gib), settings.vllm, options)
-        problems += check_options(arguments, options)
-    if options and checkpoint:
-        problems += check_traps(arguments, checkpoint, gpu, environment=environment, options=options)
-        engine, found = read_engine(arguments, checkpoint)
-        problems += found
-    cost = _cost(settings, gpu, memory_gib, problems)
-    if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
-        raise _error(problems, stack)
-    fit = _fit(checkpoint, gpu, engine, memory_gib)
-    smoke = _smoke(settings, engine)
-    problems += check_memory(fit, engine, checkpoint, gpu)
-    problems += check_smoke(smoke, settings, engine)
-    if problems or not project:
-        raise _error(problems, stack)
-    path = (settings.weights.path or checkpoint.folder).strip("/")
+    judged = judge(config, project=project, stack=stack)
     return Plan(
         stack=stack,
-        project=project,
-        environment=settings.environment,
-        model=checkpoint.id,
-        served_model=engine.served_model,
-        settings=settings,
-        service=ServicePlan(
-            name=resource_name(stack, length=SERVICE_LENGTH),
-            region=settings.region,
-            image=ImagePlan(IMAGE_REGISTRY, IMAGE_REPOSITORY, f"v{options.version}"),
-            arguments=render(f"{MOUNT_PATH}/{path}", arguments, options),
-            environment=environment,
-            secrets=dict(settings.secrets),
-            port=PORT,
-            cpu=settings.resources.cpu or gpu.min_cpu,
-            memory_gib=memory_gib,
-            accelerator=gpu.id,
-            accelerator_count=gpu.gpus_per_instance,
-            zonal_redundancy=False,
-            startup_probe=_startup_probe(settings),
-            # A hung engine leaves the port open; three minutes without an answer is no busy server but a dead one.
-            liveness_probe=ProbePlan("/health", 0, 60, 30, 3),
-            weights=WeightsPlan(
-                bucket=settings.weights.bucket or f"{project}-models",
-                path=path,
-                mount_path=MOUNT_PATH,
-                mount_options=MOUNT_OPTIONS,
-                create=settings.weights.create,
-                source=checkpoint.hub_id,
-            ),
-            min_instances=settings.scaling.min_instances,
-            max_instances=settings.scaling.max_instances,
-            request_concurrency=_request_concurrency(settings, engine),
-            timeout_seconds=REQUEST_TIMEOUT_SECONDS,
-            invokers=settings.access.invokers,
-            public=settings.access.public,
-            deletion_protection=settings.environment == "prod",
-            labels=_labels(settings, checkpoint, stack),
-            service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
-            image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
-        ),
-        smoke=smoke,
-        fit=fit,
-        estimate=estimate(
-            checkpoint,
-            gpu,
-            prompt_tokens=smoke.prompt_tokens,
-            output_tokens=smoke.output_tokens,
-            batch=engine.max_num_seqs,
-            kv_element_bytes=KV_ELEMENT_BYTES[engine.kv_cache_dtype],
-        ),
-        cost=cost,
+        project=judged.project,
+        environment=judged.settings.environment,
+        model=judged.model.id,
+        served_model=judged.engine.served_model,
+        settings=judged.settings,
+        service=_service(judged, stack),
+        smoke=judged.smoke,
+        fit=judged.fit,
+        estimate=_estimate(judged),
+        cost=judged.cost,
         apis=APIS,
-        origins=origins(settings, arguments),
+        origins=origins(judged.settings, judged.arguments),
     )
 
 
-def _look_up(
-    settings: Settings, problems: list[Problem]
-) -> tuple[Accelerator | None, Model | None, VllmOptions | None]:
-    gpu = checkpoint = options = None
-    if settings.accelerator:
-        try:
-            gpu = accelerator(settings.accelerator)
-        except NotInCatalogueError as error:
-            problems.append(_unknown("accelerator", error, "no region, price or memory is known for it."))
-    if settings.model:
-        try:
-            checkpoint = model(settings.model)
-        except NotInCatalogueError as error:
-            reason = unservable_form(settings.model) or "its architecture is not known, so nothing about it is."
-            problems.append(_unknown("model", error, reason))
-    try:
-        options = vllm_options(settings.vllm_version)
-    except NotInCatalogueError as error:
-        problems.append(_unknown("vllm_version", error, "its options were not recorded, so none can be checked."))
-    return gpu, checkpoint, options
-
-
-def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
-    near = f"did you mean {error.closest}? " if error.closest else ""
-    return Problem(
-        setting(key),
-        shown(error.name),
-        f"it is not in the catalogue: {consequence}",
-        f"{near}Known: {', '.join(error.known)}.",
-    )
-
-
-def _error(problems: list[Problem], stack: str) -> PlanError:
-    """The first problem of each value: what a later rule says of the same value follows from it."""
-    first = {(problem.key, problem.value): problem for problem in reversed(problems)}
-    return PlanError(
-        tuple(problem for problem in problems if first[problem.key, problem.value] is problem), stack=stack
-    )
-
-
-def _platform_problems(settings: Settings, gpu: Accelerator | None, environment: dict[str, str]) -> list[Problem]:
-    problems = [
-        *platform.check_probe(settings.probe),
-        *platform.check_scaling(settings.scaling),
-        *platform.check_access(settings.access),
-        *platform.check_secrets(settings.secrets, environment),
-        *platform.check_labels(settings.labels),
-        *check_weights(settings.weights),
-        *check_own_prices(settings.cost.prices),
-    ]
-    if gpu:
-        problems += platform.check_resources(settings.resources, gpu)
-        problems += platform.check_region(settings.region, gpu) if settings.region else []
-    return problems
-
-
-def _environment(gpu: Accelerator | None) -> dict[str, str]:
-    environment = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
-    if gpu and gpu.forward_compatible_cuda:
-        environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
-    return environment
-
-
-def _memory_gib(settings: Settings, gpu: Accelerator | None) -> int:
-    """The host's memory; the accelerator's minimum stands for what is not set, not readable or below it."""
-    least = gpu.min_memory_gib if gpu else 0
-    written = settings.resources.memory
-    return max(least, (platform.parse_memory(written) if written else None) or 0)
-
-
-def _defaults(checkpoint: Model | None, memory_gib: int) -> dict[str, object]:
-    if checkpoint is None:
-        return {}
-    # Reading ahead loads a bucket's files fastest, where the host can hold them.
-    needed = host_loading_bytes(checkpoint.weight_bytes, strategy="prefetch")
-    return default_options(checkpoint, load_strategy="prefetch" if needed <= memory_gib * GIB else "lazy")
-
-
-def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems: list[Problem]) -> Cost | None:
-    if gpu is None:
-        return None
-    cost = service_cost(
-        gpu.id,
+def _service(judged: Judged, stack: str) -> ServicePlan:
+    settings, gpu, weights = judged.settings, judged.accelerator, _weights(judged)
+    return ServicePlan(
+        name=resource_name(stack, length=SERVICE_LENGTH),
         region=settings.region,
+        image=ImagePlan(IMAGE_REGISTRY, IMAGE_REPOSITORY, f"v{judged.options.version}"),
+        arguments=render(f"{weights.mount_path}/{weights.path}", judged.arguments, judged.options),
+        environment=judged.environment,
+        secrets=dict(settings.secrets),
+        port=PORT,
         cpu=settings.resources.cpu or gpu.min_cpu,
-        memory_gib=memory_gib,
+        memory_gib=judged.memory_gib,
+        accelerator=gpu.id,
+        accelerator_count=gpu.gpus_per_instance,
+        zonal_redundancy=False,
+        startup_probe=_startup_probe(judged),
+        # A hung engine leaves the port open; three minutes without an answer is no busy server but a dead one.
+        liveness_probe=ProbePlan(HEALTH, 0, 60, 30, 3),
+        weights=weights,
         min_instances=settings.scaling.min_instances,
         max_instances=settings.scaling.max_instances,
-        own_prices=settings.cost.prices,
-    )
-    if settings.region in (*gpu.regions, *gpu.regions_on_invitation):
-        problems += check_cost(
-            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=_priced(gpu)
-        )
-    return cost
-
-
-def _fit(checkpoint: Model, gpu: Accelerator, engine: Engine, memory_gib: int) -> MemoryFit:
-    return memory_fit(
-        checkpoint,
-        gpu,
-        utilization=engine.utilization,
-        max_model_len=engine.max_model_len,
-        max_num_seqs=engine.max_num_seqs,
-        max_num_batched_tokens=engine.max_num_batched_tokens,
-        kv_cache_dtype=engine.kv_cache_dtype,
-        memory_gib=memory_gib,
-        load_strategy=engine.load_strategy,
-        speculative=engine.assistant_loaded,
-        enforce_eager=engine.enforce_eager,
-        async_scheduling=engine.async_scheduling,
-        cpu_offload_gib=engine.cpu_offload_gib,
+        request_concurrency=_request_concurrency(judged),
+        timeout_seconds=REQUEST_TIMEOUT_SECONDS,
+        invokers=settings.access.invokers,
+        public=settings.access.public,
+        deletion_protection=settings.environment == "prod",
+        labels=_labels(judged, stack),
+        service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
+        image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
     )
 
 
-def _priced(gpu: Accelerator) -> tuple[str, ...]:
-    items = (gpu_item(gpu.id, zonal_redundancy=False), "vcpu", "memory")
-    return tuple(
-        region
-        for region in gpu.regions
-        if all(isinstance(price(SERVICE, item, region, BILLING), Price) for item in items)
+def _weights(judged: Judged) -> WeightsPlan:
+    chosen = judged.settings.weights
+    return WeightsPlan(
+        bucket=chosen.bucket or f"{judged.project}-models",
+        path=(chosen.path or judged.model.folder).strip("/"),
+        mount_path=MOUNT_PATH,
+        mount_options=MOUNT_OPTIONS,
+        create=chosen.create,
+        source=judged.model.hub_id,
     )
 
 
-def _smoke(settings: Settings, engine: Engine) -> SmokePlan:
-    chosen = settings.smoke
-    concurrency = chosen.concurrency or engine.max_num_seqs
-    return SmokePlan(
-        deadline_seconds=chosen.deadline_seconds,
-        speculative=engine.speculative,
-        min_draft_acceptance=chosen.min_draft_acceptance,
-        # Fewer than three rounds say nothing about a steady state.
-        requests=chosen.requests or 3 * concurrency,
-        concurrency=concurrency,
-        prompt_tokens=chosen.prompt_tokens,
-        output_tokens=chosen.output_tokens,
-        impersonate=chosen.impersonate,
-    )
-
-
-def _startup_probe(settings: Settings) -> ProbePlan:
-    probe = settings.probe
+def _startup_probe(judged: Judged) -> ProbePlan:
+    probe = judged.settings.probe
     return ProbePlan(
-        "/health",
+        HEALTH,
         probe.initial_delay_seconds,
         probe.period_seconds,
         probe.timeout_seconds,
@@ -318,19 +124,30 @@ def _startup_probe(settings: Settings) -> ProbePlan:
     )
 
 
-def _request_concurrency(settings: Settings, engine: Engine) -> int:
+def _request_concurrency(judged: Judged) -> int:
     """One batch that runs and one that waits inside vLLM: its batch stays full and its metrics show the queue.
 
     Cloud Run adds an instance at about 60 % of this number, which is when the batch has just become full.
     """
-    return settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * engine.max_num_seqs)
+    return judged.settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * judged.engine.max_num_seqs)
 
 
-def _labels(settings: Settings, checkpoint: Model, stack: str) -> dict[str, str]:
+def _labels(judged: Judged, stack: str) -> dict[str, str]:
     return {
         "managed-by": "bezel",
         "stack": label(stack),
-        "environment": settings.environment,
-        "model": label(checkpoint.id),
-        **settings.labels,
+        "environment": judged.settings.environment,
+        "model": label(judged.model.id),
+        **judged.settings.labels,
     }
+
+
+def _estimate(judged: Judged) -> Estimate:
+    return estimate(
+        judged.model,
+        judged.accelerator,
+        prompt_tokens=judged.smoke.prompt_tokens,
+        output_tokens=judged.smoke.output_tokens,
+        batch=judged.engine.max_num_seqs,
+        kv_element_bytes=KV_ELEMENT_BYTES[judged.engine.kv_cache_dtype],
+    )

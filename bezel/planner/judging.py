@@ -1,0 +1,252 @@
+"""Every rule in its order: from a stack's configuration to what a plan is made of, or to all that is wrong with it.
+
+Owns what each rule is given and when it can be asked at all. Leaves the rules to the modules beside it and the
+shape of the plan to bezel.planner.making.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.catalog import (
+    NotInCatalogueError,
+    Price,
+    accelerator,
+    model,
+    price,
+    unservable_form,
+    vllm_options,
+)
+from bezel.planner import platform_checks as platform
+from bezel.planner.argument_traps import check_traps
+from bezel.planner.arguments import default_options, merge
+from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, gpu_item, service_cost
+from bezel.planner.engine import Engine, read_engine
+from bezel.planner.memory import GIB, MemoryFit, host_loading_bytes, memory_fit
+from bezel.planner.memory_checks import check_memory
+from bezel.planner.option_checks import check_options
+from bezel.planner.plan import SmokePlan
+from bezel.planner.problems import NOT_SET, PlanError, Problem, setting, shown
+from bezel.planner.reading import read_settings
+from bezel.planner.smoke_checks import check_smoke
+from bezel.planner.storage_checks import check_own_prices, check_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import Accelerator, Model, VllmOptions
+    from bezel.planner.arguments import Argument
+    from bezel.planner.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Settings that every rule agreed to, with what the rules found out about them."""
+
+    settings: Settings
+    project: str
+    accelerator: Accelerator
+    model: Model
+    options: VllmOptions
+    arguments: Mapping[str, Argument]
+    environment: Mapping[str, str]
+    memory_gib: int
+    engine: Engine
+    fit: MemoryFit
+    cost: Cost
+    smoke: SmokePlan
+
+
+def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> Judged:
+    """Asks every rule that can be asked with what is known.
+
+    Raises:
+        PlanError: with every problem that was found.
+    """
+    settings, problems = read_settings(config)
+    if not project:
+        problems.append(
+            Problem(
+                "gcp:project",
+                NOT_SET,
+                "buckets, accounts and addresses are named by the project: nothing can be planned without it.",
+                "`pulumi config set gcp:project PROJECT_ID`, or set GOOGLE_CLOUD_PROJECT.",
+            )
+        )
+    gpu, checkpoint, options = _look_up(settings, problems)
+    environment = _environment(gpu)
+    problems += _platform_problems(settings, gpu, environment)
+    memory_gib = _memory_gib(settings, gpu)
+    arguments: dict[str, Argument] = {}
+    engine = None
+    if options:
+        arguments = merge(_defaults(checkpoint, memory_gib), settings.vllm, options)
+        problems += check_options(arguments, options)
+    if options and checkpoint:
+        problems += check_traps(arguments, checkpoint, gpu, environment=environment, options=options)
+        engine, found = read_engine(arguments, checkpoint)
+        problems += found
+    cost = _cost(settings, gpu, memory_gib, problems)
+    if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
+        raise _error(problems, stack)
+    fit = _fit(checkpoint, gpu, engine, memory_gib)
+    smoke = _smoke(settings, engine)
+    problems += check_memory(fit, engine, checkpoint, gpu)
+    problems += check_smoke(smoke, settings, engine)
+    if problems or not project:
+        raise _error(problems, stack)
+    return Judged(
+        settings=settings,
+        project=project,
+        accelerator=gpu,
+        model=checkpoint,
+        options=options,
+        arguments=arguments,
+        environment=environment,
+        memory_gib=memory_gib,
+        engine=engine,
+        fit=fit,
+        cost=cost,
+        smoke=smoke,
+    )
+
+
+def _look_up(
+    settings: Settings, problems: list[Problem]
+) -> tuple[Accelerator | None, Model | None, VllmOptions | None]:
+    gpu = checkpoint = options = None
+    if settings.accelerator:
+        try:
+            gpu = accelerator(settings.accelerator)
+        except NotInCatalogueError as error:
+            problems.append(_unknown("accelerator", error, "no region, price or memory is known for it."))
+    if settings.model:
+        try:
+            checkpoint = model(settings.model)
+        except NotInCatalogueError as error:
+            reason = unservable_form(settings.model) or "its architecture is not known, so nothing about it is."
+            problems.append(_unknown("model", error, reason))
+    try:
+        options = vllm_options(settings.vllm_version)
+    except NotInCatalogueError as error:
+        problems.append(_unknown("vllm_version", error, "its options were not recorded, so none can be checked."))
+    return gpu, checkpoint, options
+
+
+def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
+    near = f"did you mean {error.closest}? " if error.closest else ""
+    return Problem(
+        setting(key),
+        shown(error.name),
+        f"it is not in the catalogue: {consequence}",
+        f"{near}Known: {', '.join(error.known)}.",
+    )
+
+
+def _error(problems: list[Problem], stack: str) -> PlanError:
+    """The first problem of each value: what a later rule says of the same value follows from it."""
+    first = {(problem.key, problem.value): problem for problem in reversed(problems)}
+    return PlanError(
+        tuple(problem for problem in problems if first[problem.key, problem.value] is problem), stack=stack
+    )
+
+
+def _platform_problems(settings: Settings, gpu: Accelerator | None, environment: dict[str, str]) -> list[Problem]:
+    problems = [
+        *platform.check_probe(settings.probe),
+        *platform.check_scaling(settings.scaling),
+        *platform.check_access(settings.access),
+        *platform.check_secrets(settings.secrets, environment),
+        *platform.check_labels(settings.labels),
+        *check_weights(settings.weights),
+        *check_own_prices(settings.cost.prices),
+    ]
+    if gpu:
+        problems += platform.check_resources(settings.resources, gpu)
+        problems += platform.check_region(settings.region, gpu) if settings.region else []
+    return problems
+
+
+def _environment(gpu: Accelerator | None) -> dict[str, str]:
+    environment = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    if gpu and gpu.forward_compatible_cuda:
+        environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
+    return environment
+
+
+def _memory_gib(settings: Settings, gpu: Accelerator | None) -> int:
+    """The host's memory; the accelerator's minimum stands for what is not set, not readable or below it."""
+    least = gpu.min_memory_gib if gpu else 0
+    written = settings.resources.memory
+    return max(least, (platform.parse_memory(written) if written else None) or 0)
+
+
+def _defaults(checkpoint: Model | None, memory_gib: int) -> dict[str, object]:
+    if checkpoint is None:
+        return {}
+    # Reading ahead loads a bucket's files fastest, where the host can hold them.
+    needed = host_loading_bytes(checkpoint.weight_bytes, strategy="prefetch")
+    return default_options(checkpoint, load_strategy="prefetch" if needed <= memory_gib * GIB else "lazy")
+
+
+def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems: list[Problem]) -> Cost | None:
+    if gpu is None:
+        return None
+    cost = service_cost(
+        gpu.id,
+        region=settings.region,
+        cpu=settings.resources.cpu or gpu.min_cpu,
+        memory_gib=memory_gib,
+        min_instances=settings.scaling.min_instances,
+        max_instances=settings.scaling.max_instances,
+        own_prices=settings.cost.prices,
+    )
+    if settings.region in (*gpu.regions, *gpu.regions_on_invitation):
+        problems += check_cost(
+            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=_priced(gpu)
+        )
+    return cost
+
+
+def _fit(checkpoint: Model, gpu: Accelerator, engine: Engine, memory_gib: int) -> MemoryFit:
+    return memory_fit(
+        checkpoint,
+        gpu,
+        utilization=engine.utilization,
+        max_model_len=engine.max_model_len,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=engine.max_num_batched_tokens,
+        kv_cache_dtype=engine.kv_cache_dtype,
+        memory_gib=memory_gib,
+        load_strategy=engine.load_strategy,
+        speculative=engine.assistant_loaded,
+        enforce_eager=engine.enforce_eager,
+        async_scheduling=engine.async_scheduling,
+        cpu_offload_gib=engine.cpu_offload_gib,
+    )
+
+
+def _priced(gpu: Accelerator) -> tuple[str, ...]:
+    items = (gpu_item(gpu.id, zonal_redundancy=False), "vcpu", "memory")
+    return tuple(
+        region
+        for region in gpu.regions
+        if all(isinstance(price(SERVICE, item, region, BILLING), Price) for item in items)
+    )
+
+
+def _smoke(settings: Settings, engine: Engine) -> SmokePlan:
+    chosen = settings.smoke
+    concurrency = chosen.concurrency or engine.max_num_seqs
+    return SmokePlan(
+        deadline_seconds=chosen.deadline_seconds,
+        speculative=engine.speculative,
+        min_draft_acceptance=chosen.min_draft_acceptance,
+        # Fewer than three rounds say nothing about a steady state.
+        requests=chosen.requests or 3 * concurrency,
+        concurrency=concurrency,
+        prompt_tokens=chosen.prompt_tokens,
+        output_tokens=chosen.output_tokens,
+        impersonate=chosen.impersonate,
+    )
