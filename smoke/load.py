@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bezel.rest.transport import DIRECT, certificates
 from smoke.server import usage_fault
 
 if TYPE_CHECKING:
@@ -85,9 +86,13 @@ async def _run(load: Load, headers: dict[str, str]) -> tuple[list[Sample], float
     users = max(1, min(load.concurrency, load.requests))
     # The default of 100 would make users wait for each other and call it the server's time.
     limits = httpx.Limits(max_connections=users, max_keepalive_connections=users, keepalive_expiry=60)
-    direct = dict.fromkeys(("all://127.0.0.1", "all://localhost"))
     async with httpx.AsyncClient(
-        base_url=load.url, headers=headers, limits=limits, timeout=load.deadline_seconds, mounts=direct
+        base_url=load.url,
+        headers=headers,
+        limits=limits,
+        timeout=load.deadline_seconds,
+        verify=certificates(),
+        mounts=dict.fromkeys(DIRECT),
     ) as client:
         # Connections are made before the clock starts.
         await asyncio.gather(*(client.get("/health") for _ in range(users)), return_exceptions=True)

@@ -6,13 +6,24 @@ one set of time limits and one rule about proxies.
 
 import importlib
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 # The proxy of the environment is for the internet; the embedded cloud listens on this machine.
-_DIRECT = ("all://127.0.0.1", "all://localhost", "all://[::1]")
+DIRECT = ("all://127.0.0.1", "all://localhost", "all://[::1]")
+
+
+@cache
+def certificates() -> "ssl.SSLContext":
+    """Whose certificates are trusted: httpx's default, or SSL_CERT_FILE; read once, as that takes a while."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def new_client(timeout_seconds: float, *, connections: int = 20) -> "httpx.Client":
@@ -25,8 +36,8 @@ def new_client(timeout_seconds: float, *, connections: int = 20) -> "httpx.Clien
     import httpx
 
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
-    mounts = dict.fromkeys(_DIRECT)
-    return httpx.Client(timeout=timeout_seconds, limits=limits, mounts=mounts, follow_redirects=False)
+    mounts = dict.fromkeys(DIRECT)
+    return httpx.Client(verify=certificates(), timeout=timeout_seconds, limits=limits, mounts=mounts)
 
 
 class _Response:

@@ -67,27 +67,36 @@ def plain(properties: struct_pb2.Struct) -> dict[str, Any]:
 
 
 @contextmanager
-def plugin_running(environment: dict[str, str], directory: Path = ROOT) -> Iterator[Plugin]:
-    """Starts the plugin as the engine does: in the program's directory, with the engine's address."""
+def engine_listening() -> Iterator[tuple[Engine, str]]:
+    """An engine that takes messages, and its address."""
     engine = Engine()
     listener = grpc.server(futures.ThreadPoolExecutor(2))
     engine_pb2_grpc.add_EngineServicer_to_server(engine, listener)
-    address = f"127.0.0.1:{listener.add_insecure_port('127.0.0.1:0')}"
+    port = listener.add_insecure_port("127.0.0.1:0")
     listener.start()
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "BEZEL_"))}
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "pulumi.dynamic", address],
-        cwd=directory,
-        env=inherited | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
     try:
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield Plugin(provider_pb2_grpc.ResourceProviderStub(channel), engine)
+        yield engine, f"127.0.0.1:{port}"
     finally:
-        process.kill()
-        process.wait(10)
         listener.stop(0)
+
+
+@contextmanager
+def plugin_running(environment: dict[str, str], directory: Path = ROOT) -> Iterator[Plugin]:
+    """Starts the plugin as the engine does: in the program's directory, with the engine's address."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "BEZEL_"))}
+    with engine_listening() as (engine, address):
+        process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "pulumi.dynamic", address],
+            cwd=directory,
+            env=inherited | environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                yield Plugin(provider_pb2_grpc.ResourceProviderStub(channel), engine)
+        finally:
+            process.kill()
+            process.wait(10)

@@ -1,0 +1,268 @@
+"""The checks against a fake project on real sockets: each holds, and each has its way to fail."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.rest import Credentials, GoogleClient
+from smoke.checks import CheckFailedError, Checks, Settings
+from smoke.server import Server as VllmServer
+from tests.rest.fake_google import PLANTED, Answer
+from tests.smoke.fake_service import FIXTURES, MODEL, SERVICE, Project, condition
+
+
+class Clock:
+    """Time that only ``sleep`` moves, and what happens at some moment of it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.events: list[tuple[float, Any]] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        for moment, event in [one for one in self.events if one[0] <= self.now]:
+            self.events.remove((moment, event))
+            event()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def check(project: Project, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Any:
+    environment = project.environment(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def run(**others: Any) -> tuple[dict[str, Any], list[str]]:
+        settings = Settings(**({"service": SERVICE, "served_model": MODEL} | others))
+        credentials = Credentials(environ=environment)
+        server = VllmServer(project.vllm.url, None if settings.public else credentials)
+        shown: list[str] = []
+        with GoogleClient(credentials, clock=clock, sleep=clock.sleep) as google:
+            checks = Checks(settings, google, server, show=shown.append, clock=clock, sleep=clock.sleep)
+            try:
+                return checks.run(), shown
+            finally:
+                server.close()
+                assert PLANTED not in str(shown)
+
+    return run
+
+
+def failure(check: Any, **others: Any) -> CheckFailedError:
+    with pytest.raises(CheckFailedError) as caught:
+        check(**others)
+    assert PLANTED not in str(caught.value)
+    return caught.value
+
+
+def test_a_healthy_service_passes_all(check: Any) -> None:
+    verdict, shown = check()
+    assert verdict["ok"] is True
+    assert list(verdict["checks"]) == ["conditions", "health", "models", "completion", "refusal"]
+    assert verdict["checks"]["completion"]["detail"] == "8 tokens after a prompt of 4"
+    assert shown == [f"checking {name}" for name in verdict["checks"]]
+
+
+def test_the_platform_is_waited_for_while_it_works(project: Project, clock: Clock, check: Any) -> None:
+    project.observed, project.reconciling = 0, True
+    project.terminal = condition("RECONCILING")
+    clock.events.append((20.0, lambda: (setattr(project, "observed", 1), setattr(project, "reconciling", False))))
+    clock.events.append((30.0, lambda: setattr(project, "terminal", condition("SUCCEEDED"))))
+    verdict, shown = check()
+    assert 30 <= verdict["checks"]["conditions"]["seconds"] < 36
+    assert (
+        "waiting for the platform to report the newest revision ready: it has not taken up the last change yet "
+        in shown[1]
+    )
+    assert shown[1].endswith("(0 s of 900 s)")
+    assert any("newest revision ready: Ready reconciling (" in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"terminal": condition("FAILED", reason="REVISION_FAILED")}, "the platform says that it is not ready"),
+        (
+            {"created": "llm-00002-def"},
+            "revision llm-00002-def was created, but llm-00001-abc is the newest that is ready",
+        ),
+        ({"created": "", "ready": ""}, "revision (none) was created, but none is the newest that is ready"),
+    ],
+)
+def test_a_service_that_will_never_be_ready_fails_at_once(
+    project: Project, clock: Clock, check: Any, change: dict[str, Any], what: str
+) -> None:
+    for name, value in change.items():
+        setattr(project, name, value)
+    failed = failure(check)
+    assert (failed.check, failed.what, failed.repair) == ("conditions", what, None)
+    assert clock.now == 0
+
+
+def test_a_service_that_never_settles_meets_the_deadline(project: Project, clock: Clock, check: Any) -> None:
+    project.reconciling, project.terminal = True, condition("RECONCILING", message="Deploying")
+    failed = failure(check, deadline_seconds=60)
+    assert failed.what.startswith("waited 5")
+    assert failed.what.endswith("the last state was: Ready reconciling: Deploying")
+    assert clock.now <= 60
+
+
+def test_a_service_that_is_not_there_is_told(check: Any) -> None:
+    failed = failure(check, service=SERVICE.replace("llm", "gone"))
+    assert failed.check == "conditions"
+    assert "404 NOT_FOUND: no such service" in failed.what
+
+
+def test_health_is_waited_for(project: Project, check: Any) -> None:
+    project.health = [503, 404, 429, 200]
+    verdict, shown = check()
+    assert verdict["checks"]["health"]["seconds"] == pytest.approx(3.5)
+    assert next(line for line in shown if "waiting for /health" in line).endswith("HTTP 503 (0 s of 900 s)")
+
+
+def test_health_that_never_comes_meets_the_deadline(project: Project, check: Any) -> None:
+    project.health = [503]
+    failed = failure(check, deadline_seconds=30)
+    assert (failed.check, failed.repair) == ("health", None)
+
+
+def test_a_fresh_grant_is_waited_for(project: Project, clock: Clock, check: Any) -> None:
+    project.granted = False
+    clock.events.append((60.0, lambda: setattr(project, "granted", True)))
+    verdict, shown = check()
+    assert verdict["checks"]["health"]["seconds"] >= 60
+    assert "a new grant takes up to two minutes" in shown[2]
+
+
+def test_a_caller_who_was_never_granted_is_told_how(project: Project, clock: Clock, check: Any) -> None:
+    project.granted = False
+    failed = failure(check)
+    assert "the caller is refused (HTTP 403)" in failed.what
+    assert "roles/run.invoker" in (failed.repair or "")
+    assert 120 <= clock.now < 130
+
+
+def test_another_model_at_the_address_fails(check: Any) -> None:
+    failed = failure(check, served_model="gemma-4-12b")
+    assert failed.what == "/v1/models names ['tiny-gemma4'], not 'gemma-4-12b'"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"usage": None}, "the answer has no usage"),
+        ({"usage": {"prompt_tokens": 0, "completion_tokens": 8, "total_tokens": 8}}, "usage.prompt_tokens is 0"),
+        (
+            {"usage": {"prompt_tokens": 4, "completion_tokens": 0, "total_tokens": 4}},
+            "usage.completion_tokens is 0, with 16 asked for",
+        ),
+        (
+            {"usage": {"prompt_tokens": 4, "completion_tokens": 17, "total_tokens": 21}},
+            "usage.completion_tokens is 17, with 16 asked for",
+        ),
+        (
+            {"usage": {"prompt_tokens": 4, "completion_tokens": 8, "total_tokens": 11}},
+            "usage.total_tokens is 11, not 4 + 8",
+        ),
+        ({"choices": []}, "the completion has no text"),
+        ({"error": {"message": "broken"}}, "HTTP 200 with an error inside: {'message': 'broken'}"),
+    ],
+)
+def test_a_completion_that_cannot_be_true_fails(
+    project: Project, check: Any, change: dict[str, Any], what: str
+) -> None:
+    project.completion = project.completion | change
+    failed = failure(check)
+    assert (failed.check, failed.what) == ("completion", what)
+
+
+def test_a_dead_engine_fails_the_completion(project: Project, check: Any) -> None:
+    body = {"error": {"message": "EngineCore encountered an issue.", "type": "InternalServerError", "code": 500}}
+    project.vllm.routes.insert(0, lambda call: Answer(500, body) if call.path == "/v1/completions" else None)
+    assert failure(check).what == "POST /v1/completions got HTTP 500: EngineCore encountered an issue."
+
+
+def test_a_busy_server_is_waited_for(project: Project, check: Any) -> None:
+    busy = [Answer(503, {"error": {"message": "busy", "code": 503}})] * 2
+    project.vllm.routes.insert(0, lambda call: busy.pop() if call.path == "/v1/completions" and busy else None)
+    verdict, _ = check()
+    assert verdict["checks"]["completion"]["seconds"] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/invocations"])
+def test_a_door_that_is_open_fails(project: Project, check: Any, path: str) -> None:
+    project.open_paths = {path}
+    failed = failure(check)
+    assert failed.check == "refusal"
+    assert f"{path} without a token got HTTP 200: anybody can use this service" in failed.what
+    assert "access.public" in (failed.repair or "")
+
+
+def test_an_open_door_is_right_where_it_was_asked_for(project: Project, check: Any) -> None:
+    project.open_paths = {"/health", "/v1/models", "/v1/completions", "/invocations"}
+    verdict, _ = check(public=True)
+    assert verdict["checks"]["refusal"]["detail"] == "not asked: access.public is set"
+    assert not [call for call in project.vllm.calls if "authorization" in call.headers]
+
+
+def metrics(drafted: int, accepted: int) -> str:
+    """The recorded metrics with other counts."""
+    text = (FIXTURES / "metrics-ngram.txt").read_text()
+    text = text.replace(
+        'draft_tokens_total{engine="0",model_name="tiny-gemma4"} 762.0', f'draft_tokens_total{{engine="0"}} {drafted}.0'
+    )
+    return text.replace(
+        'accepted_tokens_total{engine="0",model_name="tiny-gemma4"} 47.0',
+        f'accepted_tokens_total{{engine="0"}} {accepted}.0',
+    )
+
+
+def test_drafts_that_are_accepted_pass(project: Project, check: Any) -> None:
+    project.metrics = [metrics(100, 10), metrics(300, 60)]
+    verdict, _ = check(speculative=True, min_draft_acceptance=0.25)
+    assert verdict["checks"]["speculation"]["detail"] == "25.0% of 200 draft tokens were accepted"
+
+
+def test_drafts_from_before_do_not_count(project: Project, check: Any) -> None:
+    project.metrics = [metrics(100, 90), metrics(300, 90)]
+    failed = failure(check, speculative=True)
+    assert failed.what == "0.0% of 200 draft tokens were accepted, at least 0.1% is wanted"
+
+
+def test_too_few_accepted_drafts_fail(project: Project, check: Any) -> None:
+    project.metrics = [metrics(100, 10), metrics(300, 60)]
+    assert "at least 30.0% is wanted" in failure(check, speculative=True, min_draft_acceptance=0.3).what
+
+
+def test_a_server_without_speculation_fails_where_it_was_asked_for(project: Project, check: Any) -> None:
+    project.metrics = [(FIXTURES / "metrics.txt").read_text()]
+    failed = failure(check, speculative=True)
+    assert "runs without speculative decoding" in failed.what
+
+
+def test_counters_of_another_instance_are_not_taken_for_an_answer(project: Project, check: Any) -> None:
+    project.metrics = [metrics(900, 90), metrics(100, 10), metrics(100, 10), metrics(200, 60)]
+    verdict, _ = check(speculative=True)
+    assert verdict["checks"]["speculation"]["detail"] == "50.0% of 100 draft tokens were accepted"
+
+
+def test_drafts_that_never_come_fail(project: Project, check: Any) -> None:
+    project.metrics = [metrics(100, 10)]
+    assert failure(check, speculative=True).what == "no draft was counted during the completions"
+
+
+def test_an_identity_that_cannot_be_had_fails_with_its_own_repair(project: Project, check: Any) -> None:
+    project.google.routes.insert(
+        0, lambda call: Answer(400, {"error": "invalid_grant"}) if call.path == "/token" else None
+    )
+    failed = failure(check)
+    assert (failed.check, failed.repair) == ("conditions", "")
+    assert "invalid_grant" in failed.what

@@ -1,0 +1,173 @@
+"""From what was said to what mends it: a table of what platforms and containers say, and what no rule may do."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smoke.diagnosis import RULES, diagnose, explain
+from smoke.platform import Condition, Report
+from tests.smoke.fake_service import FIXTURES
+
+NOT_LISTENING = Condition(
+    "Ready",
+    "CONDITION_FAILED",
+    "HEALTH_CHECK_CONTAINER_ERROR",
+    "The user-provided container failed to start and listen on the port defined provided by the PORT=8080 environment "
+    "variable within the allocated timeout.",
+)
+KV_TOO_SMALL = (
+    "ValueError: To serve at least one request with the models's max seq len (131072), (9.00 GiB KV cache is needed, "
+    "which is larger than the available KV cache memory (4.10 GiB). Based on the available memory, the estimated "
+    "maximum model length is 59712."
+)
+RECORDED = (FIXTURES / "failing-starts.txt").read_text()
+
+
+def by_log(*lines: str) -> Report:
+    return Report(conditions=(NOT_LISTENING,), lines=("INFO 11-21 starting", *lines, "exiting"))
+
+
+def by_platform(reason: str, message: str = "") -> Report:
+    return Report(conditions=(Condition("Ready", "CONDITION_FAILED", reason, message),), lines=("INFO starting",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("gpu_memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        (
+            "gpu_memory",
+            "ValueError: Free memory on device (20.1/22.03 GiB) on startup is less than desired GPU memory utilization",
+        ),
+        ("kv_cache", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`"),
+        (
+            "kv_cache",
+            KV_TOO_SMALL,
+        ),
+        ("host_memory", "Memory limit of 16384 MiB exceeded with 16390 MiB used. Consider increasing the memory limit"),
+        ("host_memory", "Container terminated on signal 9, exit code 137"),
+        ("argument", "vllm serve: error: unrecognized arguments: --swap-space 4"),
+        ("argument", "vllm serve: error: argument --dtype: invalid choice: 'fp8' (choose from 'auto', 'bfloat16')"),
+        ("argument", "KeyError: 'invalid tool call parser: nonsense (chose from { gemma4,hermes })'"),
+        (
+            "argument",
+            "  Value error, max_num_batched_tokens (128) must be greater than or equal to max_num_seqs (256). [type=x",
+        ),
+        ("speculation", "NotImplementedError: Unsupported speculative method: 'mtp'"),
+        (
+            "mount",
+            "gcsfuse: Error 403: runtime@demo does not have storage.objects.list access to the bucket., forbidden",
+        ),
+        ("mount", "PermissionError: [Errno 13] Permission denied: '/mnt/models/gemma/config.json'"),
+        (
+            "model_files",
+            "HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/mnt/models/x'.",
+        ),
+        ("model_files", "OSError: /mnt/models/gemma does not appear to have a file named config.json."),
+        ("model_files", "RuntimeError: Cannot find any model weights with `/mnt/models/gemma`"),
+        ("model_files", "FileNotFoundError: [Errno 2] No such file or directory: '/mnt/models/gemma'"),
+        ("probe", "STARTUP HTTP probe failed 30 times consecutively for container vllm on port 8080 path /health."),
+    ],
+)
+def test_a_container_s_own_words_name_the_cause(kind: str, line: str) -> None:
+    found = diagnose(by_log(line))
+    assert found.kind == kind
+    assert found.evidence == line.strip()
+    assert found.cause
+    assert found.repair
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "message"),
+    [
+        ("probe", "HEALTH_CHECK_CONTAINER_ERROR", ""),
+        ("probe", "PROGRESS_DEADLINE_EXCEEDED", ""),
+        ("quota", "", "Quota exceeded for total allowable count of GPUs per project per region."),
+        ("quota", "", "You do not have quota for using GPUs: NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"),
+        ("capacity", "MIN_INSTANCES_NOT_PROVISIONED", ""),
+        ("image", "CONTAINER_MISSING", "Image 'docker.pkg.dev/x/vllm:v9' not found."),
+        ("image", "CONTAINER_PERMISSION_DENIED", ""),
+        ("secret", "SECRETS_ACCESS_CHECK_FAILED", "Permission denied on secret: projects/1/secrets/hf/versions/latest"),
+        ("host_memory", "", "Container terminated: memory. The container exited with code 137."),
+        ("unknown", "INTERNAL", "Something went wrong."),
+    ],
+)
+def test_the_platform_s_words_do_where_the_log_is_silent(kind: str, reason: str, message: str) -> None:
+    assert diagnose(by_platform(reason, message)).kind == kind
+
+
+def test_a_refused_operation_names_the_cause_too() -> None:
+    errors = (
+        "Error waiting to create Service: Error code 8, message: Quota exceeded for total allowable count of GPUs",
+    )
+    assert diagnose(Report(errors=errors)).kind == "quota"
+
+
+def test_the_cause_beats_what_it_leads_to() -> None:
+    lines = (
+        "torch.OutOfMemoryError: CUDA out of memory.",
+        *["noise"] * 50,
+        "STARTUP HTTP probe failed 30 times",
+        "exit code 137",
+    )
+    assert diagnose(by_log(*lines)).kind == "gpu_memory"
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        ("### vllm serve /nonexistent/dir", "model_files"),
+        ("### vllm serve google/gemma-4-12B-it", "model_files"),
+        ("### vllm serve models/tiny-gemma4 --enable-auto-tool-choice", "argument"),
+        ("### vllm serve models/tiny-gemma4 --load-format nonsense", "unknown"),
+    ],
+)
+def test_recorded_failing_starts_are_named_and_an_unclear_one_is_not_guessed_at(start: str, kind: str) -> None:
+    lines = RECORDED[RECORDED.index(start) :].split("\n### ")[0].splitlines()[2:]
+    assert diagnose(Report(lines=tuple(lines))).kind == kind
+
+
+def test_the_estimated_length_stands_in_the_repair() -> None:
+    assert "Lower vllm.max-model-len to 59712 or less" in diagnose(by_log(KV_TOO_SMALL)).repair
+
+
+def test_an_early_cause_is_shown_beside_the_last_lines() -> None:
+    lines = ["first", "NotImplementedError: Unsupported speculative method: 'mtp'", *[f"line {n}" for n in range(40)]]
+    text = explain(Report(lines=tuple(lines)))
+    assert "  | NotImplementedError: Unsupported speculative method: 'mtp'\n  | ...\n  | line 29\n" in text
+    assert "  | line 39\ncause: speculative method mtp" in text
+    assert "first" not in text
+
+
+def test_what_could_not_be_read_is_said() -> None:
+    text = explain(Report(notes=("the container's log could not be read: 403",)))
+    assert text.startswith("platform: no failed condition\ncontainer's last lines: none\nnote: the container's log")
+    assert "cause: no known cause fits" in text
+
+
+def test_the_engine_s_own_error_is_not_repeated() -> None:
+    report = Report(errors=("Error code 9",))
+    assert "met: Error code 9" in explain(report)
+    assert "Error code 9" not in explain(report, repeat_errors=False)
+
+
+@given(st.lists(st.text(max_size=80), max_size=30), st.text(max_size=40), st.text(max_size=40))
+def test_no_text_breaks_the_diagnosis_and_every_one_ends_in_a_repair(
+    lines: list[str], reason: str, message: str
+) -> None:
+    report = Report((Condition("Ready", "CONDITION_FAILED", reason, message),), tuple(lines))
+    assert diagnose(report).kind in {"unknown", *(rule.kind for rule in RULES)}
+    assert explain(report).rsplit("\n", 1)[-1].startswith("repair: ")
+
+
+@given(st.sampled_from(["ya29.planted-0123", "Bearer planted-0123", "eyJhbGciOi.eyJhdWQ.planted"]), st.integers(0, 4))
+def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
+    places = ["", "", "", "", ""]
+    places[place] = f" {token} unrecognized arguments: {token}"
+    report = Report(
+        (Condition("Ready", "CONDITION_FAILED", "X", places[0]),),
+        (f"a{places[1]}", "b"),
+        (places[2],),
+        (places[3] + places[4],),
+    )
+    assert "planted" not in explain(report)
