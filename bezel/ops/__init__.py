@@ -1,1 +1,1 @@
-"""."""
+"""The `bezel` command. Leaves out every rule: it calls the planner, the engine and localcloud, and prints."""

@@ -1,0 +1,42 @@
+# Every recipe is a line that you could type yourself. `make help` lists them.
+STACK ?= l4-qat
+SERVER ?= sim
+PROVIDER ?= stand-in
+LOCAL = .venv/bin/bezel local
+HOW = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up preview outputs down check test lint types
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+
+setup: ## uv, .venv and the Pulumi CLI; nothing to do the second time
+	@python3 tools/toolchain
+
+up: setup ## deploy STACK (l4-qat) on the embedded cloud, check it, measure it, price it
+	@$(LOCAL) up $(STACK) $(HOW)
+
+preview: setup ## what `make up` would change
+	@$(LOCAL) preview $(STACK) $(HOW)
+
+outputs: setup ## the stack's outputs as JSON
+	@$(LOCAL) outputs $(STACK)
+
+down: setup ## destroy STACK and stop the embedded cloud
+	@$(LOCAL) down $(STACK) $(HOW)
+
+check: setup lint types ## lint, types, import rules and the fast tests
+	@.venv/bin/pytest -q -m "not e2e"
+
+lint: setup ## ruff, the import table, the workflow files
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	@.venv/bin/lint-imports
+	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@.venv/bin/zizmor --offline --quiet .github/workflows
+
+types: setup ## mypy, strict
+	@.venv/bin/mypy
+
+test: check ## everything, with the real engine on the embedded cloud
+	@.venv/bin/pytest -q -m e2e

@@ -1,0 +1,99 @@
+"""The `bezel` command: arguments in, one function a subcommand, exit codes out. Leaves out what the functions do."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bezel.ops.engine import EngineError
+from bezel.ops.local import Local
+from bezel.ops.plan import print_plan
+from bezel.ops.project import ProjectError, find_project
+
+DIRECTORY = ".localcloud"
+STACK_COMMANDS = {
+    "up": "deploy a stack, check it, measure it, print what it costs",
+    "preview": "what `up` would change",
+    "refresh": "take over into the state what changed in the cloud",
+    "down": "destroy the stack, then stop the cloud",
+    "outputs": "the stack's outputs as JSON",
+}
+CLOUD_COMMANDS = {
+    "start": "start it where it does not run",
+    "stop": "stop it; its data stay",
+    "status": "whether it runs, and where",
+    "env": 'shell lines that point pulumi at it: eval "$(.venv/bin/bezel local env)"',
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one subcommand. Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments."""
+    options = _parser().parse_args(arguments)
+    try:
+        project = find_project(Path.cwd())
+        if options.command == "plan":
+            return print_plan(project, options.stack)
+        local = Local(
+            project=project,
+            directory=options.dir or project.folder / DIRECTORY,
+            server=options.server,
+            model=options.model,
+            speed=options.speed,
+            provider=options.provider,
+        )
+        if options.action in STACK_COMMANDS:
+            return local.run_stack(options.action, options.stack, options.pulumi)
+        if options.action == "token":
+            return local.token(options.url)
+        return local.run_cloud(options.action)
+    except (ProjectError, EngineError) as error:
+        sys.stderr.write(f"bezel: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nbezel: stopped\n")
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bezel", description="Gemma 4 on vLLM, on Google Cloud, as a Pulumi program.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    plan = commands.add_parser("plan", help="what a stack deploys, needs and costs, and where each value comes from")
+    plan.add_argument("stack")
+    local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
+    actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    for name, text in STACK_COMMANDS.items():
+        action = _action(actions, name, text)
+        action.add_argument("stack")
+        action.add_argument("pulumi", nargs="*", metavar="-- OPTION", help="passed on to pulumi")
+    for name, text in CLOUD_COMMANDS.items():
+        _action(actions, name, text)
+    token = _action(actions, "token", "an identity token for a service's URL, as curl needs it")
+    token.add_argument("url")
+    return parser
+
+
+def _action(
+    actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str
+) -> argparse.ArgumentParser:
+    action = actions.add_parser(name, help=text, description=text)
+    action.add_argument("--dir", type=Path, help=f"where the cloud keeps its data (default: {DIRECTORY} in the clone)")
+    action.add_argument(
+        "--server",
+        choices=("sim", "vllm"),
+        default="sim",
+        help="behind a service runs the simulated vLLM, or the vllm found on PATH",
+    )
+    action.add_argument("--model", type=Path, help="with --server vllm: the folder of the local model to serve")
+    action.add_argument(
+        "--speed",
+        type=float,
+        default=60.0,
+        help="how many times faster than real the waits for platform and loading pass (default: 60)",
+    )
+    action.add_argument(
+        "--provider",
+        choices=("stand-in", "real"),
+        default="stand-in",
+        help="Pulumi's plugins: the stand-ins of this repository, or the published ones",
+    )
+    return action

@@ -1,0 +1,159 @@
+"""Runs the Pulumi engine on localcloud: the environment it gets, its state folder, its stacks.
+
+What differs from a run against Google is the environment only; program and stack files are used as they are. Leaves out
+localcloud itself (`bezel.localcloud`) and what is printed (`bezel.ops.summary`).
+"""
+
+import importlib.metadata
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bezel.ops.project import Project
+
+Provider = Literal["stand-in", "real"]
+PLUGINS = Path(__file__).parent.parent / "localcloud" / "plugins"
+STOOD_IN = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
+QUICK_SECONDS = 120
+
+
+class EngineError(Exception):
+    """The engine refused; its own words are in the text."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Pulumi for one project with state, home and secrets below `folder` (localcloud's directory)."""
+
+    project: Project
+    folder: Path
+    cloud: Mapping[str, str]
+    provider: Provider = "stand-in"
+
+    def environment(self) -> dict[str, str]:
+        """The variables that make an engine run one against localcloud, to add to the present ones."""
+        folder = self.folder.absolute()
+        added = {
+            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
+            "PULUMI_HOME": str(self._home()),
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase"),
+            "PULUMI_SKIP_UPDATE_CHECK": "1",
+            "BEZEL_PYTHON": sys.executable,
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+            **self.cloud,
+        }
+        if self.provider == "stand-in":
+            # A missing plugin is then an error at once instead of a search for it on the internet.
+            added["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "1"
+        return added
+
+    def prepare(self, stack: str) -> None:
+        """Make state folder, passphrase and stack where they are missing; bring the stack's configuration up to date.
+
+        The stack file is copied and the copy given to the engine, which writes its encryption salt into it.
+
+        Raises:
+            EngineError: the engine cannot make the stack.
+            ProjectError: there is no such stack file.
+        """
+        given = self.project.stack_file(stack).read_text()
+        if self.provider == "stand-in":
+            self._install_plugins()
+        (self.folder / "state").mkdir(parents=True, exist_ok=True)
+        passphrase = self.folder / "passphrase"
+        if not passphrase.exists():
+            _write(passphrase, secrets.token_urlsafe(24), mode=0o600)
+        copies = self.stack_copy(stack).parent
+        copies.mkdir(exist_ok=True)
+        _write(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text())
+        copy = self.stack_copy(stack)
+        if not copy.exists() or not _salt(copy.read_text()):
+            _write(copy, given)
+            self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
+        wanted = f"{given.rstrip()}\n{_salt(copy.read_text())}\n"
+        if copy.read_text() != wanted:
+            _write(copy, wanted)
+
+    def stack_copy(self, stack: str) -> Path:
+        """Where the engine reads the stack's configuration from."""
+        return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
+
+    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> int:
+        """Run `pulumi COMMAND` on the stack in the project's folder, its output the user's; the engine's exit code."""
+        arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
+        with subprocess.Popen(
+            [self._pulumi(), *arguments], cwd=self.project.folder, env=os.environ | self.environment()
+        ) as engine:
+            while True:
+                try:
+                    return engine.wait()
+                except KeyboardInterrupt:
+                    # The engine got the signal too: it ends in order, and is waited for.
+                    continue
+
+    def outputs(self, stack: str) -> dict[str, object]:
+        """The stack's outputs, secrets masked.
+
+        Raises:
+            EngineError: the stack does not exist.
+        """
+        text = self._quick(["stack", "output", "--json", "--stack", stack], cwd=self.stack_copy(stack).parent)
+        outputs: dict[str, object] = json.loads(text)
+        return outputs
+
+    def _home(self) -> Path:
+        """Pulumi's home; one for each kind of plugins, so that neither finds the other's."""
+        return self.folder.absolute() / f"pulumi-home-{self.provider}"
+
+    def _install_plugins(self) -> None:
+        """Put the stand-ins where the engine keeps installed plugins, under the versions that the SDKs ask for."""
+        for name, package in STOOD_IN.items():
+            place = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
+            place.mkdir(parents=True, exist_ok=True)
+            link = place / f"pulumi-resource-{name}"
+            target = PLUGINS / link.name
+            if not link.is_symlink() or link.readlink() != target:
+                part = link.with_name(f".{link.name}.{os.getpid()}")
+                part.symlink_to(target)
+                part.replace(link)
+
+    def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
+        answer = subprocess.run(
+            [self._pulumi(), *arguments],
+            cwd=cwd,
+            env=os.environ | self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=QUICK_SECONDS,
+        )
+        if answer.returncode:
+            raise EngineError(f"pulumi {' '.join(arguments)}: {(answer.stderr or answer.stdout).strip()}")
+        return answer.stdout
+
+    @staticmethod
+    def _pulumi() -> str:
+        own = Path(sys.executable).parent / "pulumi"
+        if not own.exists():
+            raise EngineError("the Pulumi CLI is not set up in this virtual environment: run `make setup`.")
+        return str(own)
+
+
+def _salt(text: str) -> str:
+    """The line with the encryption salt that the engine wrote, or nothing."""
+    return next((line for line in text.splitlines() if line.startswith("encryptionsalt:")), "")
+
+
+def _write(file: Path, text: str, *, mode: int = 0o644) -> None:
+    """Put `text` in place whole or not at all."""
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as opened:
+        opened.write(text)
+    part.replace(file)

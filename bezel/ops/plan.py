@@ -1,0 +1,17 @@
+"""`bezel plan STACK`: the plan of a stack as readable text. Leaves out how it is computed: see `bezel.planner`."""
+
+import sys
+
+from bezel.ops.project import Project
+from bezel.planner import PlanError, make_plan, plan_summary
+
+
+def print_plan(project: Project, stack: str) -> int:
+    """Print the plan, or every problem it has; the exit code."""
+    try:
+        plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
+    except PlanError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{plan_summary(plan)}\n")
+    return 0

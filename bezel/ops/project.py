@@ -1,0 +1,103 @@
+"""The Pulumi project on disk: its folder, its stacks, a stack's configuration as the engine hands it to the program.
+
+Leaves out what the values mean: see `bezel.planner`.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+
+class ProjectError(Exception):
+    """A user's mistake about project or stack; the text is for the user."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder that holds a Pulumi.yaml."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The project's name, also the namespace of its configuration."""
+        return str(self._declared()["name"])
+
+    def stacks(self) -> list[str]:
+        """Names of the stacks that have a file, sorted."""
+        return sorted(file.name.split(".")[1] for file in self.folder.glob("Pulumi.*.yaml"))
+
+    def stack_file(self, stack: str) -> Path:
+        """The stack's file.
+
+        Raises:
+            ProjectError: there is none.
+        """
+        file = self.folder / f"Pulumi.{stack}.yaml"
+        if not file.is_file():
+            known = ", ".join(self.stacks()) or "none"
+            raise ProjectError(
+                f"STACK={stack}: there is no {file.name}, so nothing says what to deploy. "
+                f"Take one of these stacks ({known}), or write {file.name}."
+            )
+        return file
+
+    def configuration(self, stack: str) -> dict[str, object]:
+        """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.
+
+        Raises:
+            ProjectError: no such stack, or a file that is not YAML of the right shape.
+        """
+        prefix = f"{self.name}:"
+        declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
+        values: dict[str, object] = {}
+        for key, schema in declared.items():
+            if isinstance(schema, Mapping) and "default" in schema:
+                values[key.removeprefix(prefix)] = schema["default"]
+        file = self.stack_file(stack)
+        given = _mapping(_read(file).get("config"), f"{file.name}: config")
+        for key, value in given.items():
+            if key.startswith(prefix) or ":" not in key:
+                values[key.removeprefix(prefix)] = value
+        return values
+
+    def cloud_project(self, stack: str) -> str | None:
+        """The Google Cloud project: `gcp:project` of the stack, else of the environment."""
+        given = _mapping(_read(self.stack_file(stack)).get("config"), "config").get("gcp:project")
+        return str(given) if given else os.environ.get("GOOGLE_PROJECT") or os.environ.get("GOOGLE_CLOUD_PROJECT")
+
+    def _declared(self) -> Mapping[str, object]:
+        return _read(self.folder / "Pulumi.yaml")
+
+
+def find_project(start: Path) -> Project:
+    """The project of `start` or of the nearest folder above it.
+
+    Raises:
+        ProjectError: none has a Pulumi.yaml.
+    """
+    for folder in (start, *start.parents):
+        if (folder / "Pulumi.yaml").is_file():
+            return Project(folder)
+    raise ProjectError(f"{start} is in no Pulumi project (no Pulumi.yaml here or above): change to the clone's folder.")
+
+
+def _read(file: Path) -> Mapping[str, object]:
+    try:
+        content = yaml.safe_load(file.read_text())
+    except yaml.YAMLError as error:
+        raise ProjectError(f"{file.name} is no valid YAML, so the stack cannot be read: {error}") from error
+    return _mapping(content, file.name)
+
+
+def _mapping(value: object, what: str) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ProjectError(
+            f"{what} is {type(value).__name__}, not a mapping of keys to values: see README, Configuration."
+        )
+    return value

@@ -1,0 +1,85 @@
+"""The text at the end of `make up`: where the service is, what was checked, measured, what it costs, what to try next.
+
+Leaves out where the outputs come from. A figure that is missing is left out or called unknown, never made up.
+"""
+
+from collections.abc import Mapping
+
+
+def summary(stack: str, outputs: Mapping[str, object]) -> str:
+    """Readable text for the outputs of a stack (`url`, `revision`, `model`, `plan`, `smoke`, `simulated`)."""
+    kind = " (simulated)" if outputs.get("simulated") else ""
+    url, model = str(outputs.get("url", "")), str(outputs.get("model", ""))
+    rows = {
+        "url": url,
+        "revision": str(outputs.get("revision", "")).rpartition("/")[2],
+        "model": model,
+        "memory": _memory(_at(outputs, "plan", "fit")),
+        "price": _price(_at(outputs, "plan", "cost")),
+        "checked": _verdict(_at(outputs, "smoke", "verdict")),
+        f"measured{kind}": _figures(_at(outputs, "smoke", "figures")),
+    }
+    width = max(len(label) for label in rows)
+    lines = ["", f"{stack} is in service{kind}", ""]
+    lines += [f"  {label:<{width}}  {text}" for label, text in rows.items() if text]
+    lines += ["", "Ask it something, look at everything it told, take it away:", "", *_completion(url, model)]
+    return "\n".join([*lines, "", f"  make outputs{_stack(stack)}", f"  make down{_stack(stack)}", "", ""])
+
+
+def _at(outputs: Mapping[str, object], *path: str) -> Mapping[str, object]:
+    value: object = outputs
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _memory(fit: Mapping[str, object]) -> str:
+    if not fit:
+        return ""
+    return (
+        f"{fit['weights_gib']} GiB of weights and {fit['kv_cache_gib']} GiB for the KV cache, of {fit['budget_gib']} GiB: "
+        f"{fit['full_context_sequences']} sequences of {fit['max_model_len']} tokens fit (planned)"
+    )
+
+
+def _price(cost: Mapping[str, object]) -> str:
+    if not cost:
+        return ""
+    return (
+        f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs, "
+        f"{_usd(cost, 'usd_per_month_always_on')} per month if always on, "
+        f"{_usd(cost, 'usd_per_month_without_traffic')} per month without traffic"
+    )
+
+
+def _usd(cost: Mapping[str, object], key: str) -> str:
+    value = cost.get(key)
+    return f"{value:g} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
+
+
+def _verdict(verdict: Mapping[str, object]) -> str:
+    checks = _at(verdict, "checks")
+    return f"{', '.join(sorted(checks))}: all passed" if checks and verdict.get("ok") else ""
+
+
+def _figures(figures: Mapping[str, object]) -> str:
+    if not figures:
+        return ""
+    ttft, tpot = _at(figures, "ttft_ms").get("p50"), _at(figures, "tpot_ms").get("p50")
+    return (
+        f"ttft p50 {ttft} ms, tpot p50 {tpot} ms, {figures.get('output_tokens_per_second')} output tokens/s "
+        f"with {figures.get('concurrency')} users; {figures.get('completed')} of {figures.get('requests')} requests answered"
+    )
+
+
+def _completion(url: str, model: str) -> list[str]:
+    body = f'{{"model": "{model}", "stream": true, "messages": [{{"role": "user", "content": "Say hello."}}]}}'
+    return [
+        f"  curl -N {url}/v1/chat/completions \\",
+        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {url})" \\',
+        f"    -H 'Content-Type: application/json' -d '{body}'",
+    ]
+
+
+def _stack(stack: str) -> str:
+    return "" if stack == "l4-qat" else f" STACK={stack}"

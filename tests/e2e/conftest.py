@@ -1,0 +1,34 @@
+"""A rehearsal for a test, with its cloud stopped afterwards, whatever happened."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rehearsal import Rehearsal
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of this folder runs the real engine."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(300))
+
+
+@pytest.fixture
+def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
+    """A checkout, and a cloud that does not run yet."""
+    made = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
+    yield made
+    made.local("stop")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
+    """A checkout and a cloud for all tests of a module; none of them deploys anything."""
+    folder = tmp_path_factory.mktemp("shared")
+    made = Rehearsal.new(folder / "checkout", folder / "cloud")
+    yield made
+    made.local("stop")

@@ -1,0 +1,111 @@
+"""A checkout of the program and a localcloud, each in its own folder, and the `bezel` command run as a user would."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+ROOT = Path(__file__).parent.parent.parent
+PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "stacks", "smoke")
+SECONDS = 110
+# Waits of the platform pass quickly; serving runs at the pace of the roofline.
+SPEED = "2000"
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended."""
+
+    code: int
+    text: str
+
+
+@dataclass
+class Rehearsal:
+    """One checkout and the cloud that its commands use."""
+
+    folder: Path
+    cloud: Path
+
+    @classmethod
+    def new(cls, folder: Path, cloud: Path) -> "Rehearsal":
+        """Check the program out into `folder`."""
+        folder.mkdir()
+        for name in PROGRAM:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, folder / name)
+        for file in ROOT.glob("Pulumi.*.yaml"):
+            shutil.copy(file, folder / file.name)
+        (folder / ".venv").symlink_to(Path(sys.executable).parent.parent)
+        return cls(folder, cloud)
+
+    def bezel(self, *arguments: str, **variables: str) -> Run:
+        """Run `bezel ARGUMENTS` in the checkout."""
+        process = subprocess.run(
+            [str(Path(sys.executable).parent / "bezel"), *arguments],
+            cwd=self.folder,
+            env=os.environ | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return Run(process.returncode, process.stdout)
+
+    def local(self, action: str, *arguments: str) -> Run:
+        """Run `bezel local ACTION ARGUMENTS` against this rehearsal's cloud."""
+        return self.bezel("local", action, "--dir", str(self.cloud), "--speed", SPEED, *arguments)
+
+    def outputs(self, stack: str = "l4-qat") -> dict[str, Any]:
+        """The stack's outputs."""
+        run = self.local("outputs", stack)
+        assert run.code == 0, run.text
+        outputs: dict[str, Any] = json.loads(run.text)
+        return outputs
+
+    def set(self, path: str, value: object, stack: str = "l4-qat") -> None:
+        """Change one value of the stack file: `set("vllm.max-num-seqs", 4)`; None removes it."""
+        file = self.folder / f"Pulumi.{stack}.yaml"
+        content = yaml.safe_load(file.read_text())
+        first, *rest = path.split(".")
+        place, key = content["config"], f"bezel:{first}"
+        for step in rest:
+            place = place.setdefault(key, {})
+            key = step
+        if value is None:
+            place.pop(key, None)
+        else:
+            place[key] = value
+        file.write_text(yaml.safe_dump(content, sort_keys=False))
+
+    def token(self, url: str) -> str:
+        """An identity token for the service at `url`."""
+        run = self.local("token", url)
+        assert run.code == 0, run.text
+        return run.text.strip()
+
+    def environment(self) -> dict[str, str]:
+        """The variables that `bezel local env` prints."""
+        run = self.local("env")
+        assert run.code == 0, run.text
+        shell = subprocess.run(
+            ["sh", "-c", f"{run.text}\nenv -0"], capture_output=True, text=True, check=True, timeout=SECONDS
+        )
+        return dict(item.split("=", 1) for item in shell.stdout.split("\0") if item)
+
+    def get(self, url: str, token: str | None = None) -> httpx.Response:
+        """GET `url`, with a token or without."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return httpx.get(url, headers=headers, timeout=30)

@@ -1,0 +1,52 @@
+"""What a new user gets wrong stops in preview: the value, what it would cause, how to repair it, and no traceback."""
+
+import shutil
+
+import pytest
+from rehearsal import Rehearsal
+
+WRONG = {
+    "unknown key": ("acelerator", "nvidia-l4", ["acelerator", "accelerator"]),
+    "unknown accelerator": ("accelerator", "nvidia-l5", ["nvidia-l5", "nvidia-l4"]),
+    "context above the model's": ("vllm.max-model-len", 300000, ["300000", "262144"]),
+    "too little memory": ("resources.memory", "8Gi", ["8Gi", "16"]),
+    "probe beyond the platform's limit": (
+        "probe",
+        {"period_seconds": 240, "failure_threshold": 30},
+        ["7200", "1800"],
+    ),
+    "region without the accelerator": ("region", "europe-north1", ["europe-north1", "us-east4"]),
+    "speculation without a draft model": ("vllm.spec-method", "mtp", ["spec-method", "spec-model"]),
+    "unpriced region": ("region", "asia-southeast1", ["asia-southeast1", "unpriced"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_input_stops_in_preview(shared: Rehearsal, name: str) -> None:
+    path, value, expected = WRONG[name]
+    good = shared.folder / "Pulumi.l4-qat.yaml"
+    shutil.copy(good, shared.folder / "good")
+    try:
+        shared.set(path, value)
+        run = shared.local("preview", "l4-qat")
+    finally:
+        shutil.copy(shared.folder / "good", good)
+    assert run.code == 1, run.text
+    for words in expected:
+        assert words in run.text
+    assert "Traceback" not in run.text
+    assert "cloudrunv2" not in run.text
+
+
+def test_the_right_input_does_not_stop(shared: Rehearsal) -> None:
+    run = shared.local("preview", "l4-qat")
+    assert run.code == 0, run.text
+    assert "cloudrunv2" in run.text
+
+
+def test_a_stack_without_a_file_is_named_with_those_that_exist(shared: Rehearsal) -> None:
+    run = shared.local("up", "l4-qta")
+    assert run.code == 1
+    assert "no Pulumi.l4-qta.yaml" in run.text
+    assert "l4-qat" in run.text
+    assert "Traceback" not in run.text

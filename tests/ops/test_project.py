@@ -1,0 +1,67 @@
+"""The project on disk: which stacks there are, and what configuration the engine would hand to the program."""
+
+from pathlib import Path
+
+import pytest
+
+from bezel.ops.project import Project, ProjectError, find_project
+
+DECLARED = """
+name: bezel
+runtime: python
+config:
+  bezel:region: {type: string, default: us-east4}
+  bezel:vllm: {type: object, default: {}}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "Pulumi.yaml").write_text(DECLARED)
+    (tmp_path / "Pulumi.one.yaml").write_text("config:\n  bezel:vllm: {max-num-seqs: 8}\n  gcp:project: mine\n")
+    (tmp_path / "Pulumi.two.yaml").write_text("")
+    return Project(tmp_path)
+
+
+def test_configuration_is_the_stacks_over_the_declared_defaults(project: Project) -> None:
+    assert project.configuration("one") == {"region": "us-east4", "vllm": {"max-num-seqs": 8}}
+
+
+def test_an_empty_stack_file_means_the_defaults(project: Project) -> None:
+    assert project.configuration("two") == {"region": "us-east4", "vllm": {}}
+
+
+def test_values_of_other_namespaces_are_left_out(project: Project) -> None:
+    assert "project" not in project.configuration("one")
+    assert project.cloud_project("one") == "mine"
+
+
+def test_the_cloud_project_comes_from_the_environment_where_the_stack_names_none(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_PROJECT", "theirs")
+    assert project.cloud_project("two") == "theirs"
+    assert project.cloud_project("one") == "mine"
+
+
+def test_a_missing_stack_is_named_with_those_that_exist(project: Project) -> None:
+    with pytest.raises(ProjectError, match=r"STACK=three: there is no Pulumi\.three\.yaml.*one, two"):
+        project.configuration("three")
+
+
+@pytest.mark.parametrize("text", ["config: [1, 2]", "- a list", "config: {a: b"])
+def test_a_file_of_another_shape_is_named(project: Project, text: str) -> None:
+    (project.folder / "Pulumi.one.yaml").write_text(text)
+    with pytest.raises(ProjectError, match=r"Pulumi\.one\.yaml"):
+        project.configuration("one")
+
+
+def test_the_project_is_found_from_a_folder_below_it(project: Project) -> None:
+    below = project.folder / "a" / "b"
+    below.mkdir(parents=True)
+    assert find_project(below) == project
+
+
+def test_a_folder_outside_any_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match="no Pulumi project"):
+        find_project(tmp_path)
