@@ -13,6 +13,8 @@ Example:
     ```
 """
 
+import shlex
+
 import pulumi
 from pulumi_gcp import secretmanager, serviceaccount
 
@@ -56,7 +58,7 @@ class RuntimeIdentity(pulumi.ComponentResource):
                 secret_id=secret,
                 role="roles/secretmanager.secretAccessor",
                 member=self.member,
-                opts=child_options(self, opts, depends_on=[account]),
+                opts=child_options(self, opts, depends_on=[account], hooks=_explaining(name, secret, args.project)),
             )
         self.register_outputs({"email": self.email, "member": self.member})
 
@@ -68,3 +70,25 @@ def service_account_email(account_id: str, project: str) -> str:
     """
     domain, _, local = project.rpartition(":")
     return f"{account_id}@{local}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
+
+
+def missing_secret(secret: str, project: str) -> str:
+    """Write the message for a secret that a setting names and nobody made."""
+    return (
+        f"Secret {secret} does not exist in project {project}.\n"
+        "  Consequence: the server could not start, since a variable of its environment would have no value.\n"
+        "  Repair: correct the secret's name, or make it from a file that holds its value, then run the same command"
+        " again:\n"
+        f"    gcloud secrets create {shlex.quote(secret)} --project={shlex.quote(project)} --data-file=FILE"
+    )
+
+
+def _explaining(name: str, secret: str, project: str) -> pulumi.ResourceHookBinding:
+    """Hooks that add the repair to the API's "not found"."""
+
+    def explain(failed: pulumi.ErrorHookArgs) -> bool:
+        if any("not found" in error.lower() for error in failed.errors):
+            pulumi.log.error(missing_secret(secret, project))
+        return False  # no retry: nothing mends itself here
+
+    return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"{name}-missing-{secret}", explain)])

@@ -4,6 +4,7 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
+from components import runtime_identity
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs, service_account_email
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
@@ -34,6 +35,25 @@ def test_the_account_may_read_the_named_secrets_and_has_no_right_on_the_project(
 
 def test_without_secrets_nothing_is_granted() -> None:
     assert not declare(identity).of("IamMember")
+
+
+@pytest.mark.parametrize(
+    ("error", "explained"),
+    [
+        ("googleapi: Error 404: Secret [projects/1/secrets/hf-token] not found.", True),
+        ("googleapi: Error 403: Permission denied.", False),
+    ],
+)
+def test_a_secret_that_nobody_made_is_explained_with_the_command_that_makes_it(
+    caplog: pytest.LogCaptureFixture, error: str, explained: bool
+) -> None:
+    def program() -> bool:
+        (hook,) = runtime_identity._explaining("runtime", "hf-token", "acme-llm").on_error
+        return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
+
+    assert declare(program).result is False
+    assert ("gcloud secrets create hf-token --project=acme-llm --data-file=FILE" in caplog.text) is explained
+    assert declare(lambda: identity("hf-token")).one("SecretIamMember").hooks
 
 
 def test_a_grant_waits_for_the_account_whose_name_it_computed() -> None:
