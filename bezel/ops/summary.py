@@ -37,8 +37,8 @@ def _memory(fit: Mapping[str, object]) -> str:
     if not fit:
         return ""
     return (
-        f"{fit['weights_gib']} GiB of weights and {fit['kv_cache_gib']} GiB for the KV cache, of {fit['budget_gib']} GiB: "
-        f"{fit['full_context_sequences']} sequences of {fit['max_model_len']} tokens fit (planned)"
+        f"{fit['weights_gib']} GiB of weights and {fit['kv_cache_gib']} GiB for the KV cache, "
+        f"of {fit['budget_gib']} GiB: {fit['full_context_sequences']} sequences of {fit['max_model_len']} tokens fit (planned)"
     )
 
 
@@ -67,8 +67,8 @@ def _figures(figures: Mapping[str, object]) -> str:
         return ""
     ttft, tpot = _at(figures, "ttft_ms").get("p50"), _at(figures, "tpot_ms").get("p50")
     return (
-        f"ttft p50 {ttft} ms, tpot p50 {tpot} ms, {figures.get('output_tokens_per_second')} output tokens/s "
-        f"with {figures.get('concurrency')} users; {figures.get('completed')} of {figures.get('requests')} requests answered"
+        f"ttft p50 {ttft} ms, tpot p50 {tpot} ms, {figures.get('output_tokens_per_second')} output tokens/s with "
+        f"{figures.get('concurrency')} users; {figures.get('completed')} of {figures.get('requests')} requests answered"
     )
 
 
