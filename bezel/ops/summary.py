@@ -38,7 +38,8 @@ def _memory(fit: Mapping[str, object]) -> str:
         return ""
     return (
         f"{fit['weights_gib']} GiB of weights and {fit['kv_cache_gib']} GiB for the KV cache, "
-        f"of {fit['budget_gib']} GiB: {fit['full_context_sequences']} sequences of {fit['max_model_len']} tokens fit (planned)"
+        f"of {fit['budget_gib']} GiB: "
+        f"{fit['full_context_sequences']} sequences of {fit['max_model_len']} tokens fit (planned)"
     )
 
 
