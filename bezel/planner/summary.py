@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bezel.catalog import Unpriced, accelerator
+from bezel.planner.cost import HOURS_PER_MONTH, NOT_INCLUDED
+from bezel.planner.memory import GIB
 from bezel.planner.origins import COMPUTED, DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from decimal import Decimal
 
     from bezel.planner.plan import Plan
 
 Row = tuple[str, object, str]
+CATALOGUE = "catalogue"
 
 
 def plan_summary(plan: Plan) -> str:
@@ -19,11 +24,11 @@ def plan_summary(plan: Plan) -> str:
     sections = [
         ("Stack", _stack(plan)),
         ("vLLM arguments", _arguments(plan)),
-        ("Memory (GiB)", _computed(plan.fit.as_output())),
-        ("Estimated speed", _computed(plan.estimate.as_output())),
+        ("Memory", _memory(plan)),
+        ("Estimated speed of one instance", _speed(plan)),
         ("Cost", _cost(plan)),
     ]
-    return "\n\n".join(_section(title, rows) for title, rows in sections)
+    return "\n\n".join(_section(title, list(rows)) for title, rows in sections)
 
 
 def _stack(plan: Plan) -> Iterable[Row]:
@@ -36,7 +41,8 @@ def _stack(plan: Plan) -> Iterable[Row]:
     yield "model", plan.model, origin["model"]
     yield "image", f"{service.image.registry}/{service.image.repository}:{service.image.tag}", origin["vllm_version"]
     yield "service", service.name, COMPUTED
-    yield "region", service.region, origin["region"]
+    invited = service.region in accelerator(service.accelerator).regions_on_invitation
+    yield "region", service.region + (" (on invitation)" if invited else ""), origin["region"]
     yield "accelerator", f"{service.accelerator_count} x {service.accelerator}", origin["accelerator"]
     yield "cpu", service.cpu, origin["resources.cpu"]
     yield "memory", f"{service.memory_gib}Gi", origin["resources.memory"]
@@ -49,13 +55,13 @@ def _stack(plan: Plan) -> Iterable[Row]:
     yield "requests at a time", service.request_concurrency, origin["scaling.request_concurrency"]
     yield (
         "startup probe",
-        (f"GET {probe.path} after {probe.initial_delay_seconds} s, every {probe.period_seconds} s, at most {window} s"),
+        f"GET {probe.path} after {probe.initial_delay_seconds} s, every {probe.period_seconds} s, at most {window} s",
         _either(origin, "probe.initial_delay_seconds", "probe.period_seconds", "probe.failure_threshold"),
     )
     yield (
         "invokers",
         "everyone" if service.public else ", ".join(service.invokers) or "project members with the role",
-        (_either(origin, "access.public", "access.invokers")),
+        _either(origin, "access.public", "access.invokers"),
     )
     for name, value in service.environment.items():
         yield f"env {name}", value, DEFAULT
@@ -64,43 +70,69 @@ def _stack(plan: Plan) -> Iterable[Row]:
 
 
 def _arguments(plan: Plan) -> Iterable[Row]:
-    yield plan.service.arguments[0], "", COMPUTED
-    for word in plan.service.arguments[1:]:
+    model, *words = plan.service.arguments
+    yield "model", model, COMPUTED
+    rows: list[tuple[str, str]] = []
+    for word in words:
         flag, _, value = word.partition("=")
-        name = flag.removeprefix("--")
-        known = plan.origins.get(f"vllm.{name}") or plan.origins.get(f"vllm.{name.removeprefix('no-')}") or ""
-        yield flag, value, known
+        if flag.startswith("--"):
+            rows.append((flag, value))
+        else:  # a further value of the flag before it
+            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {word}".strip())
+    for flag, value in rows:
+        yield flag, value, _origin_of(flag, plan.origins)
 
 
-def _computed(output: Mapping[str, object]) -> Iterable[Row]:
-    for name, value in output.items():
-        yield name.replace("_", " "), _plain(value), COMPUTED
+def _origin_of(flag: str, origin: Mapping[str, str]) -> str:
+    name = flag.removeprefix("--")
+    spellings = (name, name.removeprefix("no-"), name.replace("disable-", "enable-", 1))
+    return next((origin[f"vllm.{one}"] for one in spellings if f"vllm.{one}" in origin), COMPUTED)
+
+
+def _memory(plan: Plan) -> Iterable[Row]:
+    fit = plan.fit
+    yield plan.service.accelerator, _gib(fit.accelerator_bytes), "datasheet, decimal GB"
+    yield "for vLLM", _gib(fit.budget_bytes), f"{fit.utilization:g} of it"
+    yield "weights", _gib(fit.weight_bytes - fit.offloaded_bytes), CATALOGUE
+    if fit.draft_bytes:
+        yield "draft model", _gib(fit.draft_bytes), CATALOGUE
+    yield "overhead", _gib(fit.activation_bytes + fit.fixed_bytes), "estimated, not measured"
+    yield "KV cache", _gib(fit.kv_available_bytes), "what is left"
+    yield f"one sequence of {fit.max_model_len}", _gib(fit.kv_sequence_bytes), COMPUTED
+    yield "such sequences at a time", fit.full_context_sequences, f"vLLM will log {fit.reported_concurrency:.2f}x"
+    yield "host while loading", _gib(fit.host_needed_bytes), f"of {_gib(fit.host_bytes)}, estimated"
+
+
+def _speed(plan: Plan) -> Iterable[Row]:
+    found = plan.estimate
+    yield "first token", _range(found.ttft_seconds, "s", 2), f"prompt of {found.prompt_tokens} tokens"
+    yield "output alone", _range(found.tokens_per_second_alone, "tokens/s", 0), "one user"
+    yield "output together", _range(found.tokens_per_second_batched, "tokens/s", 0), f"{found.batch} users"
+    yield "basis", None, str(found.as_output()["basis"])
 
 
 def _cost(plan: Plan) -> Iterable[Row]:
     for line in plan.cost.lines:
-        hourly = "unknown" if line.hourly_usd is None else f"{line.hourly_usd:.5f} USD/h"
-        source = getattr(line.price, "source", "missing row")
-        yield f"{line.quantity} x {line.item}", hourly, f"{source}, {getattr(line.price, 'as_of', 'no date')}"
-    output = plan.cost.as_output()
-    yield "one instance running", f"{_usd(output['usd_per_hour'])}/h", COMPUTED
-    yield "always on (730 h)", f"{_usd(output['usd_per_month_always_on'])}/month", COMPUTED
-    yield "without traffic", f"{_usd(output['usd_per_month_without_traffic'])}/month", COMPUTED
+        note = str(line.price) if isinstance(line.price, Unpriced) else f"{line.price.as_of}, {line.price.source}"
+        yield f"{line.quantity} x {line.item}", _usd(line.hourly_usd, "h", 5), note
+    yield "one instance running", _usd(plan.cost.hourly_usd, "h", 4), COMPUTED
+    yield "always on", _usd(plan.cost.monthly_always_on_usd, "month", 2), f"{HOURS_PER_MONTH} h"
+    yield "without traffic", _usd(plan.cost.idle_monthly_usd, "month", 2), f"min_instances {plan.cost.min_instances}"
     limit = plan.settings.cost.max_hourly_usd
     yield "may spend", "no limit set" if limit is None else f"{limit:g} USD/h", plan.origins["cost.max_hourly_usd"]
-    yield "not included", ", ".join(str(part) for part in _list(output["not_included"])), DEFAULT
+    yield "not included", None, ", ".join(NOT_INCLUDED)
 
 
-def _usd(value: object) -> str:
-    return f"{value} USD" if isinstance(value, float) else str(value)
+def _usd(value: Decimal | None, per: str, digits: int) -> str:
+    return "unknown" if value is None else f"{value:.{digits}f} USD/{per}"
 
 
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]
+def _gib(number: int) -> str:
+    return f"{number / GIB:.2f} GiB"
 
 
-def _plain(value: object) -> object:
-    return " to ".join(str(part) for part in value) if isinstance(value, list) else value
+def _range(values: tuple[float, float], unit: str, digits: int) -> str:
+    return f"{values[0]:.{digits}f} to {values[1]:.{digits}f} {unit}"
 
 
 def _either(origin: Mapping[str, str], *paths: str) -> str:
@@ -108,9 +140,13 @@ def _either(origin: Mapping[str, str], *paths: str) -> str:
     return found[0] if len(set(found)) == 1 else " and ".join(dict.fromkeys(found))
 
 
-def _section(title: str, rows: Iterable[Row]) -> str:
-    table = [(str(name), str(value), note) for name, value, note in rows]
-    first = max(len(name) for name, _, _ in table)
-    second = min(60, max(len(value) for _, value, _ in table))
-    lines = [f"  {name:<{first}}  {value:<{second}}  ({note})" for name, value, note in table]
+def _section(title: str, rows: Sequence[Row]) -> str:
+    """Columns of name, value and note; a row whose value is None has its note in place of both."""
+    table = [(str(name), "" if value is None else str(value), note, value is None) for name, value, note in rows]
+    first = max(len(name) for name, _, _, _ in table)
+    second = max(len(value) for _, value, _, _ in table)
+    lines = [
+        f"  {name:<{first}}  {note}" if alone else f"  {name:<{first}}  {value:<{second}}  ({note})"
+        for name, value, note, alone in table
+    ]
     return "\n".join([title, *lines])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,33 @@ def test_the_summary_shows_each_argument_and_where_it_came_from(plan):
     shown = " ".join(" ".join(line) for line in lines)
     for word in plan.service.arguments:
         assert word.split("=")[0] in shown
+    for text in (
+        "1.0465 USD/h",
+        "763.96 USD/month",
+        "0.00 USD/month",
+        "derived",
+        "estimated, not measured",
+        "not included",
+    ):
+        assert text in shown
+
+
+def test_the_summary_names_every_origin_whatever_the_spelling():
+    changes = {
+        "region": "us-central1",
+        "vllm_version": "0.33.0",
+        "vllm": {"enable-prefix-caching": False, "served-model-name": ["one", "two"]},
+    }
+    plan = make_plan({**stack_config("l4-qat"), **changes}, project="bezel-local", stack="l4-qat")
+    text = plan_summary(plan)
+    assert plan.served_model == "one"
+    for name, value, origin in (
+        ("--disable-prefix-caching", "", "stack file"),
+        ("--served-model-name", "one two", "stack file"),
+        ("region", r"us-central1 \(on invitation\)", "stack file"),
+        ("--max-num-seqs", "8", "catalogue default"),
+    ):
+        assert re.search(rf"^  {name} +{value} +\({origin}\)$", text, flags=re.MULTILINE), name
 
 
 def test_a_production_stack_is_protected_from_deletion(plan):
