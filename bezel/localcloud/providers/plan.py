@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .fields import COMPUTED, NEW, OUTPUT, PROJECT, SET, Field, Fields, Kind
+from .fields import COMPUTED, EMPTY, LOCAL, NEW, OUTPUT, PROJECT, SET, Field, Fields, Kind
 from .mapping import zero
 from .sets import in_set_order
 from .wire import UNKNOWN, Properties, unknown
@@ -86,6 +86,8 @@ def differences(
 ) -> Iterator[Difference]:
     """Every value in which the planned properties differ from the known ones, leaves only."""
     for field in fields:
+        if field.marks & OUTPUT and not field.marks & LOCAL:
+            continue  # Google's alone; it follows what changes
         yield from _field(
             field,
             known.get(field.name),
@@ -105,8 +107,14 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
         yield from _table(old or {}, new or {}, path, replaces=replaces)
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
         yield from _list(field, old or [], new or [], path, replaces=replaces)
-    elif not (old == new or (zero(old) and zero(new)) or (field.same and field.same(old, new))):
+    elif not _same(field, old, new):
         yield Difference(path, _kind(old, new), replaces)
+
+
+def _same(field: Field, old: Any, new: Any) -> bool:
+    if field.marks & EMPTY and (old is None) != (new is None):
+        return False  # an empty object that says something by being there
+    return old == new or (zero(old) and zero(new)) or bool(field.same and field.same(old, new))
 
 
 def _table(old: Mapping[str, Any], new: Mapping[str, Any], path: str, *, replaces: bool) -> Iterator[Difference]:

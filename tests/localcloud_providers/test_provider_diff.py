@@ -1,0 +1,144 @@
+"""A change is an update or a replacement as the table says, at the place where it is, and nothing else is one."""
+
+import copy
+from typing import Any
+
+import pytest
+from fake_google import FakeGoogle
+from provider_client import Provider
+from pulumi.runtime.proto import provider_pb2 as pb
+from test_provider_lifecycle import PROGRAMS
+
+from bezel.localcloud.providers.wire import UNKNOWN
+
+SERVICE = "gcp:cloudrunv2/service:Service"
+BUCKET = "gcp:storage/bucket:Bucket"
+KINDS = pb.PropertyDiff.Kind
+
+
+def changed(program: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    result = copy.deepcopy(program)
+    *parents, last = path.split(".")
+    into: Any = result
+    for part in parents:
+        into = into[int(part)] if part.isdigit() else into.setdefault(part, {})
+    if value is None:
+        del into[int(last) if last.isdigit() else last]
+    else:
+        into[int(last) if last.isdigit() else last] = value
+    return result
+
+
+def detailed(answer: Any) -> dict[str, str]:
+    return {path: KINDS.Name(item.kind) for path, item in answer.detailedDiff.items()}
+
+
+CONTAINER = "template.containers.0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "found"),
+    [
+        (SERVICE, f"{CONTAINER}.args.1", "--max-model-len=8192", {"template.containers[0].args[1]": "UPDATE"}),
+        (SERVICE, f"{CONTAINER}.args.1", None, {"template.containers[0].args[1]": "DELETE"}),
+        (
+            SERVICE,
+            f"{CONTAINER}.resources.limits",
+            {"cpu": "8", "nvidia.com/gpu": "2"},
+            {
+                "template.containers[0].resources.limits.cpu": "UPDATE",
+                'template.containers[0].resources.limits["nvidia.com/gpu"]': "UPDATE",
+            },
+        ),
+        (SERVICE, "template.scaling.minInstanceCount", 1, {"template.scaling.minInstanceCount": "UPDATE"}),
+        (SERVICE, "template.nodeSelector", {"accelerator": "nvidia-l4"}, {"template.nodeSelector": "ADD"}),
+        (SERVICE, "deletionProtection", True, {"deletionProtection": "UPDATE"}),
+        (SERVICE, "location", "europe-west4", {"location": "UPDATE_REPLACE"}),
+        (BUCKET, "lifecycleRules.0.condition.age", 60, {"lifecycleRules[0].condition.age": "UPDATE"}),
+        (BUCKET, "versioning.enabled", True, {"versioning.enabled": "UPDATE"}),
+        (BUCKET, "location", "EU", {"location": "UPDATE_REPLACE"}),
+        ("gcp:serviceaccount/account:Account", "accountId", "other", {"accountId": "UPDATE_REPLACE"}),
+        (
+            "gcp:secretmanager/secret:Secret",
+            "replication",
+            {"userManaged": {"replicas": [{"location": "us-central1"}]}},
+            {"replication.auto": "DELETE_REPLACE", "replication.userManaged": "ADD_REPLACE"},
+        ),
+        ("gcp:secretmanager/secretVersion:SecretVersion", "secretData", "b", {"secretData": "UPDATE_REPLACE"}),
+        ("gcp:secretmanager/secretVersion:SecretVersion", "enabled", False, {"enabled": "UPDATE"}),
+        ("gcp:artifactregistry/repository:Repository", "description", "x", {"description": "UPDATE"}),
+        ("gcp:artifactregistry/repository:Repository", "format", "PYTHON", {"format": "UPDATE_REPLACE"}),
+        ("gcp:projects/service:Service", "disableOnDestroy", False, {"disableOnDestroy": "UPDATE"}),
+        ("gcp:projects/iAMMember:IAMMember", "role", "roles/viewer", {"role": "UPDATE_REPLACE"}),
+        ("gcp:storage/bucketObject:BucketObject", "content", "bye", {"content": "UPDATE", "detectMd5hash": "UPDATE"}),
+    ],
+)
+def test_a_change_shows_where_it_is(
+    kind: str, path: str, value: Any, found: dict[str, str], gcp: Provider, google: FakeGoogle
+) -> None:
+    del google
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
+    shown = detailed(answer)
+    assert shown == found
+    assert list(answer.diffs) == sorted({name.split(".")[0].split("[")[0] for name in found})
+    assert list(answer.replaces) == sorted({name.split(".")[0] for name, how in found.items() if "REPLACE" in how})
+    assert not set(answer.stables) & set(answer.replaces)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        (SERVICE, "template.containers.0.envs", [{"name": "A", "value": "2"}, {"name": "B", "value": "1"}]),
+        (SERVICE, "scaling", None),  # a block of zeros
+        (SERVICE, "template.containers.0.resources.cpuIdle", None),
+        (BUCKET, "location", "US-CENTRAL1"),
+        ("gcp:storage/bucketIAMMember:BucketIAMMember", "bucket", "b/models"),
+        ("gcp:secretmanager/secretIamMember:SecretIamMember", "secretId", "hf"),
+        ("gcp:serviceaccount/account:Account", "disabled", False),
+    ],
+)
+def test_what_means_the_same_is_no_change(kind: str, path: str, value: Any, gcp: Provider) -> None:
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
+    assert detailed(answer) == {}
+    assert answer.changes == pb.DiffResponse.DIFF_NONE
+
+
+def test_an_ignored_change_is_none_and_others_beside_it_show(gcp: Provider) -> None:
+    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    wanted["description"] = "new"
+    answer = gcp.diff(SERVICE, resource_id, made, wanted, ignoreChanges=["template.containers"])
+    assert list(answer.diffs) == ["description"]
+
+
+def test_a_fixed_name_is_deleted_before_it_is_made_again_and_a_given_one_after(gcp: Provider) -> None:
+    resource_id, made = gcp.create(BUCKET, PROGRAMS[BUCKET])
+    moved = changed(PROGRAMS[BUCKET], "location", "EU")
+    assert gcp.diff(BUCKET, resource_id, made, moved).deleteBeforeReplace
+    nameless = {"location": "US"}
+    resource_id, made = gcp.create(BUCKET, nameless)
+    assert not gcp.diff(BUCKET, resource_id, made, {"location": "EU"}).deleteBeforeReplace
+
+
+def test_an_unknown_value_is_a_change_until_it_is_known(gcp: Provider) -> None:
+    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.image", UNKNOWN)
+    assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {"template.containers[0].image": "UPDATE"}
+
+
+def test_a_new_template_leaves_the_revision_unknown_and_only_that(gcp: Provider) -> None:
+    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    foretold = gcp.update(SERVICE, resource_id, made, wanted, preview=True)
+    assert foretold["latestReadyRevision"] == foretold["latestCreatedRevision"] == foretold["generation"] == UNKNOWN
+    assert foretold["uri"] == made["uri"]
+
+    labelled = changed(PROGRAMS[SERVICE], "labels", {"app": "other"})
+    foretold = gcp.update(SERVICE, resource_id, made, labelled, preview=True)
+    assert foretold["latestReadyRevision"] == made["latestReadyRevision"]
+    assert foretold["generation"] == UNKNOWN
+
+    protected = changed(PROGRAMS[SERVICE], "deletionProtection", True)
+    assert gcp.update(SERVICE, resource_id, made, protected, preview=True)["generation"] == made["generation"]
