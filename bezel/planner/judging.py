@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from bezel.planner.settings import Settings
 
 
+MOST_CONCURRENCY = 1000  # Cloud Run's own bound
+SMOKE_CONCURRENCY = 256  # a short benchmark, not a load test
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """Settings that every rule agreed to, with what the rules found out about them."""
@@ -93,7 +97,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
     fit = _fit(checkpoint, gpu, engine, memory_gib)
     smoke = _smoke(settings, engine)
     problems += check_memory(fit, engine, checkpoint, gpu)
-    problems += check_smoke(smoke, settings, engine)
+    problems += check_smoke(smoke, settings, engine, taken_at_a_time=request_concurrency(settings, engine))
     if problems or not project:
         raise _error(problems, stack)
     return Judged(
@@ -236,9 +240,20 @@ def _priced(gpu: Accelerator) -> tuple[str, ...]:
     )
 
 
+def request_concurrency(settings: Settings, engine: Engine) -> int:
+    """Requests that one instance takes at a time: one batch that runs and one that waits inside vLLM.
+
+    Its batch stays full and its metrics show the queue. Cloud Run adds an instance at about 60 % of this number, which
+    is when the batch has just become full.
+    """
+    return settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * engine.max_num_seqs)
+
+
 def _smoke(settings: Settings, engine: Engine) -> SmokePlan:
     chosen = settings.smoke
-    concurrency = chosen.concurrency or engine.max_num_seqs
+    taken = settings.scaling.max_instances * request_concurrency(settings, engine)
+    batches = settings.scaling.max_instances * engine.max_num_seqs
+    concurrency = chosen.concurrency or min(taken, batches, SMOKE_CONCURRENCY)
     return SmokePlan(
         deadline_seconds=chosen.deadline_seconds,
         speculative=engine.speculative,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.planner.arguments import MOUNT_PATH, PORT, render
-from bezel.planner.judging import judge
+from bezel.planner.judging import judge, request_concurrency
 from bezel.planner.memory import KV_ELEMENT_BYTES
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.origins import origins
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bezel.planner.judging import Judged
 
 REQUEST_TIMEOUT_SECONDS = 3600
-MOST_CONCURRENCY = 1000
 HEALTH = "/health"
 IMAGE_REGISTRY, IMAGE_REPOSITORY = "docker.io", "vllm/vllm-openai"
 # The container's user must be able to read the files; the weights never change under a running instance, so that
@@ -90,7 +89,7 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
         weights=weights,
         min_instances=settings.scaling.min_instances,
         max_instances=settings.scaling.max_instances,
-        request_concurrency=_request_concurrency(judged),
+        request_concurrency=request_concurrency(settings, judged.engine),
         timeout_seconds=REQUEST_TIMEOUT_SECONDS,
         invokers=settings.access.invokers,
         public=settings.access.public,
@@ -122,14 +121,6 @@ def _startup_probe(judged: Judged) -> ProbePlan:
         probe.timeout_seconds,
         probe.failure_threshold,
     )
-
-
-def _request_concurrency(judged: Judged) -> int:
-    """One batch that runs and one that waits inside vLLM: its batch stays full and its metrics show the queue.
-
-    Cloud Run adds an instance at about 60 % of this number, which is when the batch has just become full.
-    """
-    return judged.settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * judged.engine.max_num_seqs)
 
 
 def _labels(judged: Judged, stack: str) -> dict[str, str]:

@@ -214,9 +214,9 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
     problems = []
     for variable, name in secrets.items():
         key = setting(f"secrets.{shown(variable)}")
-        if not _VARIABLE.fullmatch(variable) or variable in _RESERVED or variable in environment:
-            why = "the plan sets it itself" if variable in environment else "Cloud Run refuses such a variable"
-            problems.append(Problem(key, shown(variable), f"{why}.", "choose another variable, e.g. HF_TOKEN."))
+        why = _refused_variable(variable, environment)
+        if why:
+            problems.append(Problem(key, shown(variable), why, "choose another variable, e.g. HF_TOKEN."))
         if not _SECRET_ID.fullmatch(name) or shown(name) == NOT_SHOWN:
             problems.append(
                 Problem(
@@ -228,6 +228,16 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
                 )
             )
     return problems
+
+
+def _refused_variable(variable: str, environment: Mapping[str, str]) -> str | None:
+    if variable in environment:
+        return "the plan sets it itself."
+    if not _VARIABLE.fullmatch(variable) or variable in _RESERVED:
+        return "Cloud Run refuses such a variable."
+    if variable.startswith("VLLM_") and variable != "VLLM_API_KEY":
+        return "vLLM reads no secret from it, and exits on a VLLM_ variable that it does not know."
+    return None
 
 
 def check_labels(labels: Mapping[str, str]) -> list[Problem]:

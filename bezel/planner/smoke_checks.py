@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 _ACCOUNT = re.compile(r"[\w.-]+@[\w.-]+\.gserviceaccount\.com")
 
 
-def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine) -> list[Problem]:
-    """The benchmark's requests fit the context; the check waits at least as long as the start may take."""
+def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine, *, taken_at_a_time: int) -> list[Problem]:
+    """The benchmark's requests fit the context and the service; the check waits as long as the start may take.
+
+    Args:
+        smoke: what is planned.
+        settings: of the stack.
+        engine: figures of the arguments.
+        taken_at_a_time: requests that one instance takes.
+    """
     problems = []
     tokens = smoke.prompt_tokens + smoke.output_tokens
     if tokens > engine.max_model_len:
@@ -28,6 +35,16 @@ def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine) -> list[Pr
                 f"with {smoke.output_tokens} output tokens a request has {tokens}, above "
                 f"max-model-len={engine.max_model_len}: every request would be refused or cut.",
                 f"set it to {max(1, engine.max_model_len - smoke.output_tokens)} or less.",
+            )
+        )
+    most = taken_at_a_time * settings.scaling.max_instances
+    if smoke.concurrency > most:
+        problems.append(
+            Problem(
+                setting("smoke.concurrency"),
+                str(smoke.concurrency),
+                f"the service takes {most} requests at a time: the platform's own queue would be measured.",
+                f"set it to {most} or less, or raise {setting('scaling.request_concurrency')}.",
             )
         )
     probe = settings.probe

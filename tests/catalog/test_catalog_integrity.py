@@ -69,6 +69,14 @@ def test_no_price_is_zero_and_both_parts_of_a_gpu_instance_are_priced_where_the_
                 assert isinstance(price("cloud-run", item, found.region, "instance-based"), Price)
 
 
+def test_a_gpu_is_priced_only_where_it_is_offered():
+    priced = [found for found in prices().values() if found.item.startswith("gpu ")]
+    assert priced
+    for found in priced:
+        gpu = accelerator(found.item.split()[1])
+        assert found.region in (*gpu.regions, *gpu.regions_on_invitation), found
+
+
 def test_an_unknown_price_is_named_and_never_another_regions():
     missing = price("cloud-run", "gpu nvidia-l4 no zonal redundancy", "asia-southeast1", "instance-based")
     assert isinstance(missing, Unpriced)

@@ -67,6 +67,22 @@ def test_a_minimal_stack_is_planned():
     assert plan.origins["vllm.max-model-len"] == "catalogue default"
 
 
+@pytest.mark.parametrize(
+    ("changes", "taken", "concurrency", "requests"),
+    [
+        ({"vllm": {"max-num-seqs": 4}}, 8, 4, 12),
+        ({"vllm": {"max-num-seqs": 600}}, 1000, 256, 768),
+        ({"scaling": {"request_concurrency": 4}}, 4, 4, 12),
+        ({"scaling": {"max_instances": 2}}, 16, 16, 48),
+        ({"smoke": {"concurrency": 2, "requests": 5}}, 16, 2, 5),
+    ],
+)
+def test_requests_at_a_time_follow_the_batch(changes, taken, concurrency, requests):
+    plan = plan_or_problems({**MINIMAL, **changes})
+    assert plan.service.request_concurrency == taken
+    assert (plan.smoke.concurrency, plan.smoke.requests) == (concurrency, requests)
+
+
 def test_the_defaults_of_pulumi_yaml_change_nothing():
     handed_over = {"environment": "dev", "vllm_version": "0.32.0", "weights": {}, "vllm": {}, "labels": {}, "cost": {}}
     assert make_plan({**MINIMAL, **handed_over}, project="p-1", stack="s") == make_plan(

@@ -301,6 +301,18 @@ REFUSED = {
         "1830 s",
         "1830",
     ),
+    "more at a time than the service takes": (
+        {"smoke": {"concurrency": 17}},
+        "bezel:smoke.concurrency",
+        "16 requests at a time",
+        "16 or less",
+    ),
+    "a variable that vLLM does not know": (
+        {"secrets": {"VLLM_KEY": "x"}},
+        "bezel:secrets.VLLM_KEY",
+        "exits",
+        "HF_TOKEN",
+    ),
     "acceptance of nothing": (
         {"smoke": {"min_draft_acceptance": 0.1}},
         "bezel:smoke.min_draft_acceptance",
@@ -358,7 +370,8 @@ PLANNED = {
     "the checkpoint's own quantization": {"vllm": {"quantization": "compressed-tensors"}},
     "the newer vLLM": {"vllm_version": "0.33.0", "vllm": {"disable-log-requests": True}},
     "callers by name": {"access": {"invokers": ["user:a@example.com", "group:b@example.com"]}},
-    "a secret's name": {"secrets": {"HF_TOKEN": "hf-token"}},
+    "a secret's name": {"secrets": {"HF_TOKEN": "hf-token", "VLLM_API_KEY": "key"}},
+    "as many at a time as the service takes": {"smoke": {"concurrency": 16}},
     "eager loading on a larger host": {
         "vllm": {"safetensors-load-strategy": "eager"},
         "resources": {"cpu": 8, "memory": "32Gi"},
