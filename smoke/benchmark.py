@@ -80,8 +80,7 @@ class ShortBenchmarkProvider(SmokeProvider):
             headers = server.headers()
         finally:
             server.close()
-        progress(f"sending {load.requests} requests, {load.concurrency} at once")
-        samples, seconds = run(load, headers)
+        samples, seconds = run(load, headers, progress)
         simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
         found = figures(load, samples, seconds, simulated=simulated)
         if not found["completed"]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bezel.rest import redact
-from smoke.platform import Report
+from smoke.platform import Condition, Report
 
 _SHOWN_LINES = 12
 _AGAIN = (
@@ -56,13 +56,15 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "argument",
-        r"(?:error: argument |invalid (?:tool call|reasoning) parser: ?)(?P<what>.+)",
+        r"(?:error: argument |invalid tool call parser: ?|KeyError: .(?=Reasoning parser)|"
+        r"Error: (?=--[\w-]+ requires )|"
+        r"ValueError: (?=Unknown attention backend|Unknown vLLM environment variable|--[\w-]+ and --))(?P<what>.+)",
         "vLLM refuses the value of an argument: {what}",
         "Correct it under `vllm` in the stack file.",
     ),
     _rule(
         "argument",
-        r"Value error, (?P<what>.+?)(?: \[type=|$)",
+        r"(?:Value error, |(?=Input should be ))(?P<what>.+?)(?: \[type=|$)",
         "vLLM refuses its configuration: {what}",
         "Correct the arguments named there under `vllm` in the stack file.",
     ),
@@ -71,6 +73,18 @@ RULES: tuple[Rule, ...] = (
         r"Unsupported speculative method: '?(?P<what>[\w-]+)",
         "speculative method {what} was asked for without a draft model that fits it",
         "Set vllm.spec-model to the model's assistant (e.g. google/gemma-4-12B-it-assistant), or remove vllm.spec-*.",
+    ),
+    _rule(
+        "speculation",
+        r"TypeError: '>' not supported between instances of 'NoneType' and 'int'",
+        "speculation was asked for without a number of draft tokens",
+        "Set vllm.spec-tokens, or remove vllm.spec-*.",
+    ),
+    _rule(
+        "argument",
+        r"CompressedTensorsConfig\.__init__\(\) missing",
+        "vllm.quantization is compressed-tensors, and the checkpoint is not",
+        "Remove vllm.quantization: vLLM reads it from the checkpoint.",
     ),
     _rule(
         "gpu_memory",
@@ -122,7 +136,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "image",
         r"CONTAINER_MISSING|CONTAINER_PERMISSION_DENIED|CONTAINER_IMAGE_UNAUTHORIZED|manifest unknown|"
-        r"image .{0,200}(?:not found|could not be found|does not exist)|"
+        r"\bimage '?[\w./:@-]+'? (?:not found|could not be found|does not exist)|"
         r"failed to pull image|artifactregistry\.repositories\.downloadArtifacts",
         "the container image cannot be pulled",
         "Check the tag, that the Artifact Registry remote repository exists in the service's region, and that Cloud "
@@ -146,10 +160,17 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "model_files",
         r"Repo id must be in the form.{0,120}'/|does not appear to have a file named|"
+        r"Mounting volume .{0,200}(?:bucket not found|no directory)|The specified bucket does not exist|"
         r"Cannot find any model weights|Invalid repository ID or local directory|LocalEntryNotFoundError|"
         r"No such file or directory: '?/mnt/|no config\.json|config\.json.{0,40}not found",
         "the model's files are not where vLLM looks for them",
         "Copy them into the bucket under weights.path (the deployment's own check prints the command). " + _AGAIN,
+    ),
+    _rule(
+        "crash",
+        r"Container called exit\(\d+\)|Engine core initialization failed",
+        "the container ended by itself before it answered, for a reason that is not known here",
+        "Look in the log for the first error: it is the cause, the last one only says that there was one.",
     ),
     _rule(
         "probe",
@@ -188,7 +209,7 @@ def explain(report: Report, *, repeat_errors: bool = True) -> str:
     """
     found = diagnose(report)
     parts = [f"met: {text}" for text in report.errors] if repeat_errors else []
-    parts += [f"platform: {one}" for one in report.conditions] or ["platform: no failed condition"]
+    parts += [f"platform: {text}" for text in _told(report.conditions)] or ["platform: no failed condition"]
     shown = list(report.lines[-_SHOWN_LINES:])
     if found.evidence in report.lines and found.evidence not in shown:
         shown = [found.evidence, "...", *shown[1:]]
@@ -196,6 +217,15 @@ def explain(report: Report, *, repeat_errors: bool = True) -> str:
     parts += [f"note: {text}" for text in report.notes]
     parts += [f"cause: {found.cause}", f"repair: {found.repair}"]
     return redact("\n".join(parts))
+
+
+def _told(conditions: Iterable[Condition]) -> list[str]:
+    """Each thing once: a revision's fault comes back in the conditions of all that is built on it."""
+    told: list[Condition] = []
+    for one in conditions:
+        if not any(one.message in earlier.message and one.reason in {"", earlier.reason} for earlier in told):
+            told.append(one)
+    return [" ".join(str(one).split()) for one in told]
 
 
 def _indented(title: str, lines: Iterable[str]) -> list[str]:

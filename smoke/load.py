@@ -9,6 +9,7 @@ import asyncio
 import json
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ _WORDS = (
     *("river", "stone", "light", "market", "garden", "winter", "engine", "letter", "silver", "forest", "bridge"),
     *("window", "summer", "paper", "ocean", "mountain", "harbour", "coffee", "signal", "thread", "copper", "island"),
 )
+_TELL_SECONDS = 2.0
 # vLLM's chunks carry text under any of these.
 _CHANNELS = ("content", "reasoning", "reasoning_content", "tool_calls")
 
@@ -75,12 +77,18 @@ def prompt(load: Load, index: int) -> str:
     return f"{dice.getrandbits(64):016x} {' '.join(words)}"
 
 
-def run(load: Load, headers: dict[str, str]) -> tuple[list[Sample], float]:
-    """Sends the load and returns each request's sample and the seconds from the first request to the last answer."""
-    return asyncio.run(_run(load, headers))
+def run(load: Load, headers: dict[str, str], show: Callable[[str], None]) -> tuple[list[Sample], float]:
+    """Sends the load and returns each request's sample and the seconds from the first request to the last answer.
+
+    Args:
+        load: What is sent.
+        headers: What authorises each request.
+        show: Takes a message every few seconds, in another thread.
+    """
+    return asyncio.run(_run(load, headers, show))
 
 
-async def _run(load: Load, headers: dict[str, str]) -> tuple[list[Sample], float]:
+async def _run(load: Load, headers: dict[str, str], show: Callable[[str], None]) -> tuple[list[Sample], float]:
     import httpx
 
     users = max(1, min(load.concurrency, load.requests))
@@ -104,8 +112,18 @@ async def _run(load: Load, headers: dict[str, str]) -> tuple[list[Sample], float
             for index in left:
                 samples[index] = await _one(client, load, index, began + load.deadline_seconds)
 
-        await asyncio.gather(*(user() for _ in range(users)))
-        return [samples[index] for index in sorted(samples)], time.perf_counter() - began
+        async def teller() -> None:
+            while True:
+                await asyncio.to_thread(show, f"{len(samples)} of {load.requests} requests answered, {users} at once")
+                await asyncio.sleep(_TELL_SECONDS)
+
+        telling = asyncio.create_task(teller())
+        try:
+            await asyncio.gather(*(user() for _ in range(users)))
+            seconds = time.perf_counter() - began
+        finally:
+            telling.cancel()
+        return [samples[index] for index in sorted(samples)], seconds
 
 
 async def _one(client: "httpx.AsyncClient", load: Load, index: int, end: float) -> Sample:

@@ -56,60 +56,74 @@ class Answer:
 Route = Callable[[Call], Answer | None]
 
 
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    answer: Route
+
+    def handle_error(self, *_: object) -> None:
+        """A client that hangs up is a part of the tests."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def serve(self) -> None:
+        parts = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        headers = {key.lower(): value for key, value in self.headers.items()}
+        missing = {"error": {"code": 404, "message": "no route", "status": "NOT_FOUND"}}
+        self._send(self.server.answer(Call(self.command, parts.path, query, headers, body)) or Answer(404, missing))
+
+    def _send(self, answer: Answer) -> None:
+        if answer.reset:
+            self.close_connection = True
+            return
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if answer.chunks is not None:
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            self._stream(answer.chunks)
+            return
+        data = answer.text.encode() if answer.json is None else json.dumps(answer.json).encode()
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, chunks: list[bytes | float]) -> None:
+        for chunk in chunks:
+            if isinstance(chunk, float):
+                time.sleep(chunk)
+            else:
+                self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+                self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+
+for _method in ("GET", "POST", "PATCH", "PUT", "DELETE"):
+    setattr(_Handler, f"do_{_method}", _Handler.serve)
+
+
 class Server:
+    """Answers with the first of its routes that knows the call, else 404."""
+
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.routes: list[Route] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-            def serve(self) -> None:
-                parts = urlsplit(self.path)
-                body = self.rfile.read(int(self.headers.get("content-length") or 0))
-                query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-                headers = {key.lower(): value for key, value in self.headers.items()}
-                call = Call(self.command, parts.path, query, headers, body)
-                outer.calls.append(call)
-                answer = next((a for route in outer.routes if (a := route(call)) is not None), None)
-                self._send(
-                    answer or Answer(404, {"error": {"code": 404, "message": "no route", "status": "NOT_FOUND"}})
-                )
-
-            def _send(self, answer: Answer) -> None:
-                if answer.reset:
-                    self.close_connection = True
-                    return
-                self.send_response(answer.status)
-                for name, value in answer.headers.items():
-                    self.send_header(name, value)
-                if answer.chunks is not None:
-                    self.send_header("transfer-encoding", "chunked")
-                    self.end_headers()
-                    for chunk in answer.chunks:
-                        if isinstance(chunk, float):
-                            time.sleep(chunk)
-                        else:
-                            self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
-                            self.wfile.flush()
-                    self.wfile.write(b"0\r\n\r\n")
-                    return
-                data = answer.text.encode() if answer.json is None else json.dumps(answer.json).encode()
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-        for method in ("GET", "POST", "PATCH", "PUT", "DELETE"):
-            setattr(Handler, f"do_{method}", Handler.serve)
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.answer = self._answer
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def _answer(self, call: Call) -> Answer | None:
+        self.calls.append(call)
+        return next((answer for route in self.routes if (answer := route(call)) is not None), None)
 
     def close(self) -> None:
         self._http.shutdown()

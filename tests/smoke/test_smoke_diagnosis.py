@@ -53,6 +53,17 @@ def by_platform(reason: str, message: str = "") -> Report:
             "argument",
             "  Value error, max_num_batched_tokens (128) must be greater than or equal to max_num_seqs (256). [type=x",
         ),
+        ("argument", "TypeError: Error: --enable-auto-tool-choice requires --tool-call-parser"),
+        ("argument", "ValueError: Unknown attention backend: 'FLASH'. Valid options are: TRITON_ATTN"),
+        ("argument", "KeyError: \"Reasoning parser 'x' not found. Available parsers: gemma4\""),
+        ("argument", "  Input should be less than or equal to 1 [type=less_than_equal, input_value=1.5"),
+        (
+            "argument",
+            "ValueError: --spec-tokens and --speculative-config['num_speculative_tokens'] are mutually exclusive",
+        ),
+        ("argument", "TypeError: CompressedTensorsConfig.__init__() missing 3 required positional arguments"),
+        ("speculation", "TypeError: '>' not supported between instances of 'NoneType' and 'int'"),
+        ("crash", "Container called exit(1)."),
         ("speculation", "NotImplementedError: Unsupported speculative method: 'mtp'"),
         (
             "mount",
@@ -66,6 +77,7 @@ def by_platform(reason: str, message: str = "") -> Report:
         ("model_files", "OSError: /mnt/models/gemma does not appear to have a file named config.json."),
         ("model_files", "RuntimeError: Cannot find any model weights with `/mnt/models/gemma`"),
         ("model_files", "FileNotFoundError: [Errno 2] No such file or directory: '/mnt/models/gemma'"),
+        ("model_files", 'Mounting volume "models" (bucket "demo-models") failed: bucket not found. Create it.'),
         ("probe", "STARTUP HTTP probe failed 30 times consecutively for container vllm on port 8080 path /health."),
     ],
 )
@@ -119,7 +131,7 @@ def test_the_cause_beats_what_it_leads_to() -> None:
         ("### vllm serve /nonexistent/dir", "model_files"),
         ("### vllm serve google/gemma-4-12B-it", "model_files"),
         ("### vllm serve models/tiny-gemma4 --enable-auto-tool-choice", "argument"),
-        ("### vllm serve models/tiny-gemma4 --load-format nonsense", "unknown"),
+        ("### vllm serve models/tiny-gemma4 --load-format nonsense", "crash"),
     ],
 )
 def test_recorded_failing_starts_are_named_and_an_unclear_one_is_not_guessed_at(start: str, kind: str) -> None:
@@ -129,6 +141,26 @@ def test_recorded_failing_starts_are_named_and_an_unclear_one_is_not_guessed_at(
 
 def test_the_estimated_length_stands_in_the_repair() -> None:
     assert "Lower vllm.max-model-len to 59712 or less" in diagnose(by_log(KV_TOO_SMALL)).repair
+
+
+def test_a_warning_of_a_healthy_start_is_no_cause() -> None:
+    lines = ("WARNING Unknown vLLM environment variable detected: VLLM_FOO", "GET /health HTTP/1.1 404 Not Found")
+    assert diagnose(Report(lines=lines)).kind == "unknown"
+
+
+def test_a_fault_that_comes_back_in_other_conditions_is_told_once() -> None:
+    text = "Revision 'llm-00001' is not ready. The container failed.\n\nLogs URL: https://console"
+    conditions = (
+        Condition("Ready", "CONDITION_FAILED", "R", text),
+        Condition("RoutesReady", "CONDITION_FAILED", "R", text),
+        Condition("ContainerHealthy", "CONDITION_FAILED", "R", "The container failed."),
+        Condition("ResourcesAvailable", "CONDITION_FAILED", "", "Another matter."),
+    )
+    told = [line for line in explain(Report(conditions)).splitlines() if line.startswith("platform")]
+    assert told == [
+        "platform: Ready failed (R): Revision 'llm-00001' is not ready. The container failed. Logs URL: https://console",
+        "platform: ResourcesAvailable failed: Another matter.",
+    ]
 
 
 def test_an_early_cause_is_shown_beside_the_last_lines() -> None:

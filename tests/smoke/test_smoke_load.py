@@ -77,8 +77,10 @@ def test_no_two_prompts_begin_alike_and_a_seed_makes_them_again() -> None:
 
 
 def test_a_run_sends_every_request_once_and_no_more_at_a_time_than_users(project: Project) -> None:
-    samples, seconds = run(load(project.vllm.url), _token(project))
+    shown: list[str] = []
+    samples, seconds = run(load(project.vllm.url), _token(project), shown.append)
     assert [one.failure for one in samples] == [""] * 6
+    assert shown == ["0 of 6 requests answered, 2 at once"]
     assert all(0 < one.ttft <= one.e2e <= seconds for one in samples)
     sent = [call for call in project.vllm.calls if call.path == "/v1/chat/completions"]
     assert len({call.json["messages"][0]["content"] for call in sent}) == 6
@@ -88,7 +90,7 @@ def test_a_run_sends_every_request_once_and_no_more_at_a_time_than_users(project
 
 def test_failures_are_counted_by_kind_and_are_in_no_latency(project: Project) -> None:
     project.chat_status = [429, 503, 200]
-    samples, seconds = run(load(project.vllm.url), _token(project))
+    samples, seconds = run(load(project.vllm.url), _token(project), print)
     found = figures(load(), samples, seconds, simulated=False)
     assert found["failed"] == {"http_429": 1, "http_503": 1}
     assert (found["requests"], found["completed"], found["output_tokens"]) == (6, 4, 24)
@@ -99,13 +101,13 @@ def test_a_server_that_is_slower_than_the_deadline_times_out(project: Project) -
     project.vllm.routes.insert(
         0, lambda call: Answer(chunks=[0.6, WHOLE]) if call.path == "/v1/chat/completions" else None
     )
-    samples, seconds = run(load(project.vllm.url, requests=3, deadline_seconds=0.2), _token(project))
+    samples, seconds = run(load(project.vllm.url, requests=3, deadline_seconds=0.2), _token(project), print)
     assert [one.failure for one in samples] == ["timeout"] * 3
     assert seconds < 1
 
 
 def test_nobody_listening_is_a_failure_of_each_request() -> None:
-    samples, _ = run(load(), {})
+    samples, _ = run(load(), {}, print)
     assert [one.failure for one in samples] == ["connect"] * 6
 
 
