@@ -163,12 +163,13 @@ def _quantization(values: Mapping[str, Any], model: Model) -> list[Problem]:
     written, own = values.get("quantization"), _QUANTIZATION.get(model.encoding)
     if written is None or written == own:
         return []
-    consequence = (
-        f"{model.id} is stored as {own}; the engine refuses another method."
-        if own
-        else f"{model.id} is not quantized: the engine looks for a scheme in it that is not there and crashes."
-    )
-    return [of_option("quantization", written, consequence, "remove it: the checkpoint says how it is stored.")]
+    if own:
+        consequence = f"{model.id} is stored as {own}; the engine refuses another method."
+    elif written in _QUANTIZATION.values():
+        consequence = f"{model.id} is not quantized: the engine looks for a scheme in it that is not there and crashes."
+    else:
+        consequence = "weights quantized while they load take another size than the catalogue's: it cannot be planned."
+    return [of_option("quantization", written, consequence, "remove it, or choose a checkpoint that is stored so.")]
 
 
 def _offline(values: Mapping[str, Any], environment: Mapping[str, str]) -> list[Problem]:

@@ -187,7 +187,7 @@ def memory_fit(
         cpu_offload_gib: weights kept in the host's memory.
     """
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
-    offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes)
+    offloaded = min(max(0, int(cpu_offload_gib * GIB)), model.weight_bytes)
     # With asynchronous scheduling a second step is under way before the first is settled.
     in_flight = max_num_batched_tokens * (2 if async_scheduling else 1)
     return MemoryFit(

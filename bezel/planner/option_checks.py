@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SECRET = "a secret in an argument can be read by everyone who may look at the service."  # noqa: S105 - a sentence
 _PROBED = "Cloud Run calls plain HTTP on the planned port: the service would never become ready."
+_UNPLANNED = "the cache would have another size than the plan reckons with, and what fits would not be known."
 # Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
 _OWNED = {
     "model": ("the plan writes the model's path itself.", f"set {setting('model')} and {setting('weights')}."),
@@ -34,6 +35,9 @@ _OWNED = {
         "what a file inside the image says cannot be checked or priced.",
         f"write the options under {setting('vllm')}.",
     ),
+    "kv-cache-memory-bytes": (_UNPLANNED, "set gpu-memory-utilization instead."),
+    "num-gpu-blocks-override": (_UNPLANNED, "set gpu-memory-utilization instead."),
+    "disable-hybrid-kv-cache-manager": (_UNPLANNED, "remove it."),
     "api-key": (_SECRET, f"write `{setting('secrets')}: {{VLLM_API_KEY: NAME_OF_SECRET}}`."),
     "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
 }
@@ -88,6 +92,8 @@ def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
 def _check_value(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
     if option.kind in ("switch", "switch-pair"):
         wanted = None if isinstance(value, bool) else "true or false"
+    elif value == [] and option.kind == "values":
+        wanted = "at least one value"
     elif isinstance(value, list) and option.kind in ("values", "append"):
         return [problem for part in value for problem in _check_value(_single(option), part, options)]
     elif isinstance(value, list) and option.type != "json":
@@ -122,7 +128,7 @@ def _single(option: VllmOption) -> VllmOption:
 def _wanted(option: VllmOption, value: object) -> str | None:
     """What the option takes, where the value is not that; None where it is."""
     if option.name in _POSITIVE:
-        number = human_int(value)
+        number = as_int(value) if option.type == "int" else human_int(value)
         return None if number is not None and number > 0 else "a whole number above 0"
     if option.type == "int":
         return None if as_int(value) is not None else "a whole number"

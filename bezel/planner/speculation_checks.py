@@ -143,6 +143,15 @@ def _method(where: str, method: object, options: VllmOptions) -> list[Problem]:
 
 
 def _draft(where: str, method: object, draft: object, model: Model) -> list[Problem]:
+    if draft is not None and method not in DRAFTLESS and not model.assistant:
+        return [
+            of_option(
+                where,
+                draft,
+                f"the catalogue knows no assistant of {model.id}: the memory of a draft model cannot be planned.",
+                "use spec-method: ngram, or remove it.",
+            )
+        ]
     if draft is not None or method is None or method in DRAFTLESS:
         return []
     assistant = f"{MOUNT_PATH}/{model.assistant.rsplit('/', 1)[-1]}" if model.assistant else None

@@ -59,6 +59,39 @@ def test_any_nested_values_over_a_working_stack(config, vllm):
     plan_or_problems({**MINIMAL, **config, "vllm": vllm})
 
 
+engine_values = st.one_of(
+    json_values, st.sampled_from(["1K", "16k", "auto", "0", "-1", "1.5", "fp8", "lazy", "ngram", "true", {}, []])
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(
+            (
+                "max-model-len",
+                "max-num-seqs",
+                "max_num_batched_tokens",
+                "gpu-memory-utilization",
+                "kv-cache-dtype",
+                "safetensors-load-strategy",
+                "cpu-offload-gb",
+                "speculative-config",
+                "spec-method",
+                "spec-model",
+                "spec-tokens",
+                "served-model-name",
+                "quantization",
+            ),
+            engine_values,
+        ),
+    )
+)
+def test_any_values_of_the_options_that_the_plan_reckons_with(vllm):
+    plan_or_problems({**MINIMAL, "vllm": vllm})
+
+
 def test_a_minimal_stack_is_planned():
     plan = plan_or_problems(MINIMAL)
     assert plan.cost.as_output()["usd_per_hour"] == 1.0465

@@ -17,6 +17,9 @@ L4 = {
 }
 
 
+RTX_COST = {"cost": {"max_hourly_usd": 4}}
+
+
 def with_changes(changes):
     config = copy.deepcopy(L4)
     for key, value in changes.items():
@@ -251,6 +254,38 @@ REFUSED = {
         "compressed-tensors",
         "remove",
     ),
+    "quantizing while loading": (
+        {
+            "model": "gemma-4-12b-it",
+            "accelerator": "nvidia-rtx-pro-6000",
+            "region": "us-central1",
+            **RTX_COST,
+            "vllm": {"quantization": "fp8"},
+        },
+        "bezel:vllm.quantization",
+        "cannot be planned",
+        "stored so",
+    ),
+    "a draft model of unknown size": (
+        {
+            "model": "gemma-4-26b-a4b-it",
+            "accelerator": "nvidia-rtx-pro-6000",
+            "region": "us-central1",
+            **RTX_COST,
+            "vllm": {"spec-model": "/mnt/models/draft", "spec-tokens": 3},
+        },
+        "bezel:vllm.spec-method",
+        "no assistant",
+        "ngram",
+    ),
+    "a cache of another size": (
+        {"vllm": {"kv-cache-memory-bytes": "1G"}},
+        "bezel:vllm.kv-cache-memory-bytes",
+        "would not be known",
+        "gpu-memory-utilization",
+    ),
+    "no name at all": ({"vllm": {"served-model-name": []}}, "bezel:vllm.served-model-name", "at least one", ""),
+    "a suffix where none may stand": ({"vllm": {"max-num-seqs": "1K"}}, "bezel:vllm.max-num-seqs", "whole number", ""),
     "a length that the engine chooses": (
         {"vllm": {"max-model-len": "auto"}},
         "bezel:vllm.max-model-len",
@@ -368,6 +403,12 @@ PLANNED = {
     "tools off": {"vllm": {"tool-call-parser": None, "enable-auto-tool-choice": False}},
     "a step as long as the context": {"vllm": {"enable-chunked-prefill": False, "max-num-batched-tokens": 32768}},
     "the checkpoint's own quantization": {"vllm": {"quantization": "compressed-tensors"}},
+    "bf16 on the larger GPU": {
+        "model": "gemma-4-12b-it",
+        "accelerator": "nvidia-rtx-pro-6000",
+        "region": "us-central1",
+        **RTX_COST,
+    },
     "the newer vLLM": {"vllm_version": "0.33.0", "vllm": {"disable-log-requests": True}},
     "callers by name": {"access": {"invokers": ["user:a@example.com", "group:b@example.com"]}},
     "a secret's name": {"secrets": {"HF_TOKEN": "hf-token", "VLLM_API_KEY": "key"}},
