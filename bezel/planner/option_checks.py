@@ -6,9 +6,11 @@ Leaves combinations to bezel.planner.argument_traps.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, removed_options
+from bezel.planner.arguments import as_word
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 
@@ -95,7 +97,7 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
     elif value == [] and option.kind == "values":
         wanted = "at least one value"
     elif isinstance(value, list) and option.kind in ("values", "append"):
-        return [problem for part in value for problem in _check_value(_single(option), part, options)]
+        return [problem for part in value for problem in _check_value(replace(option, kind="value"), part, options)]
     elif isinstance(value, list) and option.type != "json":
         wanted = "one value"
     else:
@@ -105,9 +107,9 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
         consequence = f"vLLM's parser refuses it and exits with code 2: it takes {wanted}."
         return [Problem(key, shown(value), consequence, f"write {wanted}.")]
     known = option.choices or options.registered.get(option.name, ())
-    if not known or isinstance(value, bool) or str(value) in known:
+    if not known or as_word(value) in known:
         return []
-    near = closest(str(value), known)
+    near = closest(as_word(value), known)
     stage = "its parser exits with code 2" if option.choices else "the server exits while it starts"
     return [
         Problem(
@@ -117,12 +119,6 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
             (f"did you mean {near}? " if near else "") + f"Known: {', '.join(known)}.",
         )
     ]
-
-
-def _single(option: VllmOption) -> VllmOption:
-    return type(option)(
-        option.dest, option.flags, "value", option.type, option.choices, option.default, option.deprecated
-    )
 
 
 def _wanted(option: VllmOption, value: object) -> str | None:

@@ -47,13 +47,13 @@ def plan_or_problems(config):
     return refused
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(keys, json_values, max_size=5))
 def test_any_top_level_values(config):
     plan_or_problems(config)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.fixed_dictionaries({}, optional=nested), options)
 def test_any_nested_values_over_a_working_stack(config, vllm):
     plan_or_problems({**MINIMAL, **config, "vllm": vllm})

@@ -165,6 +165,7 @@ REFUSED = {
     ),
     "none of an option's choices": ({"vllm": {"dtype": "fp8"}}, "bezel:vllm.dtype", "does not know", "bfloat16"),
     "unknown tool parser": ({"vllm": {"tool-call-parser": "gemma5"}}, "bezel:vllm.tool-call-parser", "exits", "gemma4"),
+    "a switch for a name": ({"vllm": {"tool-call-parser": True}}, "bezel:vllm.tool-call-parser", "know", "gemma4"),
     "a switch with a value": ({"vllm": {"enforce-eager": 1}}, "bezel:vllm.enforce-eager", "code 2", "true or false"),
     "text for a number": ({"vllm": {"max-num-seqs": "many"}}, "bezel:vllm.max-num-seqs", "code 2", "whole number"),
     "an option of the plan": ({"vllm": {"port": 8000}}, "bezel:vllm.port", "never become ready", "remove it"),
