@@ -1,0 +1,78 @@
+"""A stand-in as the engine has it: started by its name, quick to answer, gone when the engine is."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fake_google import FakeGoogle
+from provider_client import PLUGINS, StartedProvider, urn
+from pulumi.runtime.proto import provider_pb2 as pb
+from test_provider_lifecycle import PROGRAMS
+
+SECRET = "gcp:secretmanager/secret:Secret"
+
+
+@pytest.mark.parametrize("name", ["gcp", "docker"])
+def test_it_prints_its_port_and_ends_at_an_interrupt(name: str) -> None:
+    provider = StartedProvider(name, {})
+    assert provider.configured.supportsPreview
+    provider.channel.close()
+    provider.process.send_signal(signal.SIGINT)
+    out, err = provider.process.communicate(timeout=10)
+    assert (provider.process.returncode, out, err) == (0, "", "")
+
+
+def test_it_works_in_its_own_process(google: FakeGoogle) -> None:
+    provider = StartedProvider("gcp", google.environment())
+    resource_id, _ = provider.create(SECRET, PROGRAMS[SECRET])
+    assert resource_id == "projects/bezel-local/secrets/hf"
+    provider.close()
+
+
+def test_it_does_not_outlive_a_killed_engine(tmp_path: Path) -> None:
+    engine = (
+        "import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); time.sleep(60)"
+    )
+    environment = {**os.environ, "BEZEL_PYTHON": sys.executable}
+    with (tmp_path / "out").open("w+") as output:
+        parent = subprocess.Popen(
+            [sys.executable, "-c", engine, str(PLUGINS / "pulumi-resource-gcp")],
+            stdout=output,
+            env=environment,
+            cwd=PLUGINS.parents[2],
+        )
+        deadline = time.monotonic() + 20
+        while len(lines := (tmp_path / "out").read_text().split()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        pid = int(lines[0])
+        parent.kill()
+        parent.wait()
+    while _alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _alive(pid)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_an_interrupt_during_a_create_still_hands_over_the_service(google: FakeGoogle) -> None:
+    google.polls = 10_000
+    provider = StartedProvider("gcp", google.environment())
+    kind = "gcp:cloudrunv2/service:Service"
+    request = pb.CreateRequest(urn=urn(kind), properties=provider.check(kind, PROGRAMS[kind]).inputs)
+    waiting = provider.stub.Create.future(request, timeout=20)
+    deadline = time.monotonic() + 10
+    while not google.sent("GET") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    provider.process.send_signal(signal.SIGINT)
+    assert "called off" in str(waiting.exception(timeout=10).details())
+    assert provider.process.wait(10) == 0
+    provider.close()
