@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import httpx
 
 from bezel.localcloud import keys
-from bezel.localcloud.layout import Endpoint, Layout
+from bezel.localcloud.layout import NO_TLS, Endpoint, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -150,7 +150,7 @@ def access_token(endpoint: Endpoint) -> str:
     }
     assertion = keys.sign(claims, keys.load_private(content["private_key"]))
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
-    answer = httpx.post(content["token_uri"], data=form, timeout=30, trust_env=False)
+    answer = httpx.post(content["token_uri"], data=form, timeout=30, trust_env=False, verify=NO_TLS)
     answer.raise_for_status()
     return str(answer.json()["access_token"])
 
@@ -162,7 +162,9 @@ def inventory(endpoint: Endpoint) -> Json:
         httpx.HTTPError: If the daemon does not answer.
     """
     headers = {"Authorization": f"Bearer {access_token(endpoint)}"}
-    answer = httpx.get(f"{endpoint.base}/localcloud/resources", headers=headers, timeout=30, trust_env=False)
+    answer = httpx.get(
+        f"{endpoint.base}/localcloud/resources", headers=headers, timeout=30, trust_env=False, verify=NO_TLS
+    )
     answer.raise_for_status()
     found: Json = answer.json()
     return found
@@ -176,11 +178,21 @@ def _end(endpoint: Endpoint) -> None:
         except ProcessLookupError:
             break
         deadline = time.monotonic() + _STOP_SECONDS
-        while _is_held(lock) and time.monotonic() < deadline:
+        while (_is_held(lock) or _is_there(endpoint.pid)) and time.monotonic() < deadline:
             time.sleep(0.02)
         if not _is_held(lock):
             break
     Layout(endpoint.directory).endpoint.unlink(missing_ok=True)
+
+
+def _is_there(pid: int) -> bool:
+    with suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)  # ours: nobody else would take its exit status
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _is_held(lock: Path) -> bool:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.run.launch import Command, Container
 
 log = logging.getLogger(__name__)
-_LOCK_SECONDS = 2.0
+_LOCK_SECONDS = 0.5
 
 
 class AlreadyRunningError(Exception):

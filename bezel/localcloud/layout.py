@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import uuid
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
 DEPLOYER = f"deployer@{PROJECT}.iam.gserviceaccount.com"
+# Everything here is plain HTTP on the loopback: an HTTP client need not load the machine's certificates for it.
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"
 RUN_AGENT = f"service-{PROJECT_NUMBER}@serverless-robot-prod.iam.gserviceaccount.com"
 

@@ -84,7 +84,6 @@ class ObjectFiles:
             else:
                 upload.path.replace(path)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            upload.path.unlink(missing_ok=True)
             raise invalid(
                 f"Object name {name!r} is a folder of other objects, or has an object for a folder."
             ) from None

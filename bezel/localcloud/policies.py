@@ -51,6 +51,18 @@ def write_policy(store: Store, name: str, policy: object) -> Json:
     return written
 
 
+def forget_member(store: Store, account: Json) -> None:
+    """Mark a deleted service account in every policy; a new one of the same name does not get its grants."""
+    gone = f"serviceAccount:{account['email']}"
+    marked = f"deleted:{gone}?uid={account['uniqueId']}"
+    for name, policy in store.policies():
+        bindings = policy.get("bindings", [])
+        if any(gone in binding["members"] for binding in bindings):
+            for binding in bindings:
+                binding["members"] = [marked if member == gone else member for member in binding["members"]]
+            store.put_policy(name, policy)
+
+
 def _merged(store: Store, bindings: list[Json]) -> list[Json]:
     merged: dict[tuple[str, str], Json] = {}
     for binding in bindings:

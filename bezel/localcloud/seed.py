@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from bezel.localcloud.control import access_token
+from bezel.localcloud.layout import NO_TLS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
         httpx.HTTPError: If a call is refused.
     """
     headers = {"Authorization": f"Bearer {access_token(endpoint)}"}
-    with httpx.Client(base_url=endpoint.base, headers=headers, timeout=60, trust_env=False) as client:
+    with httpx.Client(base_url=endpoint.base, headers=headers, timeout=60, trust_env=False, verify=NO_TLS) as client:
         if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
             body = {
                 "name": bucket,

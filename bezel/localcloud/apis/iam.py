@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.api import Api
 from bezel.localcloud.errors import ApiError, invalid
 from bezel.localcloud.layout import PROJECT
-from bezel.localcloud.policies import read_policy, write_policy
+from bezel.localcloud.policies import forget_member, read_policy, write_policy
 from bezel.localcloud.shapes import Json, without_zeros
 
 if TYPE_CHECKING:
@@ -89,12 +89,13 @@ async def patch(call: Call) -> Json:
 
 @api.route("DELETE", _ONE, needs="iam.serviceAccounts.delete", on=_NAME)
 def delete(call: Call) -> Json:
-    """Delete an account; grants to it stay in the policies and mean nothing any more."""
+    """Delete an account; grants to it stay in the policies as a deleted member's, and mean nothing any more."""
     store = call.cloud.store
     with store.transaction():
         account = _account(store, call.param("account"))
         store.delete("account", account["email"])
         store.delete_policy(account["name"])
+        forget_member(store, account)
     return {}
 
 

@@ -72,17 +72,22 @@ async def resume(call: Call) -> Json | Response:
 
 def _place(call: Call, metadata: Json, received: Upload) -> Json:
     bucket, name = call.param("bucket"), str(metadata.get("name") or "")
-    condition = call.query("ifGenerationMatch")
-    with call.cloud.store.transaction():
-        current = call.cloud.store.get("object", f"{bucket}/{name}")
-        if condition and condition != (current or {}).get("generation", "0"):
-            received.path.unlink(missing_ok=True)
-            text = "At least one of the pre-conditions you specified did not hold."
-            raise ApiError("FAILED_PRECONDITION", text, status=412)
-        if not name:
-            received.path.unlink(missing_ok=True)
-            raise invalid("Required parameter: name")
-        return object_shown(call, call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now()))
+    try:
+        with call.cloud.store.transaction():
+            _check_target(call, f"{bucket}/{name}", name)
+            return object_shown(call, call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now()))
+    except ApiError:
+        received.path.unlink(missing_ok=True)
+        raise
+
+
+def _check_target(call: Call, key: str, name: str) -> None:
+    if not name:
+        raise invalid("Required parameter: name")
+    condition, current = call.query("ifGenerationMatch"), call.cloud.store.get("object", key) or {}
+    if condition and condition != current.get("generation", "0"):
+        text = "At least one of the pre-conditions you specified did not hold."
+        raise ApiError("FAILED_PRECONDITION", text, status=412)
 
 
 def _open_session(call: Call, metadata: Json) -> Response:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from bezel.localcloud.keys import TokenError
+from bezel.localcloud.layout import NO_TLS
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run.pool import NoInstanceError
 from bezel.localcloud.run.spec import limits
@@ -55,7 +56,7 @@ class Front:
         self._server = HttpServer(self._app, listener)
         # No connection is kept: one that the instance closes in the wrong moment would fail a request.
         bounds = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        self._client = httpx.AsyncHTTPTransport(limits=bounds, trust_env=False)
+        self._client = httpx.AsyncHTTPTransport(limits=bounds, trust_env=False, verify=NO_TLS)
         self.port = int(listener.getsockname()[1])
         self.uri = f"http://127.0.0.1:{self.port}"
 

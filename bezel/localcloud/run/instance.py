@@ -90,16 +90,17 @@ class Instance:
         The window begins with the first word of the process: the time an interpreter takes to come up is this
         machine's, not the platform's.
         """
-        await self._first(self._spoke.wait(), _INTERPRETER)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + max(probe.window / speed, _LEAST_WINDOW)
-        if await self._first(asyncio.sleep(probe.initial_delay / speed), None):
-            return False
+        spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.05), 1.0)
+        ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
         while not self.exited.is_set() and loop.time() < deadline:
-            if await passes(probe, self.port, max(probe.timeout / speed, 1.0)):
+            if deadline == float("inf") and (self._spoke.is_set() or loop.time() > spoken_by):
+                ready_at = loop.time() + probe.initial_delay / speed
+                deadline = loop.time() + max(probe.window / speed, _LEAST_WINDOW)
+            if loop.time() >= ready_at and await passes(probe, self.port, max(probe.timeout / speed, 1.0)):
                 return True
-            if await self._first(asyncio.sleep(min(max(probe.period / speed, 0.05), 1.0)), None):
-                return False
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.exited.wait(), pause)
         return False
 
     async def alive(self, probe: Probe) -> None:
@@ -125,16 +126,6 @@ class Instance:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
-
-    async def _first(self, waiting: object, timeout: float | None) -> bool:  # noqa: ASYNC109 - part of the wait
-        """Wait for something, the exit or a timeout; whether the process has ended."""
-        tasks = [asyncio.ensure_future(waiting), asyncio.ensure_future(self.exited.wait())]  # type: ignore[call-overload]
-        try:
-            await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-        return self.exited.is_set()
 
     async def _pump(self, name: str, stream: asyncio.StreamReader) -> None:
         rest = b""

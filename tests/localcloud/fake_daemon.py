@@ -1,0 +1,22 @@
+"""localcloud's own daemon whose containers are the tiny fake: `fake_daemon.py DIR [SPEED] [IDLE_SECONDS]`."""
+
+import sys
+from pathlib import Path
+
+from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
+from bezel.localcloud.run.launch import Command, Container, environment_of, serve_arguments
+
+FAKE = Path(__file__).with_name("fake_container.py")
+
+
+def launch_fake(container: Container) -> Command:
+    argv = (sys.executable, "-S", "-E", str(FAKE), *serve_arguments((), container.args))
+    return Command(argv, environment_of(container))
+
+
+if __name__ == "__main__":
+    directory, speed, idle = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+    try:
+        serve(directory, launch_fake, server="sim", speed=speed, idle_seconds=idle)
+    except AlreadyRunningError as error:
+        sys.exit(report_refusal(error))

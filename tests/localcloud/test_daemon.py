@@ -1,0 +1,182 @@
+"""The daemon's life: started once, stopped whole, killed without loss, started again where it was."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from cloud_client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
+
+from bezel.localcloud import control
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory):
+    """A directory that was served once, with everything that a service needs in place."""
+    directory = tmp_path_factory.mktemp("life")
+    Client(start_daemon(directory)).prepare()
+    yield directory
+    control.stop(directory)
+
+
+def instance_of(client, name):
+    return client.front(name).get("/").json()["pid"]
+
+
+def processes_of(directory):
+    """Processes that carry the directory in their environment, as every instance does."""
+    mark = f"LOCALCLOUD_DIRECTORY={directory}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(entry.name)
+    return found
+
+
+def kill(endpoint):
+    os.kill(endpoint.pid, signal.SIGKILL)
+    until(lambda: control.status(endpoint.directory) is None)
+
+
+def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life):
+    endpoint = start_daemon(life)
+    client = Client(endpoint)
+    client.create("kept", client.template("--x"), scaling={"minInstanceCount": 1})
+    before, pid = client.service("kept"), instance_of(client, "kept")
+    inventory = control.inventory(endpoint)
+    kill(endpoint)
+    until(lambda: not is_alive(pid))
+    again = start_daemon(life)
+    assert (again.base, again.pid != endpoint.pid) == (endpoint.base, True)
+    # The token from before the kill still holds, for the API and for the front.
+    assert client.service("kept") == before
+    assert control.inventory(again) == inventory
+    assert instance_of(client, "kept") != pid
+    client.remove("kept")
+
+
+def test_a_deployment_under_way_is_finished_after_a_kill(life):
+    control.stop(life)
+    client = Client(start_daemon(life, speed=1))  # five seconds before the container starts
+    begun = client.post(SERVICES, {"template": client.template()}, serviceId="begun").json()
+    assert "done" not in begun
+    assert client.service("begun")["reconciling"] is True
+    kill(control.status(life))
+    start_daemon(life)
+    operation = until(lambda: (o := client.get(f"/run/v2/{begun['name']}").json()).get("done") and o, 15)
+    assert "error" not in operation
+    assert client.service("begun")["terminalCondition"]["state"] == "CONDITION_SUCCEEDED"
+    client.remove("begun")
+
+
+def test_the_first_request_after_a_restart_waits_for_a_cold_start(life):
+    client = Client(start_daemon(life))
+    client.create("cold", client.template("--boot=0.3"))
+    control.stop(life)
+    start_daemon(life)
+    front = client.front("cold")
+    pids = []
+    threads = [threading.Thread(target=lambda: pids.append(front.get("/").json()["pid"])) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(pids) == 3
+    assert len(set(pids)) == 1
+    client.remove("cold")
+
+
+def test_stopping_leaves_no_process_and_no_endpoint(life):
+    endpoint = start_daemon(life)
+    client = Client(endpoint)
+    client.create("ended", client.template())
+    pid = instance_of(client, "ended")
+    # This one never listens: its deployment is still under way when the daemon is told to stop.
+    client.post(SERVICES, {"template": client.template("--silent")}, serviceId="deaf")
+    until(lambda: client.log("deaf"))
+    control.stop(life)
+    assert not is_alive(endpoint.pid)
+    assert not is_alive(pid)
+    assert control.status(life) is None
+    assert not (life / "endpoint.json").exists()
+    assert processes_of(life) == []
+    control.stop(life)
+
+
+def test_an_idle_instance_ends_and_the_least_number_stays(own_daemon):
+    client = Client(own_daemon(idle=0.2))
+    client.prepare()
+    client.create("idle", client.template())
+    client.create("busy", client.template(scaling={"minInstanceCount": 1, "maxInstanceCount": 1}))
+    idle, busy = instance_of(client, "idle"), instance_of(client, "busy")
+    until(lambda: not is_alive(idle))
+    assert instance_of(client, "busy") == busy
+    assert instance_of(client, "idle") != idle
+
+
+def test_two_that_start_at_once_get_the_same_daemon(tmp_path):
+    directory = tmp_path / "cloud"
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(control.start(directory, speed=10_000))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({endpoint.pid for endpoint in found}) == 1
+    other = control.start(directory, speed=5_000)
+    assert (other.pid != found[0].pid, other.base) == (True, found[0].base)
+    control.stop(directory)
+
+
+def test_a_second_daemon_refuses_the_directory(endpoint):
+    command = [sys.executable, "-m", "bezel.localcloud", str(endpoint.directory)]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert second.returncode == 3
+    assert "already serves" in second.stderr
+    assert "Traceback" not in second.stderr
+    assert control.status(endpoint.directory).pid == endpoint.pid
+
+
+def test_a_daemon_that_cannot_start_shows_the_end_of_its_log(tmp_path):
+    with pytest.raises(control.ControlError, match="the last words"):
+        control.launch(tmp_path / "cloud", [sys.executable, "-c", "raise SystemExit('the last words')"])
+
+
+def test_the_environment_names_every_api_and_says_when_it_is_simulated(endpoint):
+    variables = control.environment(endpoint)
+    assert variables["GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT"] == f"{endpoint.base}/run/v2/"
+    assert variables["GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT"] == f"{endpoint.base}/crm/v1/"
+    assert all(value.endswith("/") for name, value in variables.items() if name.endswith("_CUSTOM_ENDPOINT"))
+    assert variables["GOOGLE_APPLICATION_CREDENTIALS"] == str(endpoint.credentials)
+    assert variables["BEZEL_SIMULATED"] == "1"
+
+
+def test_the_log_of_the_wire_holds_every_request_and_no_secret(cloud, endpoint):
+    token = cloud.http.headers["Authorization"].partition(" ")[2]
+    cloud.get(f"/crm/v1/{PARENT}", access_token="planted", alt="json")
+    text = (endpoint.directory / "logs/wire.jsonl").read_text()
+    last = json.loads(text.splitlines()[-1])
+    assert (last["method"], last["path"], last["status"]) == ("GET", f"/crm/v1/{PARENT}", 200)
+    assert last["query"] == "access_token=-&alt=json"
+    assert last["ms"] > 0
+    assert token not in text
+    assert "planted" not in text
+
+
+def test_the_inventory_shows_what_is_left_and_nothing_that_was_there_before(own_daemon):
+    endpoint = own_daemon()
+    assert control.inventory(endpoint) == {}
+    client = Client(endpoint)
+    client.enable("iam")
+    email = client.account("left-over")
+    assert control.inventory(endpoint) == {"accounts": [email], "enabledApis": ["iam.googleapis.com"]}
+    client.delete(f"/iam/v1/{PARENT}/serviceAccounts/{email}")
+    assert control.inventory(endpoint) == {"enabledApis": ["iam.googleapis.com"]}
+    assert plain.get(f"{endpoint.base}/localcloud/resources").status_code == 401
+    assert DEPLOYER not in str(control.inventory(endpoint))

@@ -1,0 +1,196 @@
+"""Cloud Run's services: revisions, conditions, operations and what is refused."""
+
+import pytest
+from cloud_client import REGION, RUNTIME, SERVICES
+
+
+@pytest.fixture
+def made(cloud):
+    """A function that makes services, removed afterwards."""
+    names = []
+
+    def make(name, *args, **changes):
+        names.append(name)
+        return cloud.create(name, cloud.template(*args, **changes))
+
+    yield make
+    for name in names:
+        cloud.remove(name)
+
+
+def state(service):
+    return service["terminalCondition"]["state"]
+
+
+def test_a_service_becomes_ready_and_says_so_in_every_field(cloud, made):
+    operation = made("whole", "/mnt/models/m", "--max-model-len=64")
+    service = cloud.service("whole")
+    assert "error" not in operation
+    assert operation["response"]["@type"] == "type.googleapis.com/google.cloud.run.v2.Service"
+    assert state(service) == "CONDITION_SUCCEEDED"
+    assert {c["type"]: c["state"] for c in service["conditions"]} == {
+        "RoutesReady": "CONDITION_SUCCEEDED",
+        "ConfigurationsReady": "CONDITION_SUCCEEDED",
+    }
+    assert service["latestReadyRevision"] == service["latestCreatedRevision"]
+    assert service["latestReadyRevision"].rpartition("/")[2].startswith("whole-00001-")
+    assert service["generation"] == service["observedGeneration"] == "1"
+    assert service["trafficStatuses"] == [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}]
+    assert service["urls"] == [service["uri"]]
+    assert "reconciling" not in service
+
+
+def test_a_container_that_ends_makes_the_create_fail_and_is_no_ready_service(cloud, made):
+    operation = made("ends", "--exit=2")
+    service = cloud.service("ends")
+    assert operation["error"]["code"] == 9
+    assert "is not ready and cannot serve traffic" in operation["error"]["message"]
+    assert state(service) == "CONDITION_FAILED"
+    assert service["terminalCondition"]["revisionReason"] == "HEALTH_CHECK_CONTAINER_ERROR"
+    assert "latestReadyRevision" not in service
+    assert cloud.log("ends", 'severity>="WARNING"')[0]["textPayload"] == "Container called exit(2)."
+
+
+def test_a_template_change_makes_a_new_revision_and_takes_the_traffic(cloud, made):
+    made("changed", "--a=1")
+    first = cloud.service("changed")["latestReadyRevision"]
+    cloud.update("changed", cloud.template("--a=2"))
+    service = cloud.service("changed")
+    assert service["latestReadyRevision"] != first
+    assert "-00002-" in service["latestReadyRevision"]
+    assert service["generation"] == "2"
+    assert cloud.front("changed").get("/").json()["arguments"] == ["--a=2"]
+    revisions = cloud.get(f"{SERVICES}/changed/revisions").json()["revisions"]
+    assert [r["name"] for r in revisions] == [service["latestReadyRevision"], first]
+
+
+def test_the_same_template_makes_no_new_revision(cloud, made):
+    made("same", "--a=1")
+    first = cloud.service("same")["latestCreatedRevision"]
+    cloud.update("same", cloud.template("--a=1"), labels={"tier": "b"})
+    service = cloud.service("same")
+    assert service["latestCreatedRevision"] == first
+    assert service["labels"] == {"tier": "b"}
+    forced = cloud.patch(f"{SERVICES}/same", {"template": cloud.template("--a=1")}, forceNewRevision="true")
+    cloud.done("run/v2", forced)
+    assert cloud.service("same")["latestCreatedRevision"] != first
+
+
+def test_a_failed_update_keeps_the_old_revision_serving(cloud, made):
+    made("kept", "--a=1")
+    first = cloud.service("kept")["latestReadyRevision"]
+    operation = cloud.update("kept", cloud.template("--exit=1"))
+    service = cloud.service("kept")
+    assert operation["error"]["code"] == 9
+    assert state(service) == "CONDITION_FAILED"
+    assert service["latestReadyRevision"] == first
+    assert service["latestCreatedRevision"] != first
+    assert {c["type"]: c["state"] for c in service["conditions"]} == {
+        "RoutesReady": "CONDITION_SUCCEEDED",
+        "ConfigurationsReady": "CONDITION_FAILED",
+    }
+    assert cloud.front("kept").get("/").json()["arguments"] == ["--a=1"]
+
+
+def test_zero_values_are_absent_and_user_maps_kept(cloud, made):
+    template = cloud.template()
+    template["scaling"] = {"minInstanceCount": 0, "maxInstanceCount": 1}
+    template["labels"] = {"empty": ""}
+    template["containers"][0]["resources"]["cpuIdle"] = False
+    template["containers"][0]["startupProbe"] |= {"grpc": None, "initialDelaySeconds": 0}
+    made("zeros")
+    cloud.update("zeros", template)
+    shown = cloud.service("zeros")["template"]
+    assert shown["scaling"] == {"maxInstanceCount": 1}
+    assert "cpuIdle" not in shown["containers"][0]["resources"]
+    assert not {"grpc", "initialDelaySeconds"} & set(shown["containers"][0]["startupProbe"])
+    assert shown["labels"] == {"empty": ""}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"nodeSelector": {"accelerator": "nvidia-l5"}}, "node_selector.accelerator"),
+        ({"maxInstanceRequestConcurrency": 2000}, "max_instance_request_concurrency"),
+        ({"timeout": "4000s"}, "timeout"),
+        ({"env": [{"name": "PORT", "value": "1"}]}, "env"),
+        ({"volumeMounts": [{"name": "none", "mountPath": "/m"}]}, "volume_mounts"),
+    ],
+)
+def test_a_template_that_the_platform_never_takes_is_refused_with_its_field(cloud, change, field):
+    answer = cloud.post(SERVICES, {"template": cloud.template(**change)}, serviceId="refused")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["status"]) == (400, "INVALID_ARGUMENT")
+    assert field in error["details"][0]["fieldViolations"][0]["field"]
+    assert cloud.get(f"{SERVICES}/refused").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"cpu": "2", "memory": "16Gi", "nvidia.com/gpu": "1"}, "needs at least 4"),
+        ({"cpu": "4", "memory": "8Gi", "nvidia.com/gpu": "1"}, "between 16Gi and 32Gi"),
+        ({"cpu": "4", "memory": "16Gi"}, "must be 1"),
+    ],
+)
+def test_a_gpu_has_its_least_cpu_and_memory(cloud, limits, said):
+    template = cloud.template()
+    template["containers"][0]["resources"]["limits"] = limits
+    answer = cloud.post(SERVICES, {"template": template}, serviceId="small")
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]["message"]
+
+
+def test_a_region_without_the_accelerator_is_refused(cloud):
+    path = SERVICES.replace(REGION, "europe-north1")
+    answer = cloud.post(path, {"template": cloud.template()}, serviceId="north")
+    assert answer.status_code == 400
+    assert "not available in europe-north1" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("period", "failures", "taken"), [(15, 120, True), (240, 30, False)])
+def test_the_startup_window_with_a_gpu_is_half_an_hour(cloud, period, failures, taken):
+    template = cloud.template()
+    template["containers"][0]["startupProbe"] |= {"periodSeconds": period, "failureThreshold": failures}
+    answer = cloud.post(SERVICES, {"template": template}, serviceId="window", validateOnly="true")
+    assert answer.status_code == (200 if taken else 400)
+    assert taken or "7200s, more than 1800s" in answer.json()["error"]["message"]
+
+
+def test_an_unknown_service_account_is_refused_at_once(cloud):
+    template = cloud.template(serviceAccount=RUNTIME.replace("runtime", "nobody"))
+    answer = cloud.post(SERVICES, {"template": template}, serviceId="nobody")
+    assert (answer.status_code, answer.json()["error"]["status"]) == (403, "PERMISSION_DENIED")
+    assert "iam.serviceaccounts.actAs" in answer.json()["error"]["message"]
+
+
+def test_an_unknown_field_is_refused(cloud):
+    answer = cloud.post(SERVICES, {"template": cloud.template(), "templat": {}}, serviceId="typo")
+    assert answer.status_code == 400
+    assert 'Unknown name "templat"' in answer.json()["error"]["message"]
+
+
+def test_a_name_is_given_once_and_a_stale_etag_changes_nothing(cloud, made):
+    made("once")
+    again = cloud.post(SERVICES, {"template": cloud.template()}, serviceId="once")
+    assert (again.status_code, again.json()["error"]["status"]) == (409, "ALREADY_EXISTS")
+    stale = cloud.patch(f"{SERVICES}/once", {"template": cloud.template("--b"), "etag": '"old"'})
+    assert (stale.status_code, stale.json()["error"]["status"]) == (409, "ABORTED")
+    assert cloud.service("once")["generation"] == "1"
+
+
+def test_a_mask_changes_what_it_names_and_nothing_else(cloud, made):
+    made("masked", "--a=1")
+    body = {"labels": {"x": "y"}, "template": cloud.template("--other")}
+    cloud.done("run/v2", cloud.patch(f"{SERVICES}/masked", body, updateMask="labels"))
+    service = cloud.service("masked")
+    assert service["labels"] == {"x": "y"}
+    assert service["template"]["containers"][0]["args"] == ["--a=1"]
+    cloud.done("run/v2", cloud.patch(f"{SERVICES}/masked", {}, updateMask="labels"))
+    assert "labels" not in cloud.service("masked")
+
+
+def test_more_gpus_than_the_quota_fail_the_operation_with_the_quotas_name(made):
+    operation = made("many", scaling={"maxInstanceCount": 4})
+    assert operation["error"]["code"] == 8
+    assert "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion is 3" in operation["error"]["message"]

@@ -1,0 +1,167 @@
+"""Buckets and objects: the ways in, what is listed, what the files look like, what is refused."""
+
+import base64
+import hashlib
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bezel.localcloud.errors import ApiError
+from bezel.localcloud.layout import Layout
+from bezel.localcloud.objects import ObjectFiles
+from bezel.localcloud.seed import seed
+from bezel.localcloud.store import Store
+
+UPLOAD = "/upload/storage/v1/b/shelf/o"
+
+
+@pytest.fixture
+def shelf(cloud):
+    """An empty bucket, deleted with all it holds."""
+    body = {"name": "shelf", "location": "us-east4", "labels": {"a": "b"}, "versioning": {"enabled": False}}
+    assert cloud.post("/storage/v1/b", body, project="bezel-local").status_code == 200
+    yield cloud
+    for item in cloud.get("/storage/v1/b/shelf/o").json().get("items", []):
+        cloud.delete("/storage/v1/b/shelf/o/" + item["name"].replace("/", "%2F"))
+    assert cloud.delete("/storage/v1/b/shelf").status_code == 204
+
+
+def put(cloud, name, content=b"x", **query):
+    return cloud.http.post(UPLOAD, params={"uploadType": "media", "name": name} | query, content=content)
+
+
+def content(cloud, name):
+    return cloud.get("/storage/v1/b/shelf/o/" + name.replace("/", "%2F"), alt="media").content
+
+
+def test_a_bucket_is_merged_by_patch_and_deleted_only_when_empty(shelf):
+    changed = shelf.patch(
+        "/storage/v1/b/shelf", {"labels": {"a": None, "c": "d"}, "versioning": {"enabled": True}}
+    ).json()
+    assert (changed["labels"], changed["versioning"], changed["metageneration"]) == ({"c": "d"}, {"enabled": True}, "2")
+    assert (changed["location"], changed["locationType"]) == ("US-EAST4", "region")
+    put(shelf, "a")
+    refused = shelf.delete("/storage/v1/b/shelf")
+    assert refused.status_code == 409
+    assert refused.json()["error"]["errors"][0]["reason"] == "conflict"
+
+
+def test_a_missing_bucket_or_object_is_told_in_storages_own_shape(shelf):
+    for path in ("/storage/v1/b/absent", "/storage/v1/b/shelf/o/absent"):
+        error = shelf.get(path).json()["error"]
+        assert error["code"] == 404
+        assert "status" not in error
+        assert error["errors"][0]["reason"] == "notFound"
+
+
+def test_media_multipart_and_resumable_put_the_same_object(shelf):
+    data = b"some\r\n--content\r\n"
+    put(shelf, "a/media", data)
+    body = (
+        b"--XX\r\nContent-Type: application/json\r\n\r\n" + json.dumps({"name": "a/multi"}).encode()
+        + b"\r\n--XX\r\nContent-Type: text/plain\r\n\r\n" + data + b"\r\n--XX--\r\n"
+    )  # fmt: skip
+    headers = {"Content-Type": "multipart/related; boundary=XX"}
+    multi = shelf.http.post(UPLOAD, params={"uploadType": "multipart"}, content=body, headers=headers).json()
+    opened = shelf.http.post(UPLOAD, params={"uploadType": "resumable"}, json={"name": "a/whole"})
+    shelf.http.put(opened.headers["location"], content=data)
+    chunked = shelf.http.post(UPLOAD, params={"uploadType": "resumable", "name": "a/chunked"}).headers["location"]
+    first = shelf.http.put(chunked, content=data[:4], headers={"Content-Range": "bytes 0-3/*"})
+    assert (first.status_code, first.headers["range"]) == (308, "bytes=0-3")
+    asked = shelf.http.put(chunked, headers={"Content-Range": "bytes */*"})
+    assert (asked.status_code, asked.headers["range"]) == (308, "bytes=0-3")
+    rest = f"bytes 4-{len(data) - 1}/{len(data)}"
+    assert shelf.http.put(chunked, content=data[4:], headers={"Content-Range": rest}).status_code == 200
+    for name in ("a/media", "a/multi", "a/whole", "a/chunked"):
+        assert content(shelf, name) == data
+        shown = shelf.get("/storage/v1/b/shelf/o/" + name.replace("/", "%2F")).json()
+        assert shown["size"] == str(len(data))
+        assert shown["md5Hash"] == base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+        assert (shelf.endpoint.directory / "objects/shelf" / name).read_bytes() == data
+    assert multi["contentType"] == "text/plain"
+
+
+def test_objects_are_listed_by_prefix_folded_and_paged(shelf):
+    for name in ("a/1", "a/2", "a/b/3", "c"):
+        put(shelf, name)
+    listed = shelf.get("/storage/v1/b/shelf/o", prefix="a/", delimiter="/").json()
+    assert [item["name"] for item in listed["items"]] == ["a/1", "a/2"]
+    assert listed["prefixes"] == ["a/b/"]
+    names, token = [], ""
+    while True:
+        page = shelf.get("/storage/v1/b/shelf/o", maxResults=1, pageToken=token).json()
+        names += [item["name"] for item in page["items"]]
+        token = page.get("nextPageToken", "")
+        if not token:
+            break
+    assert names == ["a/1", "a/2", "a/b/3", "c"]
+    assert "items" not in shelf.get("/storage/v1/b/shelf/o", prefix="d").json()
+
+
+def test_a_range_is_a_part_and_a_generation_guards_an_overwrite(shelf):
+    generation = put(shelf, "a", b"0123456789", ifGenerationMatch=0).json()["generation"]
+    part = shelf.http.get("/storage/v1/b/shelf/o/a", params={"alt": "media"}, headers={"Range": "bytes=2-4"})
+    assert (part.status_code, part.content) == (206, b"234")
+    assert put(shelf, "a", b"new", ifGenerationMatch=0).status_code == 412
+    assert content(shelf, "a") == b"0123456789"
+    newer = put(shelf, "a", b"new", ifGenerationMatch=generation).json()["generation"]
+    assert int(newer) > int(generation)
+
+
+@pytest.mark.parametrize("name", ["../escape", "a/../../b", "/absolute", "a//b", "a/./b"])
+def test_a_name_that_leaves_its_bucket_or_is_no_files_is_refused(shelf, name):
+    assert put(shelf, name).status_code == 400
+    assert not list((shelf.endpoint.directory / "uploads").iterdir())
+
+
+def test_a_name_is_an_object_or_a_folder_and_not_both(shelf):
+    put(shelf, "a/b")
+    assert put(shelf, "a").status_code == 400
+    assert put(shelf, "a/b/c").status_code == 400
+    assert content(shelf, "a/b") == b"x"
+
+
+def test_deleting_the_last_object_of_a_folder_removes_the_folder(shelf):
+    put(shelf, "deep/er/file")
+    shelf.delete("/storage/v1/b/shelf/o/deep%2Fer%2Ffile")
+    assert list((shelf.endpoint.directory / "objects/shelf").iterdir()) == []
+
+
+def test_seeding_uploads_once_and_again_what_changed(shelf, endpoint):
+    files = {"config.json": b"{}", "sub/part": b"12"}
+    assert seed(endpoint, "shelf", "models/m", files) == 2
+    assert seed(endpoint, "shelf", "models/m", files) == 0
+    assert seed(endpoint, "shelf", "models/m", files | {"sub/part": b"123"}) == 1
+    assert content(shelf, "models/m/sub/part") == b"123"
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.text(min_size=1, max_size=40))
+def test_no_name_leads_out_of_its_bucket(tmp_path_factory, name):
+    files = ObjectFiles(Layout(tmp_path_factory.getbasetemp()), None)
+    try:
+        path = files.path("bucket", name)
+    except ApiError:
+        return
+    assert path.resolve().is_relative_to(files.bucket_folder("bucket").resolve())
+
+
+def test_a_kill_between_file_and_row_is_mended(tmp_path):
+    layout = Layout(tmp_path)
+    layout.create()
+    store = Store(layout.database)
+    files = ObjectFiles(layout, store)
+    folder = files.bucket_folder("b")
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "unknown").write_bytes(b"placed, never described")
+    (folder / "known").write_bytes(b"replaced")
+    (layout.uploads / "half").write_bytes(b"on its way")
+    for name, size in (("known", "3"), ("lost", "1")):
+        store.put("object", f"b/{name}", {"bucket": "b", "name": name, "size": size, "md5Hash": ""})
+    files.recover()
+    assert [name for name, _ in store.rows("object")] == ["b/known"]
+    assert store.get("object", "b/known")["size"] == "8"
+    assert sorted(path.name for path in folder.rglob("*")) == ["known"]
+    assert list(layout.uploads.iterdir()) == []

@@ -1,0 +1,118 @@
+"""Tokens: what is minted for whom, and what every API refuses."""
+
+import json
+import time
+
+import pytest
+from cloud_client import DEPLOYER, PARENT, RUNTIME, Client, plain
+
+from bezel.localcloud import keys
+
+CREDENTIALS = "/iamcredentials/v1/projects/-/serviceAccounts"
+GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+
+@pytest.fixture
+def key_file(endpoint):
+    return json.loads(endpoint.credentials.read_text())
+
+
+def asserted(key_file, **changes):
+    now = int(time.time())
+    claims = {
+        "iss": key_file["client_email"],
+        "aud": key_file["token_uri"],
+        "scope": "x",
+        "iat": now,
+        "exp": now + 3600,
+    }
+    token = keys.sign(claims | changes, keys.load_private(key_file["private_key"]))
+    return plain.post(key_file["token_uri"], data={"grant_type": GRANT, "assertion": token})
+
+
+def test_the_key_file_gets_access_and_identity_tokens(endpoint, key_file):
+    access = asserted(key_file).json()
+    assert access["token_type"] == "Bearer"
+    assert Client(endpoint, access["access_token"]).get(f"/crm/v1/{PARENT}").status_code == 200
+    identity = asserted(key_file, target_audience="http://somebody").json()["id_token"]
+    _, claims = keys.header_and_claims(identity)
+    assert (claims["aud"], claims["email"], claims["iss"]) == ("http://somebody", DEPLOYER, endpoint.base)
+    assert claims["exp"] - claims["iat"] == 3600
+
+
+def test_the_key_file_is_for_its_owner_only(endpoint):
+    assert endpoint.credentials.stat().st_mode & 0o077 == 0
+    assert (endpoint.directory / "issuer.pem").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iss": f"nobody@{DEPLOYER.partition('@')[2]}"},
+        {"aud": "http://elsewhere/token"},
+        {"exp": int(time.time()) - 1},
+        {"iat": int(time.time()) + 4000, "exp": int(time.time()) + 7000},
+        {"exp": int(time.time()) + 20_000},
+    ],
+)
+def test_an_assertion_that_does_not_hold_gets_no_token(key_file, changes):
+    answer = asserted(key_file, **changes)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == "invalid_grant"
+
+
+def test_an_assertion_signed_by_another_key_gets_no_token(key_file):
+    answer = asserted(key_file | {"private_key": keys.private_pem(keys.new_key())})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+def test_every_api_refuses_a_missing_wrong_or_expired_token(endpoint, cloud):
+    paths = ["/run/v2/projects/x/locations/y/services", "/storage/v1/b", f"/crm/v1/{PARENT}", "/localcloud/resources"]
+    brief = cloud.post(f"{CREDENTIALS}/{DEPLOYER}:generateAccessToken", {"scope": ["x"], "lifetime": "0.05s"}).json()
+    identity = cloud.identity("http://somebody")
+    time.sleep(0.06)
+    for path in paths:
+        missing = plain.get(endpoint.base + path)
+        assert missing.status_code == 401
+        assert "missing required authentication credential" in missing.json()["error"]["message"]
+        for token in ("nonsense", identity, brief["accessToken"]):
+            wrong = plain.get(endpoint.base + path, headers={"Authorization": f"Bearer {token}"})
+            assert wrong.status_code == 401
+            assert token not in wrong.text
+
+
+def test_an_account_impersonates_another_only_with_the_role(cloud):
+    email = cloud.account("impersonator")
+    path = f"/iam/v1/{PARENT}/serviceAccounts/{RUNTIME}"
+    other = cloud.as_account(email)
+    body = {"audience": "http://somebody"}
+    assert other.post(f"{CREDENTIALS}/{RUNTIME}:generateIdToken", body).status_code == 403
+    policy = {"bindings": [{"role": "roles/iam.serviceAccountTokenCreator", "members": [f"serviceAccount:{email}"]}]}
+    assert cloud.post(f"{path}:setIamPolicy", {"policy": policy}).status_code == 200
+    assert other.post(f"{CREDENTIALS}/{RUNTIME}:generateIdToken", body).status_code == 200
+    assert other.post(f"{CREDENTIALS}/{DEPLOYER}:generateIdToken", body).status_code == 403
+    cloud.post(f"{path}:setIamPolicy", {"policy": {}})
+    cloud.delete(f"/iam/v1/{PARENT}/serviceAccounts/{email}")
+
+
+def test_an_account_without_roles_may_do_nothing_and_a_disabled_one_has_no_token(cloud):
+    email = cloud.account("roleless")
+    client = cloud.as_account(email)
+    for path in (f"/secretmanager/v1/{PARENT}/secrets", f"/crm/v1/{PARENT}", "/storage/v1/b/models"):
+        answer = client.get(path)
+        assert answer.status_code == 403
+        assert "Permission '" in answer.json()["error"]["message"]
+    cloud.post(f"/iam/v1/{PARENT}/serviceAccounts/{email}:disable")
+    assert client.get("/storage/v1/b/models").status_code == 401
+    cloud.delete(f"/iam/v1/{PARENT}/serviceAccounts/{email}")
+
+
+def test_the_published_keys_verify_the_tokens(endpoint, cloud):
+    published = plain.get(f"{endpoint.base}/oauth2/v1/certs").json()
+    token = cloud.identity("http://somebody")
+    header, _ = keys.header_and_claims(token)
+    assert keys.verify(token, published[header["kid"]], now=time.time())["email"] == DEPLOYER
+    jwk = plain.get(f"{endpoint.base}/oauth2/v3/certs").json()["keys"][0]
+    assert jwk["kid"] == header["kid"]
+    with pytest.raises(keys.TokenError, match="expired"):
+        keys.verify(token, published[header["kid"]], now=time.time() + 3601)
