@@ -57,10 +57,13 @@ class _Sampling(_Body):
         return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
 
 
-class ChatBody(_Sampling):
-    """POST /v1/chat/completions."""
-
+class _Messages(_Body):
     messages: list[dict[str, Any]]
+
+
+class ChatBody(_Sampling, _Messages):
+    """POST /v1/chat/completions. Errors come in the order of the fields, `messages` first."""
+
     max_completion_tokens: int | None = None
     logprobs: bool | None = False
     top_logprobs: int | None = 0
@@ -131,8 +134,12 @@ def _check_before(kind: type[_Body], content: object) -> None:
         return
     if content.get("stream_options") and not content.get("stream"):
         raise invalid("Stream options can only be defined when `stream=True`.", "stream_options")
-    if kind is CompletionBody and not content.get("prompt") and content.get("prompt_embeds") is None:
+    if kind is CompletionBody and content.get("prompt") in (None, "") and content.get("prompt_embeds") is None:
         raise invalid("Either prompt or prompt_embeds must be provided and non-empty.", "prompt")
+    if kind is TokenizeBody and "prompt" not in content and "messages" not in content:
+        missing = {"type": "missing", "msg": "Field required", "input": content}
+        rows = [{**missing, "loc": ("body", name)} for name in ("prompt", "messages")]
+        raise malformed([{key: row[key] for key in ("type", "loc", "msg", "input")} for row in rows])
 
 
 # vLLM's order. Those marked True name the parameter and its value again after the message.

@@ -12,7 +12,7 @@ from bezel.localcloud.vllm.choices import Channel, Choice
 from bezel.localcloud.vllm.engine import Engine, QueueFullError
 from bezel.localcloud.vllm.errors import BUSY, ApiError, invalid
 from bezel.localcloud.vllm.request import Request
-from bezel.localcloud.vllm.tokenizer import encode
+from bezel.localcloud.vllm.tokenizer import EOS, TURN_END, encode
 from bezel.localcloud.vllm.writing import key_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ def start_call(
     """
     settings = engine.settings
     limits = [_limit(len(prompt), max_tokens, settings.max_model_len) for prompt in prompts]
-    check_sampling(body, min(limits) if max_tokens is None else max_tokens)
+    # A prompt that leaves no room is refused like a client that asks for no token.
+    check_sampling(body, min(limits))
     count = (body.n or 1) * len(prompts)
     try:
         engine.check_admission(count)
@@ -145,6 +146,7 @@ def start_call(
             ignore_eos=body.ignore_eos,
             min_tokens=body.min_tokens,
             choices=body.n or 1,
+            end_token=TURN_END if isinstance(body, ChatBody) else EOS,
             cache_salt=body.cache_salt or "",
             scripted=scripted,
         )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from bezel.localcloud.vllm import bodies, streams
 from bezel.localcloud.vllm.call import Call, check_max_tokens, start_call, tokens_of
 from bezel.localcloud.vllm.choices import Piece, chat_logprobs
-from bezel.localcloud.vllm.errors import ApiError, json_response
+from bezel.localcloud.vllm.errors import ApiError, invalid, json_response
 from bezel.localcloud.vllm.structured import scripted_answer, tool_call
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive:
     settings = engine.settings
     if body.tools and body.tool_choice in (None, "auto") and not (settings.auto_tools and settings.tool_parser):
         raise ApiError(_AUTO_TOOLS)
+    if body.tool_choice not in (None, "none") and not body.tools:
+        raise invalid("When using `tool_choice`, `tools` must be set.", "tool_choice")
     if not body.messages:
         raise ApiError("Cannot apply chat template to an empty conversation. Provide at least one message.")
     if bodies.media(body.messages) and not settings.model.multimodal:
@@ -106,10 +108,10 @@ class ChatStream(streams.EventStream):
         super().__init__(call, fingerprint)
         self._body = body
 
-    def opening(self, piece: Piece) -> dict[str, Any]:
+    def opening(self, index: int) -> dict[str, Any]:
         """The role, which arrives with the first token."""
         delta = {"role": "assistant", "content": ""}
-        return {"index": piece.index, "delta": delta, "logprobs": None, "finish_reason": None}
+        return {"index": index, "delta": delta, "logprobs": None, "finish_reason": None}
 
     def choice(self, piece: Piece) -> dict[str, Any]:
         """Some text."""

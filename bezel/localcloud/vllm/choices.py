@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.vllm.tokenizer import EOS, decode
+from bezel.localcloud.vllm.tokenizer import ENDS, TURN_END, decode
 from bezel.localcloud.vllm.writing import log_probability
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Piece:
     tokens: Sequence[int]
     produced: int
     finish: FinishReason | None
-    stop_reason: str | None
+    stop_reason: str | int | None
 
 
 class Channel:
@@ -69,7 +69,7 @@ class Choice:
     produced: int = 0
     tokens: list[int] = field(default_factory=list)
     finish: FinishReason | None = None
-    stop_reason: str | None = None
+    stop_reason: str | int | None = None
     _sent: int = 0
     _pending: list[int] = field(default_factory=list)
 
@@ -81,7 +81,7 @@ class Choice:
             self.produced += 1
             self.tokens.append(token)
             self._pending.append(token)
-            if token != EOS:
+            if token not in ENDS:
                 before = len(self.text)
                 self.text += decode((token,), skip_special=True)
                 if self.stops and self._stopped(before):
@@ -90,6 +90,9 @@ class Choice:
         if finish and self.request.finished is None:
             self.engine.stop(self.request)
         self.finish = finish
+        if finish == "stop" and self.stop_reason is None and self.tokens[-1] == TURN_END:
+            # The end of a turn is a second end token of the model; vLLM names it, unlike the first.
+            self.stop_reason = TURN_END
         if self.streams:
             self._stream(finish)
         elif finish:

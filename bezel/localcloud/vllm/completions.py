@@ -9,7 +9,7 @@ from starlette.responses import Response
 from bezel.localcloud.vllm import streams
 from bezel.localcloud.vllm.call import Call, check_length, check_max_tokens, start_call, tokens_of
 from bezel.localcloud.vllm.choices import Piece, completion_logprobs
-from bezel.localcloud.vllm.errors import json_response
+from bezel.localcloud.vllm.errors import ApiError, json_response
 from bezel.localcloud.vllm.tokenizer import decode
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ async def answer_completion(engine: Engine, body: CompletionBody, fingerprint: s
 
 def _prompts(body: CompletionBody, longest: int) -> list[Sequence[int]]:
     prompt = body.prompt
+    if not prompt:
+        raise ApiError("You must pass at least one prompt")
     many: list[Any] = prompt if isinstance(prompt, list) and not isinstance(prompt[0], int) else [prompt]
     result: list[Sequence[int]] = []
     for one in many:

@@ -1,8 +1,8 @@
 """The engine: takes requests, runs the scheduler's steps one after another in the clock's time, hands tokens out.
 
 One task for everything: it sleeps until the step under way ends, settles it and calls each request's `deliver` with its
-tokens. No task or timer exists for a single token or request. `advance` is the same without waiting, for a driver that
-has a clock of its own.
+tokens. No task or timer exists for a single token or request. `begin` and `end` are a step without the waiting, for a
+driver that has a clock of its own.
 """
 
 from __future__ import annotations
@@ -85,25 +85,12 @@ class Engine:
             self.metrics.finished(request, self.clock.now())
             self.metrics.levels(self.scheduler)
 
-    def advance(self, start: float) -> float | None:
-        """Run one step that begins at `start`, at once.
-
-        Returns:
-            When it ends; None if there was nothing to run.
-        """
-        step = self._begin(start)
-        if step is None:
-            return None
-        end = start + step.seconds
-        self._end(step, end)
-        return end
-
     async def run(self) -> None:
         """Run steps for ever; cancel the task to end it."""
         while True:
             now = self.clock.now()
             start = max(self._busy_until, now - _CATCH_UP)
-            step = self._begin(start)
+            step = self.begin(start)
             if step is None:
                 self._work.clear()
                 await self._work.wait()
@@ -111,9 +98,10 @@ class Engine:
                 continue
             self._busy_until = start + step.seconds
             await self.clock.sleep_until(self._busy_until)
-            self._end(step, self._busy_until)
+            self.end(step, self._busy_until)
 
-    def _begin(self, start: float) -> Step | None:
+    def begin(self, start: float) -> Step | None:
+        """Plan the step that begins at `start`; None if there is nothing to run."""
         step = self.scheduler.next_step(start)
         if step is None:
             return None
@@ -122,7 +110,8 @@ class Engine:
         self.metrics.levels(self.scheduler)
         return step
 
-    def _end(self, step: Step, end: float) -> None:
+    def end(self, step: Step, end: float) -> None:
+        """Settle a step that ended at `end` and hand its tokens out; requests that are gone meanwhile get none."""
         live = [share for share in step.shares if share.request.finished is None]
         step.shares = live
         yielded = {share.request: self.scheduler.settle(share) for share in live}

@@ -62,10 +62,10 @@ def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
     return ApiError(f"{count}:\n" + "\n".join(f"  {text}" for text in shown), "Bad Request", place)
 
 
-def json_response(body: object, status: int = 200) -> Response:
+def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """JSON without spaces, non-ASCII characters as they are."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    return Response(text.encode(), status, media_type="application/json")
+    return Response(text.encode(), status, headers, media_type="application/json")
 
 
 def _internal(part: str) -> bool:

@@ -66,7 +66,9 @@ class KvLayout:
         return low
 
 
-def kv_layout(model: Checkpoint, *, dtype: str, in_flight_tokens: int, tensor_parallel: int = 1) -> KvLayout:
+def kv_layout(
+    model: Checkpoint, *, dtype: str, in_flight_tokens: int, tensor_parallel: int = 1, block: int = BLOCK
+) -> KvLayout:
     """The layout for a model.
 
     Args:
@@ -74,13 +76,14 @@ def kv_layout(model: Checkpoint, *, dtype: str, in_flight_tokens: int, tensor_pa
         dtype: the value of --kv-cache-dtype.
         in_flight_tokens: tokens that may be scheduled and not yet settled: batched tokens x concurrent batches.
         tensor_parallel: accelerators that share the heads; a head is never split.
+        block: tokens in the smaller kind of block: 16 on a GPU, 128 on a CPU.
     """
     element = bytes_per_element(dtype)
     sliding = 2 * element * max(1, model.sliding_kv_heads // tensor_parallel) * model.sliding_head_dim
     full = 2 * element * max(1, model.full_kv_heads // tensor_parallel) * model.full_head_dim
     if not model.sliding_layers:
-        return KvLayout(BLOCK, BLOCK, 0, 1, BLOCK * full * model.full_layers, 0)
-    page = BLOCK * max(sliding, full)
+        return KvLayout(block, block, 0, 1, block * full * model.full_layers, 0)
+    page = block * max(sliding, full)
     counts = [count for count in (model.sliding_layers, model.full_layers) if count]
     group = max(counts) if max(counts) < 1.5 * min(counts) else min(counts)  # the 1.5 is vLLM's own
     return KvLayout(

@@ -8,6 +8,7 @@ and whether the engine can run it, is `settings.py`.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import sys
@@ -64,6 +65,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return space
 
 
+@functools.cache
 def _parser() -> _Parser:
     parser = _Parser(prog="vllm serve", usage="vllm serve [model_tag] [options]", add_help=False)
     parser.add_argument("model_tag", nargs="?", default=None)

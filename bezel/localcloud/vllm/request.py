@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from bezel.localcloud.vllm.tokenizer import EOS
+from bezel.localcloud.vllm.tokenizer import ENDS, EOS
 from bezel.localcloud.vllm.writing import chance, natural_length, token_at
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Request:
     ignore_eos: bool = False
     min_tokens: int = 0
     choices: int = 1
+    end_token: int = EOS
     cache_salt: str = ""
     scripted: Sequence[int] | None = None
     arrival: float = 0.0
@@ -74,7 +75,7 @@ class Request:
         while len(self.answer) - start < count and self.finished is None:
             token = self._next()
             self.answer.append(token)
-            if token == EOS:
+            if token in ENDS:
                 self.finished = "stop"
             elif len(self.answer) >= self.max_tokens:
                 self.finished = "length"
@@ -90,9 +91,9 @@ class Request:
     def _next(self) -> int:
         place = len(self.answer)
         if self.scripted is not None:
-            return self.scripted[place] if place < len(self.scripted) else EOS
+            return self.scripted[place] if place < len(self.scripted) else self.end_token
         if self._length is None:
             self._length = max(natural_length(self.key), self.min_tokens + 1)
         if not self.ignore_eos and place + 1 >= self._length:
-            return EOS
+            return self.end_token
         return token_at(self.key, place)

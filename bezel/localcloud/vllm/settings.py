@@ -83,7 +83,8 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
     batched = options.max_num_batched_tokens or machine.accelerator.default_batched_tokens
     sequences = options.max_num_seqs or min(machine.accelerator.default_sequences, batched)
     _check_scheduler(options, batched, sequences, max_model_len)
-    parallel = _tensor_parallel(options, model, machine)
+    parallel = _tensor_parallel(options, model, machine, "SpeculativeConfig" if drafting else "VllmConfig")
+    _check_load_format(options)
     # Drafts of n-grams come from the last step's tokens: the next batch cannot be prepared before it ends.
     overlapping = options.async_scheduling is not False and not (drafting and drafting.method == "ngram")
     memory = memory_use(
@@ -216,6 +217,12 @@ def _check_scheduler(options: argparse.Namespace, batched: int, sequences: int, 
         )
 
 
+def _check_load_format(options: argparse.Namespace) -> None:
+    """An unknown format passes the configuration and fails when the engine loads."""
+    if options.load_format not in vllm_options(VERSION).registered["load-format"]:
+        raise StartError("ValueError", f"Load format `{options.load_format}` is not supported", "engine")
+
+
 def _utilization(options: argparse.Namespace) -> float:
     share = float(options.gpu_memory_utilization)
     if not 0 < share <= 1:
@@ -225,11 +232,11 @@ def _utilization(options: argparse.Namespace) -> float:
     return share
 
 
-def _tensor_parallel(options: argparse.Namespace, model: Checkpoint, machine: Machine) -> int:
+def _tensor_parallel(options: argparse.Namespace, model: Checkpoint, machine: Machine, judge: str) -> int:
     size = int(options.tensor_parallel_size)
     if model.attention_heads % size:
         raise validation_error(
-            "VllmConfig",
+            judge,
             f"Total number of attention heads ({model.attention_heads}) must be divisible by tensor parallel size "
             f"({size}).",
         )

@@ -44,10 +44,10 @@ class EventStream(Response):
         self._usage = bool(options and options.include_usage) or call.engine.settings.force_usage
         self._continuous = bool(self._usage and options and options.continuous_usage_stats)
         self._unfinished = len(call.choices)
-        self._begun: set[int] = set()
+        self._begun = False
 
-    def opening(self, piece: Piece) -> dict[str, Any] | None:
-        """The choice of the chunk that comes before the first text of a choice, None if there is none."""
+    def opening(self, index: int) -> dict[str, Any] | None:
+        """What the chunk says that opens a choice; all choices are opened when the first has a token."""
 
     def choice(self, piece: Piece) -> dict[str, Any]:
         """The choice of the chunk with a piece's text."""
@@ -74,14 +74,15 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": _DONE, "more_body": False})
 
     def _chunks(self, piece: Piece) -> Iterator[dict[str, Any]]:
-        if piece.index not in self._begun:
-            self._begun.add(piece.index)
-            first = self.opening(piece)
-            if first is not None:
-                yield self._chunk(first, 0) | {"prompt_token_ids": None, "prompt_text": None}
+        if not self._begun:
+            self._begun = True
+            for index in range(len(self.call.choices)):
+                first = self.opening(index)
+                if first is not None:
+                    yield self._chunk(first, 0) | {"prompt_token_ids": None, "prompt_text": None}
         self._unfinished -= piece.finish is not None
         chunk = self._chunk(self.choice(piece), piece.produced)
-        if not (self._usage or self._unfinished):
+        if piece.finish and not self._usage:
             chunk["system_fingerprint"] = self._fingerprint
         yield chunk
 

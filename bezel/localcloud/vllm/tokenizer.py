@@ -22,7 +22,8 @@ SPECIAL = (
     "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", '<|"|>', "<|image|>",
     "<|audio|>", "<|video|>",
 )  # fmt: skip
-EOS, BOS, TURN, TURN_END, IMAGE, AUDIO = 1, 2, 5, 6, 17, 18
+EOS, BOS, TURN_END = 1, 2, 6
+ENDS = frozenset({EOS, TURN_END})
 _BYTES = len(SPECIAL)
 _SPACES = _BYTES + 256
 _LONGEST_RUN = 16

@@ -62,7 +62,7 @@ class Server:
             Route("/detokenize", self._detokenize, methods=["POST"]),
             Route("/v1/completions", self._completions, methods=["POST"]),
             Route("/v1/chat/completions", self._chat, methods=["POST"]),
-            Route("/invocations", self._chat, methods=["POST"]),
+            Route("/invocations", self._invocations, methods=["POST"]),
         ]
         for route in routes:
             # Starlette adds HEAD to GET; the real server answers 405.
@@ -149,6 +149,11 @@ class Server:
         body = await self._body(ChatBody, request)
         return await self._counted(answer_chat(self._engine, body, self._fingerprint, request.receive))
 
+    async def _invocations(self, request: Request) -> Response:
+        """Both kinds of call at one path; the body decides."""
+        raw = await request.body()
+        return await (self._completions(request) if b'"prompt"' in raw else self._chat(request))
+
     async def _completions(self, request: Request) -> Response:
         body = await self._body(CompletionBody, request)
         return await self._counted(answer_completion(self._engine, body, self._fingerprint, request.receive))
@@ -180,7 +185,4 @@ async def _http_error(request: Request, error: Exception) -> Response:
     del request
     if not isinstance(error, HTTPException):
         return Response(status_code=500)
-    response = json_response({"detail": error.detail}, error.status_code)
-    for name, value in (error.headers or {}).items():
-        response.headers[name.lower()] = value
-    return response
+    return json_response({"detail": error.detail}, error.status_code, error.headers)

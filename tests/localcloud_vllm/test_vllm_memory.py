@@ -1,0 +1,132 @@
+"""What fits: weights, cache and host memory of real shapes, and the capacity that a server reports."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import L4_QAT
+
+from bezel.localcloud.made_up import model_files
+from bezel.localcloud.vllm.checkpoint import read_checkpoint
+from bezel.localcloud.vllm.failures import StartError
+from bezel.localcloud.vllm.hardware import accelerators
+from bezel.localcloud.vllm.kv_layout import kv_layout
+
+
+def test_the_layout_gives_the_capacity_that_a_real_server_reported(mount):
+    # Measured: vLLM 0.32.0 on a CPU (blocks of 128), 64 MiB of cache, 4096 batched tokens, context 32768.
+    layout = kv_layout(read_checkpoint(mount / "tiny"), dtype="auto", in_flight_tokens=4096, block=128)
+    blocks = (64 << 20) // layout.block_bytes
+    assert f"{blocks / layout.blocks_at_most(32768):.2f}" == "7.47"
+    assert int(blocks / layout.blocks_at_most(32768) * 32768) == 244_922
+
+
+def test_the_recorded_capacity_of_a_1_gib_cache_comes_out(mount):
+    # kv_cache_max_concurrency of the recorded /metrics: 32768 blocks, context 4096, 2048 tokens in flight.
+    layout = kv_layout(read_checkpoint(mount / "tiny"), dtype="auto", in_flight_tokens=2048, block=128)
+    blocks = (1 << 30) // layout.block_bytes
+    assert blocks == 32768
+    assert int(blocks / layout.blocks_at_most(4096) * 4096) == 3_195_660
+
+
+def test_a_12b_in_4_bits_fits_an_l4(settings):
+    memory = settings("/mnt/models/qat", *L4_QAT).memory
+    assert memory.weights == 8_150_000_000
+    assert 5 < memory.concurrency < 9
+    assert memory.tokens == int(memory.concurrency * 32768)
+
+
+def test_another_context_changes_the_reported_tokens(settings):
+    short, long = (settings("/mnt/models/qat", *L4_QAT, f"--max-model-len={n}").memory for n in (8192, 65536))
+    assert short.tokens != long.tokens
+    assert short.blocks == long.blocks
+
+
+def test_a_12b_in_16_bits_runs_out_of_an_l4s_memory(settings):
+    with pytest.raises(StartError, match="CUDA out of memory") as caught:
+        settings("/mnt/models/bf16", "--max-model-len=8192", memory_gib=32)
+    assert caught.value.stage == "engine"
+
+
+def test_a_12b_in_16_bits_fits_a_larger_accelerator(settings):
+    arguments = ("/mnt/models/bf16", "--max-model-len=8192")
+    assert settings(*arguments, memory_gib=32, accelerator="nvidia-rtx-pro-6000").memory.concurrency > 10
+
+
+def test_a_cache_too_small_for_one_request_names_the_length_that_fits(settings):
+    arguments = ("/mnt/models/qat", *L4_QAT, "--gpu-memory-utilization=0.5", "--max-model-len=262144")
+    with pytest.raises(StartError, match="larger than the available KV cache memory") as caught:
+        settings(*arguments)
+    estimate = int(caught.value.message.partition("estimated maximum model length is ")[2].partition(".")[0])
+    assert settings(*arguments, f"--max-model-len={estimate}").max_model_len == estimate
+    with pytest.raises(StartError):
+        settings(*arguments, f"--max-model-len={estimate + 64}")
+
+
+def test_auto_takes_the_longest_context_that_fits(settings):
+    arguments = ("/mnt/models/qat", *L4_QAT, "--max-model-len=auto")
+    assert settings(*arguments).max_model_len == 262_144
+    assert settings(*arguments, "--gpu-memory-utilization=0.5").max_model_len < 262_144
+
+
+def test_no_memory_left_for_the_cache_is_said(settings):
+    with pytest.raises(StartError, match="No available memory for the cache blocks"):
+        settings("/mnt/models/qat", *L4_QAT, "--gpu-memory-utilization=0.4")
+
+
+def test_fp8_halves_the_cache(settings):
+    auto, fp8 = (settings("/mnt/models/qat", *L4_QAT, f"--kv-cache-dtype={kind}").memory for kind in ("auto", "fp8"))
+    assert fp8.blocks // 2 == pytest.approx(auto.blocks, abs=1)
+
+
+def test_an_assistant_takes_room_from_the_cache(settings):
+    plain = settings("/mnt/models/qat", *L4_QAT)
+    drafting = settings("/mnt/models/qat", *L4_QAT, "--spec-model=/mnt/models/assistant", "--spec-tokens=3")
+    assert plain.memory.available - drafting.memory.available == 800_000_000
+
+
+@pytest.mark.parametrize(("memory_gib", "starts"), [(8, False), (16, True)])
+def test_host_memory_must_hold_a_shard_beside_the_process(settings, memory_gib, starts):
+    if starts:
+        settings("/mnt/models/qat", *L4_QAT, memory_gib=memory_gib)
+        return
+    with pytest.raises(StartError) as caught:
+        settings("/mnt/models/qat", *L4_QAT, memory_gib=memory_gib)
+    assert (caught.value.stage, caught.value.status) == ("host-memory", 137)
+
+
+@pytest.mark.parametrize("name", ["gemma-4-12b-it-qat-w4a16", "gemma-4-26b-a4b-it", "gemma-4-31b-it"])
+def test_made_up_files_carry_the_catalogues_shape_and_size(tmp_path, name):
+    from bezel.catalog import model
+
+    row = model(name)
+    files = model_files(name)
+    for file, content in files.items():
+        (tmp_path / file).write_bytes(content)
+    found = read_checkpoint(tmp_path)
+    shape = row.architecture
+    assert found.weight_bytes == row.weight_bytes
+    assert (found.sliding_layers, found.full_layers) == (shape.sliding_layers, shape.full_layers)
+    assert (found.full_kv_heads, found.sliding_kv_heads) == (shape.full_kv_heads, shape.sliding_kv_heads)
+    assert (found.full_head_dim, found.window, found.context) == (shape.full_head_dim, shape.window, shape.context)
+    assert sum(map(len, files.values())) < 20_000
+
+
+def test_the_cache_of_a_sequence_is_the_published_one(tmp_path):
+    for file, content in model_files("gemma-4-31b-it").items():
+        (tmp_path / file).write_bytes(content)
+    found = read_checkpoint(tmp_path)
+    assert found.kv_bytes_read(32_768, 2) == 3_523_215_360
+    assert found.kv_bytes_read(131_072, 2) == 11_576_279_040
+
+
+def test_experts_leave_most_weights_untouched(mount):
+    found = read_checkpoint(mount / "moe")
+    assert 0.1 < found.active_fraction < 0.35
+
+
+def test_every_accelerator_has_a_source_and_possible_figures():
+    for chip in accelerators().values():
+        assert chip.source
+        assert chip.date
+        assert 0 < chip.memory_efficiency < 1
+        assert 0 < chip.compute_efficiency < 1

@@ -1,0 +1,104 @@
+"""The process as a container runs it: refused connections, log, signals, clients that go away, speeds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+from conftest import L4_QAT, ROOT
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def instance(environment):
+    """A started instance: its client and its process; the log is on the process's standard output."""
+    port = free_port()
+    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
+    command = [sys.executable, "-m", "bezel.localcloud.vllm", "/mnt/models/qat", *L4_QAT]
+    with (
+        subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as client,
+    ):
+        refused = 0
+        deadline = time.monotonic() + 15
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                assert client.get("/health").status_code == 200
+                break
+            except httpx.ConnectError:
+                refused += 1
+                time.sleep(0.02)
+        assert refused, "nothing listens while the weights are loaded"
+        yield client, process
+        process.kill()
+
+
+def test_a_started_instance_answers_under_its_served_name(instance):
+    client, _ = instance
+    model = client.get("/v1/models").json()["data"][0]
+    assert (model["id"], model["root"], model["max_model_len"]) == ("gemma", "/mnt/models/qat", 32768)
+
+
+def test_a_stream_arrives_piece_by_piece(instance):
+    client, _ = instance
+    body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 200, "ignore_eos": True, "stream": True}
+    started, times = time.monotonic(), []
+    with client.stream("POST", "/v1/chat/completions", json=body) as response:
+        times.extend(time.monotonic() - started for line in response.iter_lines() if line.startswith("data: "))
+    # 200 steps of 40 ms at 50 times the speed are 160 ms.
+    assert times[-1] - times[0] > 0.08
+    assert times[len(times) // 2] < 0.8 * times[-1]
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    lines = client.get("/metrics").text.splitlines()
+    return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name + "{"))
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_client_that_goes_away_stops_its_request(instance, streamed):
+    client, _ = instance
+    body = {"prompt": "hi", "max_tokens": 30_000, "ignore_eos": True, "stream": streamed}
+    with httpx.Client(base_url=client.base_url, timeout=0.3) as other:
+        if streamed:
+            with other.stream("POST", "/v1/completions", json=body) as response:
+                next(response.iter_lines())
+        else:
+            with pytest.raises(httpx.ReadTimeout):
+                other.post("/v1/completions", json=body)
+    deadline = time.monotonic() + 5
+    while metric(client, "vllm:num_requests_running") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert metric(client, "vllm:num_requests_running") == 0
+    assert metric(client, "vllm:kv_cache_usage_perc") == 0
+
+
+def test_sigterm_ends_it_and_the_log_told_the_start(instance):
+    client, process = instance
+    client.close()
+    process.send_signal(signal.SIGTERM)
+    log = process.communicate(timeout=10)[0]
+    assert process.returncode == 0
+    for text in (
+        "simulated server, timings from a model of 1 x nvidia-l4",
+        "Using max model len 32768",
+        "forcing TRITON_ATTN backend",
+        "Loading weights took 32.60 seconds",
+        "Maximum concurrency for 32,768 tokens per request",
+        "Starting vLLM server on http://127.0.0.1:",
+        '"GET /v1/models HTTP/1.1" 200 OK',
+    ):
+        assert text in log
