@@ -124,11 +124,16 @@ def _read(field: Field, raw: Any, before: Any, *, fresh: bool) -> Any:
         case Kind.BLOCK:
             if field.marks & LISTED:
                 raw = raw[0] if raw else None
-            if raw is None and not (isinstance(before, Mapping) and zero(before)):
-                return None  # a block of zeros is left out of the body, and is no less there for it
+            if raw is None and not (isinstance(before, Mapping) and _silent(field, before)):
+                return None
             known = before if isinstance(before, Mapping) else {}
             return outputs(field.fields, raw or {}, known, fresh=fresh and not field.marks & SET)
     return _members(field, raw, before, fresh=fresh)
+
+
+def _silent(field: Field, value: Mapping[str, Any]) -> bool:
+    """Whether an object is left out of the body because nothing in it is sent; it is no less there for it."""
+    return not field.marks & EMPTY and body(field.fields, value) == {}
 
 
 def _members(field: Field, raw: Any, before: Any, *, fresh: bool) -> list[Any]:
