@@ -111,6 +111,8 @@ class CloudRunGpuService(pulumi.ComponentResource):
                 self,
                 opts,
                 custom_timeouts=pulumi.CustomTimeouts(create="40m", update="40m"),
+                # It has a name of its own, which two cannot have at once.
+                delete_before_replace=True,
                 hooks=args.hooks,
             ),
         )

@@ -1,5 +1,6 @@
 """A checkout of the program and a localcloud, each in its own folder, and the `bezel` command run as a user would."""
 
+import base64
 import json
 import os
 import shutil
@@ -12,9 +13,13 @@ from typing import Any
 import httpx
 import yaml
 
+from bezel.localcloud import control
+from bezel.localcloud.layout import Endpoint
+
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "stacks", "smoke")
 SECONDS = 110
+SECRETS = "/secretmanager/v1/projects/bezel-local/secrets"
 # Waits of the platform pass quickly; serving runs at the pace of the roofline.
 SPEED = "2000"
 
@@ -96,16 +101,31 @@ class Rehearsal:
         assert run.code == 0, run.text
         return run.text.strip()
 
-    def environment(self) -> dict[str, str]:
-        """The variables that `bezel local env` prints."""
-        run = self.local("env")
-        assert run.code == 0, run.text
-        shell = subprocess.run(
-            ["sh", "-c", f"{run.text}\nenv -0"], capture_output=True, text=True, check=True, timeout=SECONDS
-        )
-        return dict(item.split("=", 1) for item in shell.stdout.split("\0") if item)
+    def api(self) -> httpx.Client:
+        """A client for localcloud's Google APIs, with the deployer's token: what somebody else does by hand."""
+        endpoint = self._endpoint()
+        token = control.access_token(endpoint)
+        return httpx.Client(base_url=endpoint.base, headers={"Authorization": f"Bearer {token}"}, timeout=30)
 
-    def get(self, url: str, token: str | None = None) -> httpx.Response:
-        """GET `url`, with a token or without."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.get(url, headers=headers, timeout=30)
+    def exists(self) -> dict[str, Any]:
+        """Everything that exists in the cloud, by kind."""
+        return control.inventory(self._endpoint())
+
+    def _endpoint(self) -> Endpoint:
+        endpoint = control.status(self.cloud)
+        assert endpoint is not None
+        return endpoint
+
+
+def make_secret(api: httpx.Client, name: str) -> None:
+    """Make a secret without a version, as a user does by hand."""
+    service = "/serviceusage/v1/projects/bezel-local/services/secretmanager.googleapis.com:enable"
+    assert api.post(service, json={}).is_success
+    body = {"replication": {"automatic": {}}}
+    assert api.post(SECRETS, params={"secretId": name}, json=body).is_success
+
+
+def add_version(api: httpx.Client, name: str, value: str) -> None:
+    """Give a secret its value."""
+    body = {"payload": {"data": base64.b64encode(value.encode()).decode()}}
+    assert api.post(f"{SECRETS}/{name}:addVersion", json=body).is_success

@@ -17,7 +17,7 @@ WRONG = {
     ),
     "region without the accelerator": ("region", "europe-north1", ["europe-north1", "us-east4"]),
     "speculation without a draft model": ("vllm.spec-method", "mtp", ["spec-method", "spec-model"]),
-    "unpriced region": ("region", "asia-southeast1", ["asia-southeast1", "unpriced"]),
+    "unpriced region": ("region", "asia-southeast1", ["asia-southeast1", "price is unknown", "Missing price row"]),
 }
 
 
@@ -34,6 +34,7 @@ def test_a_wrong_input_stops_in_preview(shared: Rehearsal, name: str) -> None:
     assert run.code == 1, run.text
     for words in expected:
         assert words in run.text
+    assert "Repair:" in run.text
     assert "Traceback" not in run.text
     assert "cloudrunv2" not in run.text
 

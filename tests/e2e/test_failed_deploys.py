@@ -1,0 +1,76 @@
+"""A deploy that fails says why, stays red until it is mended, and can be mended."""
+
+import json
+import re
+import shlex
+
+from rehearsal import Rehearsal, add_version, make_secret
+
+BUCKET = "bezel-local-models"
+MODEL = "gemma-4-12B-it-qat-w4a16-ct"
+
+
+def read(rehearsal: Rehearsal, name: str) -> bytes:
+    with rehearsal.api() as api:
+        answer = api.get(f"/storage/v1/b/{BUCKET}/o/{MODEL}%2F{name}", params={"alt": "media"})
+        assert answer.is_success
+        return answer.content
+
+
+def write(rehearsal: Rehearsal, name: str, content: bytes) -> None:
+    with rehearsal.api() as api:
+        query = {"uploadType": "media", "name": f"{MODEL}/{name}"}
+        assert api.post(f"/upload/storage/v1/b/{BUCKET}/o", params=query, content=content).is_success
+
+
+def test_a_bucket_without_the_model_is_found_in_preview(rehearsal: Rehearsal) -> None:
+    assert rehearsal.local("preview", "l4-qat").code == 0
+    with rehearsal.api() as api:
+        assert api.delete(f"/storage/v1/b/{BUCKET}/o/{MODEL}%2Fconfig.json").is_success
+    run = rehearsal.local("preview", "l4-qat")
+    assert run.code == 1
+    assert "config.json" in run.text
+    assert f"gs://{BUCKET}/{MODEL}" in run.text
+    assert "gcloud storage" in run.text
+    assert "Traceback" not in run.text
+
+
+def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    assert rehearsal.local("preview", "l4-qat").code == 0
+    config = json.loads(read(rehearsal, "config.json"))
+    config["text_config"]["max_position_embeddings"] = 4096
+    write(rehearsal, "config.json", json.dumps(config).encode())
+
+    for _ in range(2):
+        run = rehearsal.local("up", "l4-qat")
+        assert run.code == 1, run.text
+        assert "HEALTH_CHECK_CONTAINER_ERROR" in run.text  # the platform's words
+        assert "max_position_embeddings=4096" in run.text  # the container's
+        assert "Correct the arguments named there" in run.text  # what mends it
+        assert "in service" not in run.text
+
+    rehearsal.set("vllm.max-model-len", 4096)
+    rehearsal.set("vllm.max-num-batched-tokens", 2048)
+    mended = rehearsal.local("up", "l4-qat")
+    assert mended.code == 0, mended.text
+    assert rehearsal.outputs()["smoke"]["verdict"]["ok"] is True
+
+
+def test_a_fault_outside_the_stack_file_is_mended_as_the_message_says(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("secrets", {"HF_TOKEN": "hf-token"})
+    assert rehearsal.local("start").code == 0
+    with rehearsal.api() as api:
+        make_secret(api, "hf-token")
+    run = rehearsal.local("up", "l4-qat")
+    assert run.code == 1, run.text
+    assert "secret" in run.text
+    again = re.search(r"pulumi up (--replace '[^']+')", run.text)
+    assert again, run.text
+
+    with rehearsal.api() as api:
+        add_version(api, "hf-token", "a value")
+    assert rehearsal.local("up", "l4-qat").code == 1
+    mended = rehearsal.local("up", "l4-qat", "--", *shlex.split(again[1]))
+    assert mended.code == 0, mended.text

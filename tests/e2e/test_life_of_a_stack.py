@@ -1,0 +1,89 @@
+"""The stack `l4-qat` under the real engine: made, left alone, changed, changed by somebody else, taken away."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rehearsal import Rehearsal, add_version, make_secret
+
+SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
+PLANTED = "hf_PlantedValueThatMustNotAppear"
+
+
+@pytest.fixture
+def quick(rehearsal: Rehearsal) -> Rehearsal:
+    """A stack whose benchmark is short."""
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    return rehearsal
+
+
+def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
+    before = weights_only(quick)
+
+    made = quick.local("up", "l4-qat")
+    assert made.code == 0, made.text
+    assert "l4-qat is in service (simulated)" in made.text
+    assert "1.0465 USD per hour" in made.text
+    first = quick.outputs()
+    assert first["simulated"] is True
+    assert first["smoke"]["verdict"]["ok"] is True
+    assert first["smoke"]["figures"]["completed"] == 4
+
+    unchanged = quick.local("preview", "l4-qat", "--", "--expect-no-changes")
+    assert unchanged.code == 0, unchanged.text
+    assert quick.local("up", "l4-qat").code == 0
+    assert quick.outputs() == first
+
+    quick.set("vllm.max-num-seqs", 4)
+    changed = quick.local("up", "l4-qat")
+    assert changed.code == 0, changed.text
+    second = quick.outputs()
+    assert "--max-num-seqs=4" in second["arguments"]
+    assert second["revision"] != first["revision"]
+    assert second["smoke"]["figures"]["concurrency"] == 4
+    assert second["smoke"]["verdict"] != first["smoke"]["verdict"]
+
+    with quick.api() as api:
+        found = api.get(SERVICE).json()
+        found["template"]["scaling"] = {"maxInstanceCount": 7}
+        assert api.patch(SERVICE, json=found).status_code == 200
+    drift = quick.local("preview", "l4-qat", "--", "--refresh", "--diff", "--expect-no-changes")
+    assert drift.code != 0
+    assert "maxInstanceCount" in drift.text
+    assert quick.local("refresh", "l4-qat").code == 0
+    mended = quick.local("up", "l4-qat")
+    assert mended.code == 0, mended.text
+    with quick.api() as api:
+        assert api.get(SERVICE).json()["template"]["scaling"].get("maxInstanceCount") == 1
+
+    elsewhere = Rehearsal.new(tmp_path / "another checkout", quick.cloud)
+    gone = elsewhere.local("down", "l4-qat")
+    assert gone.code == 0, gone.text
+    assert quick.local("start").code == 0
+    assert weights_only(quick) == before
+
+
+def weights_only(rehearsal: Rehearsal) -> dict[str, object]:
+    """What exists before a deploy and after a destroy: the bucket with the weights, which no stack made."""
+    assert rehearsal.local("preview", "l4-qat").code == 0
+    found = rehearsal.exists()
+    assert set(found) <= {"buckets", "objects", "enabledApis"}, found
+    return {kind: names for kind, names in found.items() if kind != "enabledApis"}
+
+
+def test_a_planted_secret_is_found_nowhere(quick: Rehearsal) -> None:
+    quick.set("secrets", {"HF_TOKEN": "hf-token"})
+    assert quick.local("start").code == 0
+    with quick.api() as api:
+        make_secret(api, "hf-token")
+        add_version(api, "hf-token", PLANTED)
+    run = quick.local("up", "l4-qat")
+    assert run.code == 0, run.text
+    texts = {"terminal": run.text, "outputs": json.dumps(quick.outputs())}
+    assert quick.local("stop").code == 0
+    for file in quick.cloud.rglob("*"):
+        # Secret Manager itself has to keep it.
+        if file.is_file() and not file.name.startswith("cloud.db"):
+            texts[str(file)] = file.read_text(errors="replace")
+    assert len(texts) > 20
+    assert [name for name, text in texts.items() if PLANTED in text] == []
