@@ -5,17 +5,16 @@ Runs after the health check, again when the revision or its settings change, and
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.dynamic import Resource
 
-from bezel.rest import Credentials
 from smoke.engine import Progress
-from smoke.figures import figures
-from smoke.load import Load, run
 from smoke.resource import SmokeError, SmokeProvider, own_urn
-from smoke.server import Server
+
+if TYPE_CHECKING:
+    from smoke.load import Load
 
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
@@ -63,6 +62,12 @@ class ShortBenchmarkProvider(SmokeProvider):
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``figures``."""
+        # Late: the program only declares the resource, in every preview.
+        from bezel.rest import Credentials
+        from smoke.figures import figures
+        from smoke.load import Load, run
+        from smoke.server import Server
+
         load = Load(
             url=props["url"].rstrip("/"),
             model=props["served_model"],
@@ -104,7 +109,7 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
         super().__init__(ShortBenchmarkProvider(), name, props, opts)
 
 
-def _all_failed(failed: dict[str, int], load: Load) -> str:
+def _all_failed(failed: dict[str, int], load: "Load") -> str:
     kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
     if any(kind in failed for kind in ("http_401", "http_403")):
         repair = "Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate."

@@ -7,7 +7,7 @@ prints, under the name of the stack, and stays.) Outside the engine all of this 
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _PLUGIN = "pulumi.dynamic.__main__"
@@ -40,10 +40,17 @@ class Progress:
         request = engine_pb2.LogRequest(severity=engine_pb2.INFO, message=message, urn=self._urn, ephemeral=True)
         try:
             stub.Log(request, timeout=10)
-        except grpc.RpcError as error:
+        except grpc.RpcError:
+            self._last_chance(lambda: stub.Log(request, timeout=2, wait_for_ready=True))
+
+    def _last_chance(self, log: Callable[[], Any]) -> None:
+        import grpc
+
+        try:
+            log()
+        except grpc.RpcError:
             # A killed engine leaves its plugins behind, waiting for minutes for a result that nobody reads.
-            if error.code() == grpc.StatusCode.UNAVAILABLE:
-                os._exit(1)
+            os._exit(1)
 
     def close(self) -> None:
         """Ends the connection."""

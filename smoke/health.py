@@ -5,18 +5,17 @@ It depends on what it checks, runs again when the newest revision changes, and f
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.dynamic import Resource
 
-from bezel.rest import Credentials, GoogleClient
-from smoke.checks import CheckFailedError, Checks, Settings
-from smoke.diagnosis import explain
 from smoke.engine import Progress
-from smoke.platform import report
 from smoke.resource import SmokeError, SmokeProvider, own_urn
-from smoke.server import Server
+
+if TYPE_CHECKING:
+    from bezel.rest import GoogleClient
+    from smoke.checks import CheckFailedError
 
 TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
 
@@ -58,6 +57,11 @@ class HealthCheckProvider(SmokeProvider):
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``verdict``."""
+        # Late, here and below: the program only declares the resource, in every preview.
+        from bezel.rest import Credentials, GoogleClient
+        from smoke.checks import CheckFailedError, Checks, Settings
+        from smoke.server import Server
+
         settings = Settings(
             service=props["service"],
             served_model=props["served_model"],
@@ -93,7 +97,10 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
         super().__init__(HealthCheckProvider(), name, props, opts)
 
 
-def _told(failure: CheckFailedError, google: GoogleClient, service: str) -> str:
+def _told(failure: "CheckFailedError", google: "GoogleClient", service: str) -> str:
+    from smoke.diagnosis import explain
+    from smoke.platform import report
+
     title = f"{service.rsplit('/', 1)[-1]} fails the check of {failure.check}: {failure.what}"
     if failure.repair is not None:
         return f"{title}\nrepair: {failure.repair}" if failure.repair else title

@@ -15,9 +15,7 @@ import pulumi
 from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.settings import get_engine
 
-from bezel.rest import Backoff, Credentials, GoogleClient, redact
-from smoke.diagnosis import explain
-from smoke.platform import report
+from bezel.rest import Credentials, GoogleClient, redact
 
 _PATIENCE_SECONDS = 20.0
 
@@ -64,8 +62,11 @@ def explanation(service: str, errors: tuple[str, ...]) -> str:
         service: ``projects/P/locations/L/services/S``.
         errors: The provider's own, which the engine shows anyway: they are weighed, not repeated.
     """
-    client = GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=_PATIENCE_SECONDS, backoff=Backoff())
-    with client:
+    # Late: most runs do not fail.
+    from smoke.diagnosis import explain
+    from smoke.platform import report
+
+    with GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=_PATIENCE_SECONDS) as client:
         found = report(client, service, errors=errors, sleep=time.sleep)
     return explain(found, repeat_errors=False)
 

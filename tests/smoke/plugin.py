@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ UNKNOWN = rpc.UNKNOWN
 class Engine(engine_pb2_grpc.EngineServicer):
     def __init__(self) -> None:
         self.logged: list[engine_pb2.LogRequest] = []
+        self.kill: Callable[[], object] = lambda: None
 
     def Log(self, request: engine_pb2.LogRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:  # noqa: ARG002, N802
         self.logged.append(request)
@@ -35,6 +36,8 @@ class Engine(engine_pb2_grpc.EngineServicer):
 class Plugin:
     stub: provider_pb2_grpc.ResourceProviderStub
     engine: Engine
+    process: subprocess.Popen[str]
+    kill_engine: Callable[[], object]
 
     def check(self, provider: ResourceProvider, news: dict[str, Any]) -> provider_pb2.CheckResponse:
         return self.stub.Check(provider_pb2.CheckRequest(news=bag(provider, news)), timeout=20)
@@ -74,6 +77,7 @@ def engine_listening() -> Iterator[tuple[Engine, str]]:
     engine_pb2_grpc.add_EngineServicer_to_server(engine, listener)
     port = listener.add_insecure_port("127.0.0.1:0")
     listener.start()
+    engine.kill = lambda: listener.stop(0).wait()
     try:
         yield engine, f"127.0.0.1:{port}"
     finally:
@@ -96,7 +100,7 @@ def plugin_running(environment: dict[str, str], directory: Path = ROOT) -> Itera
             assert process.stdout is not None
             port = int(process.stdout.readline())
             with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-                yield Plugin(provider_pb2_grpc.ResourceProviderStub(channel), engine)
+                yield Plugin(provider_pb2_grpc.ResourceProviderStub(channel), engine, process, engine.kill)
         finally:
             process.kill()
             process.wait(10)

@@ -1,13 +1,22 @@
 """The resources as the engine meets them: over gRPC, in the plugin's own process."""
 
+import base64
+import shutil
+import sys
+import time
+from pathlib import Path
+
 import grpc
 import pytest
+from pulumi.dynamic.dynamic import serialize_provider
+from pulumi.runtime.proto import provider_pb2
 
 from smoke.benchmark import ShortBenchmarkProvider
+from smoke.engine import Progress, told_plainly
 from smoke.health import HealthCheckProvider
 from tests.rest.fake_google import PLANTED
 from tests.smoke.fake_service import MODEL, SERVICE, Project, condition
-from tests.smoke.plugin import UNKNOWN, Plugin
+from tests.smoke.plugin import ROOT, UNKNOWN, Plugin, bag, plugin_running
 
 HEALTH = HealthCheckProvider()
 BENCHMARK = ShortBenchmarkProvider()
@@ -160,3 +169,63 @@ def test_a_benchmark_in_which_all_fails_fails(project: Project, plugin: Plugin) 
         "smoke: all 6 requests of the benchmark failed (http_503: 6)\n"
         "repair: Read the container's log: the server stopped or refuses every request.\n"
     )
+
+
+def test_the_state_holds_the_providers_by_their_names_only() -> None:
+    for provider, name in ((HEALTH, b"smoke.health"), (BENCHMARK, b"smoke.benchmark")):
+        pickled = base64.b64decode(serialize_provider(provider))
+        assert name in pickled
+        assert len(pickled) < 100
+        assert provider.serialize_as_secret_always is False
+
+
+def test_a_destroy_works_from_another_checkout(project: Project, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "smoke", tmp_path / "smoke", ignore=shutil.ignore_patterns("__pycache__"))
+    with plugin_running({}, tmp_path) as elsewhere:
+        elsewhere.delete(HEALTH, inputs(project))
+        elsewhere.delete(BENCHMARK, load(project))
+    assert not project.vllm.calls
+
+
+def test_a_plugin_whose_engine_is_gone_ends_instead_of_waiting(project: Project, tmp_path: Path) -> None:
+    project.health = [503]
+    with plugin_running(project.environment(tmp_path)) as orphan:
+        waiting = orphan.stub.Create.future(
+            provider_pb2.CreateRequest(properties=bag(HEALTH, inputs(project, deadline_seconds=60)))
+        )
+        while not any("waiting for /health" in one.message for one in orphan.engine.logged):
+            time.sleep(0.02)
+        orphan.kill_engine()
+        assert orphan.process.wait(15) == 1
+        assert waiting.exception() is not None
+
+
+def test_outside_the_engine_a_failure_keeps_its_traceback_and_progress_goes_nowhere() -> None:
+    assert told_plainly(ValueError("x")).args == ("x",)
+    assert not hasattr(sys, "tracebacklimit")
+    Progress(URN)("anything")
+
+
+def test_what_is_not_above_zero_is_refused_before_anything_runs(project: Project, plugin: Plugin) -> None:
+    given = load(project, requests=0, concurrency=-1)
+    reasons = {one.property: one.reason for one in plugin.check(BENCHMARK, given).failures}
+    assert reasons == {
+        "requests": "requests is 0: benchmark would do nothing. Set it above 0.",
+        "concurrency": "concurrency is -1: benchmark would do nothing. Set it above 0.",
+    }
+
+
+def test_figures_of_a_simulated_server_say_so(project: Project, tmp_path: Path) -> None:
+    with plugin_running(project.environment(tmp_path) | {"BEZEL_SIMULATED": "1"}) as simulating:
+        figures = simulating.create(BENCHMARK, load(project))["figures"]
+    assert figures["simulated"] is True
+    assert figures["notes"][0].startswith("simulated: ")
+
+
+def test_credentials_that_are_missing_fail_with_the_command_that_repairs_it(project: Project, tmp_path: Path) -> None:
+    environment = project.environment(tmp_path) | {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "none.json")}
+    with plugin_running(environment) as stranger, pytest.raises(grpc.RpcError) as caught:
+        stranger.create(HEALTH, inputs(project))
+    assert caught.value.details().startswith("smoke: llm fails the check of conditions: no Google credentials: ")
+    assert "gcloud auth application-default login" in caught.value.details()
+    assert "Traceback" not in caught.value.details()
