@@ -61,11 +61,13 @@ def test_what_is_sent_and_echoed_is_no_change(kind: Any, data: st.DataObject) ->
     assert list(differences(fields, echoed, again)) == []
 
 
+@settings(max_examples=50)
 @given(JSON)
 def test_values_survive_the_protocol(value: Any) -> None:
     assert decode(encode({"value": value}))["value"] == value
 
 
+@settings(max_examples=50)
 @given(JSON)
 def test_zero_is_what_says_nothing(value: Any) -> None:
     assert zero(value) == (

@@ -89,7 +89,7 @@ class _Check:
                     for index, item in enumerate(value)
                 ]
             case (Kind.TABLE, Mapping()):
-                return {key: _text(item) for key, item in value.items() if item is not None}
+                return {key: _text(item) for key, item in value.items() if item is not None and key != DEFAULTS}
             case (Kind.ITEMS, list()):
                 return [_text(item) for item in value]
         scalar = _scalar(field.kind, value)

@@ -34,7 +34,7 @@ def add_labels(
         mark: The provider's attribution; put on at creation and then kept, never added later.
     """
     if "effectiveLabels" in planned:
-        marked = mark if known is None or mark.items() <= (known.get("effectiveLabels") or {}).items() else {}
+        marked = mark if known is None or mark.items() <= (known.get("pulumiLabels") or {}).items() else {}
         own = planned.get("labels")
         if unknown(own):
             planned["pulumiLabels"] = planned["effectiveLabels"] = UNKNOWN

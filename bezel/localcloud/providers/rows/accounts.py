@@ -4,7 +4,18 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel.localcloud.providers.errors import GoogleError, ProviderError
-from bezel.localcloud.providers.fields import COMPUTED, LOCAL, NEW, OUTPUT, PROJECT, REQUIRED, Fields, flag, text
+from bezel.localcloud.providers.fields import (
+    COMPUTED,
+    LOCAL,
+    NEW,
+    OUTPUT,
+    PROJECT,
+    REQUIRED,
+    UNSENT,
+    Fields,
+    flag,
+    text,
+)
 from bezel.localcloud.providers.policies import member_type
 from bezel.localcloud.providers.resource import GO_CLIENT, Operations, ResourceType, fill
 from bezel.localcloud.providers.wire import Properties
@@ -13,7 +24,7 @@ _ACCOUNT = "projects/{project}/serviceAccounts/{email}"
 _CHANGEABLE = {"displayName": "display_name", "description": "description"}
 
 _FIELDS: Fields = (
-    text("accountId", REQUIRED | NEW | LOCAL),
+    text("accountId", REQUIRED | NEW | UNSENT),
     text("project", NEW | LOCAL | PROJECT | COMPUTED),
     text("displayName"),
     text("description"),
@@ -60,7 +71,10 @@ class Account(Operations):
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """The account, with the member name that policies want."""
         answer = super().read(resource_id, values)
-        return None if answer is None else {**answer, "member": f"serviceAccount:{answer.get('email')}"}
+        if answer is None:
+            return None
+        email = str(answer.get("email", ""))
+        return {**answer, "accountId": email.split("@", maxsplit=1)[0], "member": f"serviceAccount:{email}"}
 
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
