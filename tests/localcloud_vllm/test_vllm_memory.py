@@ -130,3 +130,8 @@ def test_every_accelerator_has_a_source_and_possible_figures():
         assert chip.date
         assert 0 < chip.memory_efficiency < 1
         assert 0 < chip.compute_efficiency < 1
+
+
+@pytest.mark.parametrize(("folder", "billions"), [("qat", 12), ("bf16", 12), ("moe", 3.8)])
+def test_the_arithmetic_is_that_of_the_published_active_parameters(mount, folder, billions):
+    assert read_checkpoint(mount / folder).active_parameters / 1e9 == pytest.approx(billions, rel=0.35)

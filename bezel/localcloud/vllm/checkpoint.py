@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Parameters are stored in this many bits by the encodings that Gemma 4 is published in.
-_BITS = {"w4a16": 4.3, "fp8": 8.0}
+# 4-bit weights with a 16-bit scale for each group of 64.
+_QUANTISED_BITS = 4.25
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class Checkpoint:
     multimodal: bool
 
     @property
-    def parameters(self) -> float:
-        """How many parameters the stored bytes hold."""
-        return self.weight_bytes * 8 / self.bits_per_weight
-
-    @property
     def active_parameters(self) -> float:
-        """Parameters that one token is multiplied with."""
-        return self.parameters * self.active_fraction
+        """Parameters that every token is multiplied with.
+
+        The tied embedding, which stays in 16 bits in every encoding, is left out: it is read in each step, but
+        multiplied with only where a token is sampled.
+        """
+        embedding = 2 * self.vocabulary * self.hidden_size
+        return max(0, self.weight_bytes - embedding) * 8 / self.bits_per_weight * self.active_fraction
 
     @property
     def assistant(self) -> bool:
@@ -107,7 +107,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         largest_shard_bytes=largest,
         active_fraction=_active_fraction(text, experts),
         quantisation=quantisation.get("quant_method"),
-        bits_per_weight=_BITS["w4a16"] if quantisation else 16.0,
+        bits_per_weight=_QUANTISED_BITS if quantisation else 16.0,
         multimodal=any(key in config for key in ("vision_config", "audio_config")),
     )
 

@@ -10,6 +10,8 @@ from starlette.responses import Response
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# JSON without spaces, non-ASCII characters as they are.
+compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LONGEST_INPUT = 200
 _LONGEST_ERROR = 1000
 BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
@@ -63,9 +65,8 @@ def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
 
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """JSON without spaces, non-ASCII characters as they are."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    return Response(text.encode(), status, headers, media_type="application/json")
+    """A JSON answer."""
+    return Response(compact(body).encode(), status, headers, media_type="application/json")
 
 
 def _internal(part: str) -> bool:

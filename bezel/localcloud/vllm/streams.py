@@ -7,11 +7,12 @@ The status line and headers go out at once, before the first token, as the real 
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
+
+from bezel.localcloud.vllm.errors import compact
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,7 +28,7 @@ _HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 def event(content: object) -> bytes:
     """One event."""
-    return f"data: {json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+    return f"data: {compact(content)}\n\n".encode()
 
 
 class EventStream(Response):
