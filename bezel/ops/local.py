@@ -6,18 +6,19 @@ Leaves out the engine's environment (`bezel.ops.engine`) and the text of the sum
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bezel.localcloud import control, made_up, seed
+from bezel.localcloud import control, made_up, real_vllm, seed
 from bezel.localcloud.layout import Endpoint
 from bezel.ops.engine import Engine, EngineError, Provider
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
-from bezel.planner import PlanError, make_plan
+from bezel.planner import Plan, PlanError, make_plan
 from bezel.rest import Credentials, RestError
 
 # Asks nothing, and leaves the outputs to the readable form at the end.
@@ -47,7 +48,9 @@ class Local:
         engine.prepare(stack)
         if action in {"up", "preview"}:
             self._say_what_runs(endpoint)
-            self._put_weights(endpoint, stack)
+            if plan := self._plan(endpoint, stack):
+                self._put_weights(endpoint, plan)
+                self._say_what_is_rewritten(plan)
         if action == "preview":
             return engine.run("preview", stack, options)
         if action == "refresh":
@@ -59,7 +62,7 @@ class Local:
             return code
         code = engine.run("up", stack, [*UNATTENDED, *options])
         if code == 0:
-            sys.stdout.write(summary(stack, engine.outputs(stack)))
+            sys.stdout.write(summary(stack, engine.outputs(stack), behind=self._behind(endpoint)))
         return code
 
     def run_cloud(self, action: str) -> int:
@@ -88,8 +91,8 @@ class Local:
         return 0
 
     def _start(self) -> Endpoint:
-        if self.model:
-            os.environ["LOCALCLOUD_VLLM_MODEL"] = str(self.model.absolute())
+        if self.server == "vllm":
+            os.environ["LOCALCLOUD_VLLM_MODEL"] = str(_checked_model(self.model))
         try:
             return control.start(self.directory, server=self.server, speed=self.speed)
         except control.ControlError as error:
@@ -106,21 +109,54 @@ class Local:
 
     def _say_what_runs(self, endpoint: Endpoint) -> None:
         providers = "stand-in providers" if self.provider == "stand-in" else "the published providers"
-        behind = "a simulated vLLM" if endpoint.server == "sim" else "the real vLLM on this machine"
-        sys.stdout.write(f"localcloud at {endpoint.base}: {providers}, behind each service {behind}\n")
-        sys.stdout.flush()
+        _say(f"localcloud at {endpoint.base}: {providers}, behind each service {self._behind(endpoint)}")
 
-    def _put_weights(self, endpoint: Endpoint, stack: str) -> None:
-        """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
-        configuration = self.project.configuration(stack)
+    def _behind(self, endpoint: Endpoint) -> str:
+        return "a simulated vLLM" if endpoint.server == "sim" else "the real vLLM of this machine"
+
+    def _say_what_is_rewritten(self, plan: Plan) -> None:
+        if self.server == "vllm" and self.model:
+            _, notes, _ = real_vllm.command(
+                plan.service.arguments, model_dir=self.model.absolute(), port=plan.service.port
+            )
+            for note in notes:
+                _say(f"  for the model on this machine: {note}")
+
+    def _plan(self, endpoint: Endpoint, stack: str) -> Plan | None:
+        """The stack's plan; None where it has none, which the program itself reports through the engine."""
         project = self.project.cloud_project(stack) or control.environment(endpoint)["GOOGLE_PROJECT"]
         try:
-            plan = make_plan(configuration, project=project, stack=stack)
+            return make_plan(self.project.configuration(stack), project=project, stack=stack)
         except PlanError:
-            return  # the program itself reports it, through the engine
+            return None
+
+    def _put_weights(self, endpoint: Endpoint, plan: Plan) -> None:
+        """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
         weights = plan.service.weights
         if weights.create or weights.bucket in control.inventory(endpoint).get("buckets", []):
             return  # only once: who takes files out of the bucket wants to see what happens
         seed.seed(endpoint, weights.bucket, weights.path, made_up.model_files(plan.model))
-        sys.stdout.write(f"put made-up weights of {plan.model} into gs://{weights.bucket}/{weights.path}\n")
-        sys.stdout.flush()
+        _say(f"put made-up weights of {plan.model} into gs://{weights.bucket}/{weights.path}")
+
+
+def _checked_model(model: Path | None) -> Path:
+    """The folder that a real vLLM is to serve.
+
+    Raises:
+        EngineError: no such folder, or no vLLM to serve it.
+    """
+    problems = []
+    if model is None:
+        problems.append("no model is named: add MODEL=DIR (--model DIR), the folder of a small local model")
+    elif not (model / "config.json").is_file():
+        problems.append(f"MODEL={model} holds no config.json, so it is no model: name the folder that holds one")
+    if shutil.which("vllm") is None:
+        problems.append("there is no `vllm` on PATH: activate the environment that it is installed in")
+    if model is None or problems:
+        raise EngineError("SERVER=vllm cannot start: " + "; ".join(problems) + ".")
+    return model.absolute()
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -6,8 +6,11 @@ Leaves out where the outputs come from. A figure that is missing is left out or 
 from collections.abc import Mapping
 
 
-def summary(stack: str, outputs: Mapping[str, object]) -> str:
-    """Readable text for the outputs of a stack (`url`, `revision`, `model`, `plan`, `smoke`, `simulated`)."""
+def summary(stack: str, outputs: Mapping[str, object], *, behind: str) -> str:
+    """Readable text for the outputs of a stack (`url`, `revision`, `model`, `plan`, `smoke`, `simulated`).
+
+    `behind` names what answers there, e.g. "a simulated vLLM".
+    """
     kind = " (simulated)" if outputs.get("simulated") else ""
     url, model = str(outputs.get("url", "")), str(outputs.get("model", ""))
     rows = {
@@ -20,7 +23,7 @@ def summary(stack: str, outputs: Mapping[str, object]) -> str:
         f"measured{kind}": _figures(_at(outputs, "smoke", "figures")),
     }
     width = max(len(label) for label in rows)
-    lines = ["", f"{stack} is in service{kind}", ""]
+    lines = ["", f"{stack} is in service on localcloud, behind it {behind}", ""]
     lines += [f"  {label:<{width}}  {text}" for label, text in rows.items() if text]
     lines += ["", "Ask it something, look at everything it told, take it away:", "", *_completion(url, model)]
     return "\n".join([*lines, "", f"  make outputs{_stack(stack)}", f"  make down{_stack(stack)}", "", ""])

@@ -22,7 +22,8 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
 
     made = quick.local("up", "l4-qat")
     assert made.code == 0, made.text
-    assert "l4-qat is in service (simulated)" in made.text
+    assert "l4-qat is in service on localcloud, behind it a simulated vLLM" in made.text
+    assert "measured (simulated)" in made.text
     assert "1.0465 USD per hour" in made.text
     first = quick.outputs()
     assert first["simulated"] is True
