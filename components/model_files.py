@@ -10,7 +10,6 @@ Example:
         "model",
         ModelFilesArgs(bucket_url=weights.url, bucket=weights.bucket, path="gemma-4-12b-it",
                        source="google/gemma-4-12b-it"),
-        opts=pulumi.ResourceOptions(depends_on=[weights]),
     )
     ```
 """

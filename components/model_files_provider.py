@@ -24,6 +24,8 @@ _DEPLOY_SECONDS = 30.0
 class ModelFilesError(Exception):
     """The bucket holds no whole model, or nobody could look; the text says what to do."""
 
+    __module__ = "builtins"  # shown without a module before its name
+
     def __init__(self, text: str) -> None:
         super().__init__(text)
         main = getattr(sys.modules.get("__main__"), "__spec__", None)

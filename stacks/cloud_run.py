@@ -80,7 +80,7 @@ def _service(plan: Plan) -> CloudRunGpuService:
             source=wanted.weights.source,
             bucket_url=weights.url,
         ),
-        opts=_after(weights),
+        opts=_after(apis),
     )
     image = ContainerImage(
         "image",

@@ -44,14 +44,15 @@ class Declared:
 
 @dataclass
 class Declarations:
-    """All resources of one run, in the order in which they came."""
+    """All resources of one run."""
 
     all: list[Declared] = field(default_factory=list)
     result: Any = None
 
     def of(self, token: str) -> list[Declared]:
-        """Those of one type, by the end of its token."""
-        return [resource for resource in self.all if resource.type.endswith(token)]
+        """Those of one type, by the end of its token, sorted by name: the order of arrival is chance."""
+        found = [resource for resource in self.all if resource.type.endswith(token)]
+        return sorted(found, key=lambda resource: resource.name)
 
     def one(self, token: str) -> Declared:
         """The only one of a type."""

@@ -240,7 +240,7 @@ def test_the_whole_internet_is_no_caller_unless_the_service_is_public(everyone: 
 def test_a_public_service_admits_everybody() -> None:
     args = service_args(invokers=("user:a@acme.example",), public=True)
     grants = declare(lambda: CloudRunGpuService("service", args)).of("ServiceIamMember")
-    assert [grant.inputs["member"] for grant in grants] == ["user:a@acme.example", "allUsers"]
+    assert [grant.inputs["member"] for grant in grants] == ["allUsers", "user:a@acme.example"]
 
 
 def test_a_right_to_call_waits_for_the_service_that_it_names() -> None:

@@ -60,6 +60,14 @@ def test_what_the_service_needs_is_made_before_it_and_the_checks_come_after() ->
     assert declared.waits_for(benchmark, health)
 
 
+def test_the_model_is_looked_for_as_early_as_can_be() -> None:
+    made, used = deployed(weights={"create": True}), deployed()
+    assert made.waits_for(made.one("ModelFiles"), made.one("storage/bucket:Bucket"))
+    for declared in (made, used):
+        assert declared.waits_for(declared.one("ModelFiles"), declared.named("apis-storage"))
+        assert not declared.waits_for(declared.one("ModelFiles"), declared.one("BucketIAMMember"))
+
+
 def test_the_callers_rights_are_there_when_the_check_calls() -> None:
     declared = deployed(access={"invokers": ["user:a@acme.example"]})
     assert declared.waits_for(declared.one("HealthCheck"), declared.one("ServiceIamMember"))
