@@ -77,7 +77,33 @@ class Call:
             usage["completion_tokens_details"] = reasoning
         return usage
 
-    def metrics(self) -> dict[str, float] | None:
+    def answer(
+        self, kind: str, choices: list[dict[str, object]], fingerprint: str, extra: dict[str, object] | None = None
+    ) -> dict[str, object]:
+        """The body of an answer that is not streamed.
+
+        Args:
+            kind: its `object`.
+            choices: one for each choice, in order.
+            fingerprint: the server's.
+            extra: the keys that only this kind has.
+        """
+        return {
+            "id": self.id,
+            "object": kind,
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+            "service_tier": None,
+            "system_fingerprint": fingerprint,
+            "usage": self.usage(details=True),
+            **(extra or {}),
+            "kv_transfer_params": None,
+            "ec_transfer_params": None,
+            "metrics": self._metrics(),
+        }
+
+    def _metrics(self) -> dict[str, float] | None:
         """`metrics` of the answer, with --enable-per-request-metrics."""
         if not self.engine.settings.per_request_metrics:
             return None

@@ -44,26 +44,11 @@ async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive:
     if body.stream:
         return ChatStream(call, body, fingerprint)
     pieces = await streams.whole(call, receive)
-    return Response() if pieces is None else json_response(_whole(call, body, pieces, fingerprint))
-
-
-def _whole(call: Call, body: ChatBody, pieces: list[Piece], fingerprint: str) -> dict[str, Any]:
-    return {
-        "id": call.id,
-        "object": "chat.completion",
-        "created": call.created,
-        "model": call.model,
-        "choices": [_choice(call, body, piece) for piece in pieces],
-        "service_tier": None,
-        "system_fingerprint": fingerprint,
-        "usage": call.usage(details=True),
-        "prompt_logprobs": None,
-        "prompt_token_ids": None,
-        "prompt_text": None,
-        "kv_transfer_params": None,
-        "ec_transfer_params": None,
-        "metrics": call.metrics(),
-    }
+    if pieces is None:
+        return Response()
+    choices = [_choice(call, body, piece) for piece in pieces]
+    extra = dict.fromkeys(("prompt_logprobs", "prompt_token_ids", "prompt_text"))
+    return json_response(call.answer("chat.completion", choices, fingerprint, extra))
 
 
 def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:

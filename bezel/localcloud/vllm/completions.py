@@ -33,7 +33,10 @@ async def answer_completion(engine: Engine, body: CompletionBody, fingerprint: s
     if body.stream:
         return CompletionStream(call, body, fingerprint)
     pieces = await streams.whole(call, receive)
-    return Response() if pieces is None else json_response(_whole(call, body, pieces, fingerprint))
+    if pieces is None:
+        return Response()
+    choices = [_choice(call, body, piece) for piece in pieces]
+    return json_response(call.answer("text_completion", choices, fingerprint))
 
 
 def _prompts(body: CompletionBody, longest: int) -> list[Sequence[int]]:
@@ -49,22 +52,6 @@ def _prompts(body: CompletionBody, longest: int) -> list[Sequence[int]]:
             check_length(len(one), longest)
             result.append(one)
     return result
-
-
-def _whole(call: Call, body: CompletionBody, pieces: list[Piece], fingerprint: str) -> dict[str, Any]:
-    return {
-        "id": call.id,
-        "object": "text_completion",
-        "created": call.created,
-        "model": call.model,
-        "choices": [_choice(call, body, piece) for piece in pieces],
-        "service_tier": None,
-        "system_fingerprint": fingerprint,
-        "usage": call.usage(details=True),
-        "kv_transfer_params": None,
-        "ec_transfer_params": None,
-        "metrics": call.metrics(),
-    }
 
 
 def _choice(call: Call, body: CompletionBody, piece: Piece) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.vllm.exposition import Counter, Family, Histogram, Summary, labels
+from bezel.localcloud.vllm.exposition import Counter, Family, Histogram, Summary, labels, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,37 +102,24 @@ class HttpMetrics:
     def _process(self) -> Iterator[str]:
         virtual, resident, descriptors = _own_process()
         used = resource.getrusage(resource.RUSAGE_SELF)
-        rows = (
-            ("process_virtual_memory_bytes", "Virtual memory size in bytes.", "gauge", virtual),
-            ("process_resident_memory_bytes", "Resident memory size in bytes.", "gauge", resident),
-            (
-                "process_start_time_seconds",
-                "Start time of the process since unix epoch in seconds.",
-                "gauge",
-                self._started,
-            ),
-            (
-                "process_cpu_seconds_total",
-                "Total user and system CPU time spent in seconds.",
-                "counter",
-                used.ru_utime + used.ru_stime,
-            ),
-            ("process_open_fds", "Number of open file descriptors.", "gauge", descriptors),
-            (
-                "process_max_fds",
-                "Maximum number of open file descriptors.",
-                "gauge",
-                resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-            ),
+        seconds = used.ru_utime + used.ru_stime
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        started = "Start time of the process since unix epoch in seconds."
+        yield from _plain("process_virtual_memory_bytes", "Virtual memory size in bytes.", "gauge", virtual)
+        yield from _plain("process_resident_memory_bytes", "Resident memory size in bytes.", "gauge", resident)
+        yield from _plain("process_start_time_seconds", started, "gauge", self._started)
+        yield from _plain(
+            "process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", "counter", seconds
         )
-        for name, text, kind, value in rows:
-            family = (Counter if kind == "counter" else Family)(name, text, time.time)
-            family.set((), value)
-            yield from (
-                line
-                for line in family.lines()
-                if not line.split(" ")[0].endswith("_created") and "_created " not in line
-            )
+        yield from _plain("process_open_fds", "Number of open file descriptors.", "gauge", descriptors)
+        yield from _plain("process_max_fds", "Maximum number of open file descriptors.", "gauge", limit)
+
+
+def _plain(name: str, text: str, kind: str, value: float) -> Iterator[str]:
+    """A family of one series without labels; these have no `_created`."""
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} {kind}"
+    yield f"{name} {number(value)}"
 
 
 def _own_process() -> tuple[int, int, int]:

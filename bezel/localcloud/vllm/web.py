@@ -68,7 +68,8 @@ class Server:
             # Starlette adds HEAD to GET; the real server answers 405.
             if route.methods:
                 route.methods.discard("HEAD")
-        app: Any = Starlette(routes=routes, exception_handlers={ApiError: _api_error, HTTPException: _http_error})
+        handlers = {ApiError: _api_error, HTTPException: _http_error, Exception: _server_error}
+        app: Any = Starlette(routes=routes, exception_handlers=handlers)
         app = AddVary(app)
         if self._settings.api_keys:
             app = RequireKey(app, self._settings.api_keys)
@@ -179,6 +180,12 @@ class Server:
 async def _api_error(request: Request, error: Exception) -> Response:
     del request
     return error.response() if isinstance(error, ApiError) else Response(status_code=500)
+
+
+async def _server_error(request: Request, error: Exception) -> Response:
+    """Whatever nobody foresaw, in the shape of every other error."""
+    del request
+    return ApiError(str(error) or type(error).__name__, "InternalServerError", status=500).response()
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
