@@ -50,7 +50,7 @@ SENT = [kind for kind in TYPES.values() if kind.collection or kind.title == "buc
 
 
 @pytest.mark.parametrize("kind", SENT, ids=lambda kind: kind.pulumi_type)
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_what_is_sent_and_echoed_is_no_change(kind: Any, data: st.DataObject) -> None:
     fields = tuple(item for item in kind.fields if "abels" not in item.name and "nnotations" not in item.name)
@@ -61,13 +61,13 @@ def test_what_is_sent_and_echoed_is_no_change(kind: Any, data: st.DataObject) ->
     assert list(differences(fields, echoed, again)) == []
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(JSON)
 def test_values_survive_the_protocol(value: Any) -> None:
     assert decode(encode({"value": value}))["value"] == value
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(JSON)
 def test_zero_is_what_says_nothing(value: Any) -> None:
     assert zero(value) == (

@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from fake_google import FakeGoogle
+from google.protobuf import empty_pb2
 from provider_client import PLUGINS, StartedProvider, urn
 from pulumi.runtime.proto import provider_pb2 as pb
 from test_provider_lifecycle import PROGRAMS
@@ -24,6 +26,25 @@ def test_it_prints_its_port_and_ends_at_an_interrupt(name: str) -> None:
     provider.process.send_signal(signal.SIGINT)
     out, err = provider.process.communicate(timeout=10)
     assert (provider.process.returncode, out, err) == (0, "", "")
+
+
+def test_it_names_the_version_that_the_installed_sdk_asks_for() -> None:
+    provider = StartedProvider("gcp", {})
+    assert provider.call("GetPluginInfo", empty_pb2.Empty()).version == version("pulumi_gcp")
+    provider.close()
+
+
+def test_a_start_imports_nothing_heavy() -> None:
+    heavy = ("httpx", "cryptography", "pulumi.output", "google.auth", "pydantic", "starlette", "grpc.aio._call")
+    script = (
+        "import sys; from bezel.localcloud.providers.lean import lighten; lighten();"
+        "import bezel.localcloud.providers.google_plugin, bezel.localcloud.providers.server;"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PLUGINS.parents[2]
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_it_works_in_its_own_process(google: FakeGoogle) -> None:

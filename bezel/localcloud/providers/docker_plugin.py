@@ -97,7 +97,7 @@ def digest_of(name: str, endpoint: str) -> str:
 class DockerPlugin(Plugin):
     """pulumirpc.ResourceProvider with one look-up."""
 
-    version = "5.2.0"  # of the SDK (pulumi_docker) whose look-up this is
+    sdk = "pulumi_docker"
 
     def Configure(self, request: pb.ConfigureRequest, context: Context) -> pb.ConfigureResponse:
         """Take any configuration: the registry comes from the environment."""

@@ -1,7 +1,7 @@
 """What the stand-in does for any resource type: check, diff, create, read, update, delete on plain values.
 
-The protocol stands in gcp.py, the types in rows/, the calls in resource.py. Each method takes and returns plain
-dictionaries, so that everything between the engine's request and Google's can be read here.
+The protocol stands in google_plugin.py, the types in rows/, the calls in resource.py. Each method takes and returns
+plain dictionaries, so that everything between the engine's request and Google's can be read here.
 """
 
 import time

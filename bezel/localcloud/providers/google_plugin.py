@@ -28,7 +28,7 @@ _MODES = pb.CheckRequest.AutonamingOptions
 class GooglePlugin(Plugin):
     """pulumirpc.ResourceProvider for the types in rows/."""
 
-    version = "10.2.0"  # of the SDK (pulumi_gcp) whose types the rows describe
+    sdk = "pulumi_gcp"
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         """Make a provider that is not configured yet.

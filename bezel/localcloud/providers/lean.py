@@ -6,8 +6,10 @@ Only a plugin's own process may call this: afterwards `import pulumi` yields an 
 """
 
 import importlib.machinery
+import json
 import sys
 import types
+from pathlib import Path
 
 
 def lighten() -> None:
@@ -24,3 +26,11 @@ def lighten() -> None:
         module.__path__ = search
         sys.modules[name] = module
     sys.modules["grpc.aio"] = types.ModuleType("grpc.aio")
+
+
+def sdk_version(package: str) -> str:
+    """The version of an installed Pulumi SDK, which names the plugin it wants in a file; without importing it."""
+    spec = importlib.machinery.PathFinder.find_spec(package)
+    places = spec.submodule_search_locations if spec is not None else None
+    file = Path(next(iter(places or [""]))) / "pulumi-plugin.json"
+    return str(json.loads(file.read_text(encoding="utf-8"))["version"]) if file.is_file() else ""

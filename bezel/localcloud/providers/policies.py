@@ -92,7 +92,10 @@ class Member(Operations):
         """Add the member to the policy."""
         values = self._named(planned)
         path = fill(self.kind.id, values)
-        self._change(path, planned, add=True)
+        try:
+            self._change(path, planned, add=True)
+        except GoogleError as error:
+            raise ProviderError(f"Error retrieving IAM policy for {path!r}: {error}") from None
         resource_id = f"{self._whole(path)}/{planned['role']}/{planned['member']}"
         if planned.get("condition"):
             resource_id += f"/{planned['condition']['title']}"

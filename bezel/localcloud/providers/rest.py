@@ -68,7 +68,7 @@ class Rest:
         for pause in (*PAUSES, None):
             status, answer = self._send(method, target, payload, content_type)
             if status < 400:
-                return json.loads(answer) if answer.strip() else None
+                return _json(url, answer)
             if status not in RETRIED or pause is None or time.monotonic() + pause > until:
                 break
             self._wait(pause)
@@ -106,6 +106,13 @@ class Rest:
         self._own.host, self._own.used = host, time.monotonic()
         self._own.connection = http.client.HTTPConnection(host, timeout=_PER_CALL)
         return self._own.connection  # type: ignore[no-any-return]
+
+
+def _json(url: str, answer: str) -> Any:
+    try:
+        return json.loads(answer) if answer.strip() else None
+    except ValueError:
+        raise ProviderError(f"{url} answered with what is no JSON: is the endpoint a Google API's?") from None
 
 
 def _silent(host: str, how: str) -> ProviderError:

@@ -1,7 +1,7 @@
 """A plugin's process: the gRPC server, the port on stdout, and an end in good order.
 
 The engine ends a plugin by an interrupt; a killed engine ends none, so the parent is watched. A `Plugin` answers what
-every provider is asked for itself; gcp.py and docker.py add what they are there for.
+every provider is asked for; google_plugin.py and docker_plugin.py add what they are there for.
 """
 
 import os
@@ -16,6 +16,7 @@ import grpc
 from google.protobuf import any_pb2, empty_pb2, message
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
+from .lean import sdk_version
 from .wire import decode
 
 Context = grpc.ServicerContext
@@ -26,12 +27,12 @@ _CALLS = 32  # resources at work at the same time: the engine asks for 16 by def
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     """What the engine asks of every provider before it gets to resources."""
 
-    version = "0.0.0"
+    sdk = ""  # the package whose resources the provider serves
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:
         """Say which version of the published plugin this stands in for."""
         del request, context
-        return plugin_pb2.PluginInfo(version=self.version)
+        return plugin_pb2.PluginInfo(version=sdk_version(self.sdk))
 
     def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:
         """Be attached to a running engine (PULUMI_DEBUG_PROVIDERS)."""
