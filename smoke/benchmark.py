@@ -80,11 +80,8 @@ class ShortBenchmarkProvider(SmokeProvider):
             deadline_seconds=float(props["deadline_seconds"]),
         )
         credentials = None if props.get("public") else Credentials(props.get("impersonate"))
-        server = Server(load.url, credentials)
-        try:
+        with Server(load.url, credentials) as server:
             headers = server.headers()
-        finally:
-            server.close()
         samples, seconds = run(load, headers, progress)
         simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
         found = figures(load, samples, seconds, simulated=simulated)

@@ -41,7 +41,7 @@ class Progress:
         try:
             stub.Log(request, timeout=10)
         except grpc.RpcError:
-            self._last_chance(lambda: stub.Log(request, timeout=2, wait_for_ready=True))
+            self._last_chance(lambda: stub.Log(request, timeout=1, wait_for_ready=True))
 
     def _last_chance(self, log: Callable[[], Any]) -> None:
         import grpc
@@ -81,12 +81,12 @@ def told_plainly(error: Exception) -> Exception:
     return error.with_traceback(None)
 
 
-def changed(olds: Mapping[str, Any], news: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
-    """Which of ``keys`` differ between two property bags; an unknown value differs from everything.
+def differ(olds: Mapping[str, Any], news: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
+    """Whether two property bags differ in any of ``keys``; a value not known yet differs from everything.
 
     An absent key equals None, for the engine drops None; numbers arrive as floats and compare as such.
     """
-    return [key for key in keys if _unknown(news.get(key)) or olds.get(key) != news.get(key)]
+    return any(_unknown(news.get(key)) or olds.get(key) != news.get(key) for key in keys)
 
 
 def _unknown(value: Any) -> bool:

@@ -15,7 +15,7 @@ from smoke.resource import SmokeError, SmokeProvider, own_urn
 
 if TYPE_CHECKING:
     from bezel.rest import GoogleClient
-    from smoke.checks import CheckFailedError
+    from smoke.probe import CheckFailedError
 
 TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
 
@@ -52,35 +52,41 @@ class HealthCheckProvider(SmokeProvider):
     """Runs the checks; on a failure asks the platform why."""
 
     kind = "health"
-    required = ("service", "url", "revision", "served_model")
+    # A service that failed may have neither a url nor a revision; the check then says why.
+    required = ("service", "served_model")
     settings = tuple(HealthCheckArgs.__dataclass_fields__)
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``verdict``."""
         # Late, here and below: the program only declares the resource, in every preview.
         from bezel.rest import Credentials, GoogleClient
-        from smoke.checks import CheckFailedError, Checks, Settings
+        from smoke.checks import Checks, Settings
+        from smoke.probe import CheckFailedError, Probe
         from smoke.server import Server
 
         settings = Settings(
             service=props["service"],
-            served_model=props["served_model"],
             public=bool(props.get("public")),
             speculative=bool(props.get("speculative")),
             min_draft_acceptance=float(props.get("min_draft_acceptance") or 0),
-            deadline_seconds=float(props.get("deadline_seconds") or 900),
         )
         credentials = Credentials(props.get("impersonate"))
-        server = Server(props["url"], None if settings.public else credentials)
-        try:
-            with GoogleClient(credentials) as google:
-                checks = Checks(settings, google, server, show=progress, clock=time.monotonic, sleep=time.sleep)
-                try:
-                    return {"verdict": checks.run()}
-                except CheckFailedError as failure:
-                    raise SmokeError(_told(failure, google, settings.service)) from None
-        finally:
-            server.close()
+        with (
+            GoogleClient(credentials) as google,
+            Server(props.get("url") or "", None if settings.public else credentials) as server,
+        ):
+            probe = Probe(
+                server,
+                props["served_model"],
+                float(props["deadline_seconds"]),
+                show=progress,
+                clock=time.monotonic,
+                sleep=time.sleep,
+            )
+            try:
+                return {"verdict": Checks(settings, google, probe).run()}
+            except CheckFailedError as failure:
+                raise SmokeError(_told(failure, google, settings.service)) from None
 
 
 class HealthCheck(Resource, module="smoke", name="HealthCheck"):

@@ -10,10 +10,7 @@ import pulumi
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from bezel.rest import RestError, guarded
-from smoke.engine import Progress, changed, told_plainly
-
-# Where progress is shown: a part of the address of the resource, no setting of it.
-_NOT_SETTINGS = ("urn", "__provider")
+from smoke.engine import Progress, differ, told_plainly
 
 
 class SmokeError(Exception):
@@ -73,7 +70,7 @@ class SmokeProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Runs again when a setting differs or is not known yet, and not otherwise."""
-        return DiffResult(changes=bool(changed(_olds, _news, self.settings)))
+        return DiffResult(changes=differ(_olds, _news, self.settings))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Runs for the first time, or again after a run that failed."""

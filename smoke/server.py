@@ -4,9 +4,9 @@ Leaves out what the answers must be (``smoke.checks``) and streams (``smoke.load
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from bezel.rest import Credentials, guarded
+from bezel.rest import AddressError, Credentials, guarded
 from bezel.rest.transport import new_client
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """One server; closed by ``close``.
+    """One server; closed at the end of its ``with``.
 
     Args:
         url: Its address, which is also the audience of the identity token.
@@ -22,12 +22,14 @@ class Server:
     """
 
     def __init__(self, url: str, credentials: Credentials | None) -> None:
-        self.url = guarded(url.rstrip("/"), "the service's url")
+        self.url = url.rstrip("/")
         self._credentials = credentials
         self._client = new_client(60.0)
 
-    def close(self) -> None:
-        """Closes the connections."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._client.close()
 
     def headers(self, *, fresh: bool = False) -> dict[str, str]:
@@ -35,7 +37,11 @@ class Server:
 
         Raises:
             CredentialsError: No identity token can be had.
+            AddressError: A token may not be sent to this address.
         """
+        if not self.url:
+            raise AddressError("the service has no address: let it have its default URL (default_uri_disabled: false).")
+        guarded(self.url, "the service's url")
         if self._credentials is None:
             return {}
         if fresh:
@@ -50,6 +56,7 @@ class Server:
         Raises:
             httpx.HTTPError: No answer.
             CredentialsError: No identity token can be had.
+            AddressError: A token may not be sent to this address.
         """
         headers = {} if anonymous else self.headers()
         answer = self._client.request(method, self.url + path, json=json, headers=headers, timeout=timeout_seconds)

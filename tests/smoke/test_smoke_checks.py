@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from bezel.rest import Credentials, GoogleClient
-from smoke.checks import CheckFailedError, Checks, Settings
+from smoke.checks import Checks, Settings
+from smoke.probe import CheckFailedError, Probe
 from smoke.server import Server as VllmServer
 from tests.rest.fake_google import PLANTED, Answer
 from tests.smoke.fake_service import FIXTURES, MODEL, SERVICE, Project, condition
@@ -41,16 +42,18 @@ def check(project: Project, tmp_path: Path, clock: Clock, monkeypatch: pytest.Mo
         monkeypatch.setenv(name, value)
 
     def run(**others: Any) -> tuple[dict[str, Any], list[str]]:
-        settings = Settings(**({"service": SERVICE, "served_model": MODEL} | others))
+        deadline, model = others.pop("deadline_seconds", 900), others.pop("served_model", MODEL)
+        settings = Settings(**({"service": SERVICE} | others))
         credentials = Credentials(environ=environment)
-        server = VllmServer(project.vllm.url, None if settings.public else credentials)
         shown: list[str] = []
-        with GoogleClient(credentials, clock=clock, sleep=clock.sleep) as google:
-            checks = Checks(settings, google, server, show=shown.append, clock=clock, sleep=clock.sleep)
+        with (
+            GoogleClient(credentials, clock=clock, sleep=clock.sleep) as google,
+            VllmServer(project.vllm.url, None if settings.public else credentials) as server,
+        ):
+            probe = Probe(server, model, deadline, show=shown.append, clock=clock, sleep=clock.sleep)
             try:
-                return checks.run(), shown
+                return Checks(settings, google, probe).run(), shown
             finally:
-                server.close()
                 assert PLANTED not in str(shown)
 
     return run
@@ -204,6 +207,13 @@ def test_a_door_that_is_open_fails(project: Project, check: Any, path: str) -> N
     assert failed.check == "refusal"
     assert f"{path} without a token got HTTP 200: anybody can use this service" in failed.what
     assert "access.public" in (failed.repair or "")
+
+
+def test_a_door_that_is_slow_to_answer_is_asked_again(project: Project, check: Any) -> None:
+    lost = [Answer(reset=True), Answer(503)]
+    project.vllm.routes.insert(0, lambda call: lost.pop() if call.path == "/invocations" and lost else None)
+    verdict, _ = check()
+    assert verdict["checks"]["refusal"]["seconds"] == pytest.approx(1.5)
 
 
 def test_an_open_door_is_right_where_it_was_asked_for(project: Project, check: Any) -> None:

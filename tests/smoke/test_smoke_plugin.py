@@ -144,6 +144,22 @@ def test_settings_that_cannot_work_stop_in_preview(project: Project, plugin: Plu
     assert not plugin.check(HEALTH, inputs(project)).failures
 
 
+def test_a_service_that_failed_before_it_had_an_address_is_explained(project: Project, plugin: Plugin) -> None:
+    project.created = project.ready = ""
+    project.terminal = condition("FAILED", message="Quota exceeded for total allowable count of GPUs per project.")
+    given = inputs(project, url=None, revision="")
+    assert not plugin.check(HEALTH, given).failures
+    with pytest.raises(grpc.RpcError) as caught:
+        plugin.create(HEALTH, given)
+    assert "repair: Ask for more under IAM & Admin > Quotas" in caught.value.details()
+
+
+def test_a_healthy_service_without_an_address_fails_too(project: Project, plugin: Plugin) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        plugin.create(HEALTH, inputs(project, url=None))
+    assert caught.value.details().startswith("smoke: the service has no address: ")
+
+
 def test_values_not_known_yet_pass_the_preview(project: Project, plugin: Plugin) -> None:
     checked = plugin.check(HEALTH, inputs(project, url=UNKNOWN, revision=UNKNOWN))
     assert not checked.failures
