@@ -128,6 +128,13 @@ def test_a_key_is_not_in_the_log(container):
     assert "sk-planted" not in ended.stdout + ended.stderr
 
 
+def test_a_key_is_in_no_printed_form_of_the_settings(settings):
+    made = settings("/mnt/models/tiny", "--api-key", "sk-planted")
+    assert made.api_keys == ("sk-planted",)
+    assert "sk-planted" not in repr(made)
+    assert settings("/mnt/models/tiny", variables={"VLLM_API_KEY": "sk-other"}).api_keys == ("sk-other",)
+
+
 def test_an_unknown_variable_is_refused_only_when_asked(settings):
     variables = {"VLLM_DISABLE_FLASHINFER": "1"}
     settings("/mnt/models/tiny", variables=variables)

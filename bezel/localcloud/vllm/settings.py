@@ -6,7 +6,7 @@ of parsers, lengths, parallelism, memory. How long each refusal takes and how th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,6 @@ class Settings:
     memory: MemoryUse
     max_queued_requests: int | None
     max_queued_tokens: int | None
-    api_keys: tuple[str, ...]
     tool_parser: str | None
     auto_tools: bool
     reasoning_parser: str | None
@@ -58,6 +57,8 @@ class Settings:
     request_id_headers: bool
     seed: int
     port: int
+    # Kept out of every printed or hashed form of the settings.
+    api_keys: tuple[str, ...] = field(repr=False)
 
 
 def make_settings(options: argparse.Namespace, machine: Machine, environment: Mapping[str, str]) -> Settings:

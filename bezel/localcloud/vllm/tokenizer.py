@@ -22,7 +22,7 @@ SPECIAL = (
     "<|tool>", "<tool|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", '<|"|>', "<|image|>",
     "<|audio|>", "<|video|>",
 )  # fmt: skip
-EOS, BOS, TURN_END = 1, 2, 6
+EOS, TURN_END = 1, 6
 ENDS = frozenset({EOS, TURN_END})
 _BYTES = len(SPECIAL)
 _SPACES = _BYTES + 256

@@ -27,7 +27,7 @@ from bezel.localcloud.vllm.errors import ApiError, json_response
 from bezel.localcloud.vllm.http_metrics import HttpMetrics
 from bezel.localcloud.vllm.middleware import AddVary, Count, RequestId, RequireKey
 from bezel.localcloud.vllm.options import VERSION
-from bezel.localcloud.vllm.tokenizer import BOS, decode, encode, token_strings
+from bezel.localcloud.vllm.tokenizer import decode, encode, token_strings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -132,8 +132,6 @@ class Server:
             tokens = encode(messages_text(body.messages, generate=body.add_generation_prompt))
         else:
             tokens = encode(body.prompt or "")
-            # The model's own tokenizer begins a prompt with <bos> only where a template asks for it.
-            tokens = [token for token in tokens if token != BOS or "<bos>" in (body.prompt or "")]
         strings = token_strings(tokens) if body.return_token_strs else None
         return json_response({
             "count": len(tokens),
