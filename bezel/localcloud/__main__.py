@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
+from bezel.localcloud.pace import InstanceTiming
 from bezel.localcloud.run.launch import real, simulated
 
 
@@ -19,8 +20,11 @@ def main() -> int:
     parser.add_argument("--idle-seconds", type=float, default=900.0, help="how long an idle instance is kept")
     chosen = parser.parse_args()
     launcher = simulated if chosen.server == "sim" else real
+    # A real engine takes the time it takes: only the simulated one starts faster.
+    startup_speed = chosen.speed if chosen.server == "sim" else 1.0
+    timing = InstanceTiming(startup_speed, chosen.idle_seconds)
     try:
-        serve(chosen.directory, launcher, server=chosen.server, speed=chosen.speed, idle_seconds=chosen.idle_seconds)
+        serve(chosen.directory, launcher, server=chosen.server, speed=chosen.speed, timing=timing)
     except AlreadyRunningError as error:
         return report_refusal(error)
     return 0

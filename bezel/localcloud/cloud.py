@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from bezel.localcloud.pace import Pace
+    from bezel.localcloud.pace import InstanceTiming, Pace
     from bezel.localcloud.run.launch import Command, Container
     from bezel.localcloud.shapes import Json
 
@@ -50,13 +50,7 @@ class Cloud:
     """
 
     def __init__(
-        self,
-        layout: Layout,
-        pace: Pace,
-        launcher: Callable[[Container], Command],
-        *,
-        startup_speed: float,
-        idle_seconds: float,
+        self, layout: Layout, pace: Pace, launcher: Callable[[Container], Command], timing: InstanceTiming
     ) -> None:
         self.base = ""
         self.layout = layout
@@ -67,7 +61,7 @@ class Cloud:
         self.logbook = Logbook(self.store, pace)
         self.objects = ObjectFiles(layout, self.store)
         self.tokens = Tokens(keys.load_or_make(layout.issuer_key), self.store, pace, lambda: self.base)
-        self.services = Controller(self, launcher, startup_speed=startup_speed, idle_seconds=idle_seconds)
+        self.services = Controller(self, launcher, timing)
 
     def is_enabled(self, api: str) -> bool:
         """Whether the project has enabled an API."""

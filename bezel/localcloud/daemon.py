@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from bezel.localcloud.pace import InstanceTiming
     from bezel.localcloud.run.launch import Command, Container
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class AlreadyRunningError(Exception):
 
 
 def serve(
-    directory: Path, launcher: Callable[[Container], Command], *, server: str, speed: float, idle_seconds: float
+    directory: Path, launcher: Callable[[Container], Command], *, server: str, speed: float, timing: InstanceTiming
 ) -> None:
     """Serve a directory until SIGTERM or SIGINT.
 
@@ -43,7 +44,7 @@ def serve(
         launcher: Turns a container into the command that is started for it.
         server: "sim" or "vllm", for the clients to know.
         speed: By how much the platform's waits are shortened.
-        idle_seconds: How long an instance without requests is kept.
+        timing: How instances start, idle and queue.
 
     Raises:
         AlreadyRunningError: If another daemon holds the directory.
@@ -52,29 +53,20 @@ def serve(
     layout.create()
     with _locked(layout):
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        for noisy in ("httpx", "httpcore"):
-            logging.getLogger(noisy).setLevel(logging.WARNING)
         # The application reports its own failures; this one would add a traceback for every answer cut off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        # A real engine takes the time it takes: only the simulated one starts faster.
-        startup_speed = speed if server == "sim" else 1.0
-        asyncio.run(_run(layout, launcher, server, speed, startup_speed, idle_seconds))
+        asyncio.run(_run(layout, launcher, server, speed, timing))
 
 
 async def _run(
-    layout: Layout,
-    launcher: Callable[[Container], Command],
-    server: str,
-    speed: float,
-    startup_speed: float,
-    idle_seconds: float,
+    layout: Layout, launcher: Callable[[Container], Command], server: str, speed: float, timing: InstanceTiming
 ) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     if ended := end_leftovers(layout.root):
         log.warning("ended %d processes that a killed daemon left", ended)
-    cloud = Cloud(layout, Pace(speed), launcher, startup_speed=startup_speed, idle_seconds=idle_seconds)
+    cloud = Cloud(layout, Pace(speed), launcher, timing)
     listener = listen(int(cloud.store.setting("port") or 0))
     port = listener.getsockname()[1]
     cloud.store.set_setting("port", str(port))

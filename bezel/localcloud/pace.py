@@ -24,3 +24,20 @@ class Pace:
     def now() -> float:
         """Unix seconds."""
         return time.time()
+
+
+@dataclass(frozen=True)
+class InstanceTiming:
+    """Times of instances.
+
+    Attributes:
+        startup_speed: Simulated seconds in one second while a container starts; 1 for a real engine.
+        idle_seconds: Real seconds that an instance without requests is kept.
+        least_window: Real seconds that every startup probe gets, however fast the clock.
+        queue_seconds: Real seconds that a request waits for room where no further instance may start.
+    """
+
+    startup_speed: float
+    idle_seconds: float = 900.0
+    least_window: float = 5.0
+    queue_seconds: float = 10.0

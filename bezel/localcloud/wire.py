@@ -17,7 +17,7 @@ _SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", 
 
 
 class WireLog:
-    """ASGI middleware that appends to a file; the line is written when the answer has been sent."""
+    """ASGI middleware that appends to a file; whoever has the whole answer finds its line there."""
 
     def __init__(self, app: ASGIApp, path: Path) -> None:
         self._app = app
@@ -28,17 +28,10 @@ class WireLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.time(), 0
+        began, status, noted = time.time(), 0, False
 
-        async def noting_send(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noting_send)
-        finally:
+        def note() -> None:
+            nonlocal noted
             line = {
                 "time": round(began, 6),
                 "method": scope["method"],
@@ -48,6 +41,21 @@ class WireLog:
                 "ms": round((time.time() - began) * 1000, 3),
             }
             self._file.write(json.dumps(line) + "\n")
+            noted = True
+
+        async def noting_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif not message.get("more_body") and not noted:
+                note()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting_send)
+        finally:
+            if not noted:
+                note()
 
 
 def _query(raw: bytes) -> str:

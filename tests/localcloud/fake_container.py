@@ -15,6 +15,7 @@ OPTIONS = dict(argument.lstrip("-").partition("=")[::2] for argument in sys.argv
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one packet an answer: unbuffered, its second one waits 40 ms for the first one's acknowledgement
 
     def log_message(self, *_: object) -> None:
         pass
@@ -22,6 +23,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/die"):
             os._exit(7)
+        if self.path == "/health" and UNHEALTHY.is_set():
+            self.send_error(500)
+            return
+        if self.path == "/hang-up":
+            UNHEALTHY.set()
         if self.path.startswith("/wait"):
             time.sleep(float(self.path.partition("=")[2] or 1))
         if self.path.startswith("/stream"):
@@ -68,6 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 GO = threading.Event()
+UNHEALTHY = threading.Event()
 
 
 class GoHandler(Handler):

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
+from bezel.localcloud.pace import InstanceTiming
 from bezel.localcloud.run.launch import Command, Container, environment_of, serve_arguments
 
 FAKE = Path(__file__).with_name("fake_container.py")
@@ -16,7 +17,8 @@ def launch_fake(container: Container) -> Command:
 
 if __name__ == "__main__":
     directory, speed, idle = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+    timing = InstanceTiming(speed, idle, least_window=0.5, queue_seconds=1.0)
     try:
-        serve(directory, launch_fake, server="sim", speed=speed, idle_seconds=idle)
+        serve(directory, launch_fake, server="sim", speed=speed, timing=timing)
     except AlreadyRunningError as error:
         sys.exit(report_refusal(error))

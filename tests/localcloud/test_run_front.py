@@ -155,7 +155,7 @@ def test_more_load_starts_further_instances_up_to_the_most(cloud):
     cloud.create("wide", cloud.template(maxInstanceRequestConcurrency=1, scaling={"maxInstanceCount": 2}))
     front = cloud.front("wide")
     pids = []
-    threads = [threading.Thread(target=lambda: pids.append(front.get("/wait?s=1").json()["pid"])) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: pids.append(front.get("/wait?s=0.6").json()["pid"])) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

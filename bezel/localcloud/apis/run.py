@@ -243,6 +243,8 @@ def _masked(old: Json, body: Json, mask: list[str]) -> Json:
         target, source = wanted, body
         for parent in parents:
             target, source = target.setdefault(parent, {}), (source.get(parent) or {})
+        if [*parents, last][0] not in _SETTABLE:
+            raise invalid(f"Field {path} of the update mask cannot be updated.", ("update_mask", path))
         if last in source:
             target[last] = source[last]
         else:

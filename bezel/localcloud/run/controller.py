@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from bezel.localcloud.cloud import Cloud
+    from bezel.localcloud.pace import InstanceTiming
     from bezel.localcloud.run.launch import Command
     from bezel.localcloud.run.spec import Probe, RevisionSpec
     from bezel.localcloud.shapes import Json
@@ -49,13 +50,10 @@ class Routed:
 class Controller:
     """Everything that runs behind Cloud Run's API."""
 
-    def __init__(
-        self, cloud: Cloud, launcher: Callable[[Container], Command], *, startup_speed: float, idle_seconds: float
-    ) -> None:
+    def __init__(self, cloud: Cloud, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
         self._cloud = cloud
         self._launcher = launcher
-        self._startup_speed = startup_speed
-        self._idle_seconds = idle_seconds
+        self._timing = timing
         self._fronts: dict[str, Front] = {}
         self._pools: dict[str, Routed] = {}
         self._deployments: dict[str, asyncio.Task[None]] = {}
@@ -162,7 +160,12 @@ class Controller:
 
     def _scaling(self, spec: RevisionSpec) -> Scaling:
         return Scaling(
-            spec.concurrency, spec.min_instances, spec.max_instances, self._idle_seconds, liveness=spec.liveness
+            concurrency=spec.concurrency,
+            least=spec.min_instances,
+            most=spec.max_instances,
+            idle_seconds=self._timing.idle_seconds,
+            queue_seconds=self._timing.queue_seconds,
+            liveness=spec.liveness,
         )
 
     async def _start(self, spec: RevisionSpec, source: Source) -> Instance:
@@ -176,10 +179,10 @@ class Controller:
                 mounts=resolve_mounts(self._cloud, spec),
                 spec=spec,
                 port=instance.port,
-                speed=self._startup_speed,
+                speed=self._timing.startup_speed,
             )
             await instance.start(self._launcher(container))
-            healthy = await instance.healthy(spec.startup, self._startup_speed)
+            healthy = await instance.healthy(spec.startup, self._timing)
         except RevisionFailureError as failure:
             self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
             raise

@@ -12,15 +12,13 @@ import logging
 import socket
 import time
 import uuid
-from typing import TYPE_CHECKING
-
-import httpx
+from typing import TYPE_CHECKING, NoReturn
 
 from bezel.localcloud.keys import TokenError
-from bezel.localcloud.layout import NO_TLS
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run.pool import NoInstanceError
 from bezel.localcloud.run.spec import limits
+from bezel.localcloud.run.upstream import NotListeningError, Upstream, UpstreamError
 from bezel.localcloud.serving import HttpServer
 
 if TYPE_CHECKING:
@@ -54,9 +52,6 @@ class Front:
         self._controller = controller
         self._name = name
         self._server = HttpServer(self._app, listener)
-        # No connection is kept: one that the instance closes in the wrong moment would fail a request.
-        bounds = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        self._client = httpx.AsyncHTTPTransport(limits=bounds, trust_env=False, verify=NO_TLS)
         self.port = int(listener.getsockname()[1])
         self.uri = f"http://127.0.0.1:{self.port}"
 
@@ -70,7 +65,6 @@ class Front:
     async def close(self) -> None:
         """Stop listening; requests under way are cut off."""
         await self._server.close()
-        await self._client.aclose()
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -136,22 +130,26 @@ class Front:
             await asyncio.gather(serving, gone, return_exceptions=True)
 
     async def _forward(self, request: _Request, headers: Headers, routed: Routed) -> None:
-        try:
-            instance = await routed.pool.acquire()
-        except NoInstanceError as error:
-            title = "Rate exceeded." if error.status == 429 else "Service Unavailable"
-            raise _RefusedError(error.status, title, error.message) from None
-        try:
-            await self._exchange(request, headers, instance)
-        except httpx.TransportError as error:
-            log.info("%s: connection to an instance broke: %s", self._name, type(error).__name__)
-            if not request.started:
-                raise _RefusedError(
-                    503, "Service Unavailable", "upstream connect error or disconnect/reset before headers"
-                ) from None
-            request.cut_off()
-        finally:
-            routed.pool.release(instance)
+        while True:
+            try:
+                instance = await routed.pool.acquire()
+            except NoInstanceError as error:
+                title = "Rate exceeded." if error.status == 429 else "Service Unavailable"
+                raise _RefusedError(error.status, title, error.message) from None
+            try:
+                await self._exchange(request, headers, instance)
+            except NotListeningError:
+                routed.pool.discard(instance)
+                continue
+            except UpstreamError as error:
+                log.info("%s: connection to an instance broke: %s", self._name, error)
+                if request.started:
+                    request.cut_off()
+                text = "upstream connect error or disconnect/reset before headers"
+                raise _RefusedError(503, "Service Unavailable", text) from None
+            finally:
+                routed.pool.release(instance)
+            return
 
     async def _exchange(self, request: _Request, headers: Headers, instance: Instance) -> None:
         kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP]
@@ -162,19 +160,14 @@ class Front:
             (b"x-cloud-trace-context", f"{trace}/{int(trace[:15], 16)};o=1".encode()),
             (b"traceparent", f"00-{trace}-{trace[:16]}-01".encode()),
         ]
-        upstream = httpx.Request(
-            request.method, f"http://127.0.0.1:{instance.port}{request.target}", headers=kept, content=request.body
-        )
-        response = await self._client.handle_async_request(upstream)
-        try:
+        async with Upstream(instance.port) as upstream:
+            status, answer = await upstream.ask(request.method, request.target, kept, request.body)
             dropped = _HOP_BY_HOP | {b"server", b"date"}
-            answer = [(key.lower(), value) for key, value in response.headers.raw if key.lower() not in dropped]
-            await request.begin(response.status_code, [*answer, (b"server", b"Google Frontend")])
-            async for chunk in response.aiter_raw():
-                await request.chunk(chunk)
+            answer = [(key, value) for key, value in answer if key not in dropped]
+            await request.begin(status, [*answer, (b"server", b"Google Frontend")])
+            async for piece in upstream.pieces():
+                await request.chunk(piece)
             await request.end()
-        finally:
-            await response.aclose()
 
     def _note(self, request: _Request, routed: Routed | None, message: str) -> None:
         location, service = self._name.split("/")[3], self._name.rpartition("/")[2]
@@ -249,7 +242,7 @@ class _Request:
     async def end(self) -> None:
         await self._send({"type": "http.response.body", "body": b""})
 
-    def cut_off(self) -> None:
+    def cut_off(self) -> NoReturn:
         """Break the connection in the middle of the answer, so that the client cannot take it for a whole one."""
         msg = "the answer was cut off"
         raise ConnectionAbortedError(msg)
@@ -275,7 +268,8 @@ class _Request:
 
 def listen(port: int) -> socket.socket:
     """A listening socket of 127.0.0.1, on a port if it is free, else on any."""
-    listener = socket.socket()
+    # With the protocol named asyncio sends without delay; without it every answer would wait 40 ms for an ACK.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     with contextlib.suppress(OSError):
         listener.bind(("127.0.0.1", port))

@@ -19,6 +19,7 @@ from bezel.localcloud.run.probes import passes
 
 if TYPE_CHECKING:
     from bezel.localcloud.logbook import Logbook
+    from bezel.localcloud.pace import InstanceTiming
     from bezel.localcloud.run.launch import Command
     from bezel.localcloud.run.spec import Probe, RevisionSpec
 
@@ -26,7 +27,6 @@ INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
 _LONGEST_LINE = 64 * 1024
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
 _INTERPRETER = 60.0  # real seconds for a process to say its first word
-_LEAST_WINDOW = 5.0  # real seconds that every startup probe gets, however fast the clock
 
 
 def free_port() -> int:
@@ -84,19 +84,19 @@ class Instance:
         pumps = [asyncio.create_task(self._pump(name, stream)) for name, stream in streams.items() if stream]
         self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
 
-    async def healthy(self, probe: Probe, speed: float) -> bool:
+    async def healthy(self, probe: Probe, timing: InstanceTiming) -> bool:
         """Wait until a startup probe passes; False if the process ends or the probe's window does.
 
         The window begins with the first word of the process: the time an interpreter takes to come up is this
         machine's, not the platform's.
         """
-        loop = asyncio.get_running_loop()
+        loop, speed = asyncio.get_running_loop(), timing.startup_speed
         spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.05), 1.0)
         ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
         while not self.exited.is_set() and loop.time() < deadline:
             if deadline == float("inf") and (self._spoke.is_set() or loop.time() > spoken_by):
                 ready_at = loop.time() + probe.initial_delay / speed
-                deadline = loop.time() + max(probe.window / speed, _LEAST_WINDOW)
+                deadline = loop.time() + max(probe.window / speed, timing.least_window)
             if loop.time() >= ready_at and await passes(probe, self.port, max(probe.timeout / speed, 1.0)):
                 return True
             with contextlib.suppress(TimeoutError):
@@ -146,7 +146,8 @@ class Instance:
         # A grandchild may hold the pipes open: it goes with the group.
         self._signal(signal.SIGKILL)
         await asyncio.wait(pumps, timeout=_GRACE)
-        if not self._stopping:
+        # One that was told to end ends by the signal; one that had died by itself is told of all the same.
+        if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
             self._logbook.platform(self.source, *self._last_words(code))
         self.exited.set()
 

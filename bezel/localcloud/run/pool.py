@@ -46,7 +46,7 @@ class Scaling:
     least: int
     most: int
     idle_seconds: float
-    queue_seconds: float = 10.0
+    queue_seconds: float
     liveness: Probe | None = None
 
 
@@ -115,6 +115,13 @@ class Pool:
         if instance.in_flight == 0:
             self._consider_end(instance)
 
+    def discard(self, instance: Instance) -> None:
+        """Hand an instance out no more, and end it."""
+        if instance in self._ready:
+            self._ready.remove(instance)
+            self._spawn(instance.stop())
+            self.keep_least()
+
     async def close(self, patience: float = 0.0) -> None:
         """End all instances; requests under way get up to `patience` real seconds."""
         self._closed = True
@@ -170,9 +177,9 @@ class Pool:
         await instance.exited.wait()
         if instance in self._ready:
             self._ready.remove(instance)
-            self.keep_least()
-            if self._waiting and not self._starting and not self._closed:
-                self._grow()
+        self.keep_least()
+        if self._waiting and not self._ready and not self._starting and not self._closed:
+            self._grow()
 
     async def _until_dead(self, instance: Instance, probe: Probe) -> None:
         dead = asyncio.ensure_future(instance.alive(probe))
@@ -180,15 +187,13 @@ class Pool:
         await asyncio.wait([dead, exited], return_when=asyncio.FIRST_COMPLETED)
         for task in (dead, exited):
             task.cancel()
-        if not instance.exited.is_set():
-            await instance.stop()
+        self.discard(instance)
 
     def _consider_end(self, instance: Instance) -> None:
         def end_if_idle() -> None:
             surplus = len(self._ready) > self.scaling.least
-            if instance in self._ready and instance.in_flight == 0 and surplus and instance.idle_since == idle_since:
-                self._ready.remove(instance)
-                self._spawn(instance.stop())
+            if instance.in_flight == 0 and surplus and instance.idle_since == idle_since:
+                self.discard(instance)
 
         loop = asyncio.get_running_loop()
         idle_since = instance.idle_since = loop.time()

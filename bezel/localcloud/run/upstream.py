@@ -1,0 +1,93 @@
+"""One HTTP/1.1 exchange with an instance: the request in one go, the answer piece by piece as it comes.
+
+A connection serves one exchange: one kept open, which the instance closes in the wrong moment, would fail a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Self
+
+import h11
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from types import TracebackType
+
+    Headers = list[tuple[bytes, bytes]]
+
+_READ = 64 * 1024
+
+
+class UpstreamError(Exception):
+    """The connection to the instance could not be made, or broke before the answer was whole."""
+
+
+class NotListeningError(UpstreamError):
+    """Nobody listens any more; nothing was sent, so another instance may get the request."""
+
+
+class Upstream:
+    """A connection to a port of this machine, as an asynchronous context."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._http = h11.Connection(h11.CLIENT)
+
+    async def __aenter__(self) -> Self:
+        """Connect.
+
+        Raises:
+            NotListeningError: If nobody listens.
+        """
+        try:
+            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError as error:
+            raise NotListeningError(type(error).__name__) from None
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close at once, so that an instance sees that its caller has gone."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+    async def ask(self, method: str, target: str, headers: Headers, body: bytes) -> tuple[int, Headers]:
+        """Send a request; the status and the headers of its answer.
+
+        Raises:
+            UpstreamError: If the connection breaks before.
+        """
+        kept = [(key, value) for key, value in headers if key != b"content-length"]
+        if body or method in {"POST", "PUT", "PATCH"}:
+            kept.append((b"content-length", str(len(body)).encode()))
+        try:
+            request = h11.Request(method=method, target=target, headers=[*kept, (b"connection", b"close")])
+            parts = [self._http.send(request), self._http.send(h11.Data(data=body)) if body else b""]
+            self._writer.write(b"".join([part or b"" for part in [*parts, self._http.send(h11.EndOfMessage())]]))
+            await self._writer.drain()
+            while not isinstance(event := await self._next(), h11.Response):
+                pass  # 1xx
+        except (OSError, h11.ProtocolError) as error:
+            raise UpstreamError(type(error).__name__) from None
+        return event.status_code, list(event.headers)
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The answer's body as it comes.
+
+        Raises:
+            UpstreamError: If it ends before it is whole.
+        """
+        try:
+            while isinstance(event := await self._next(), h11.Data):
+                yield bytes(event.data)
+        except (OSError, h11.ProtocolError) as error:
+            raise UpstreamError(type(error).__name__) from None
+
+    async def _next(self) -> object:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            self._http.receive_data(await self._reader.read(_READ))
+        return event
