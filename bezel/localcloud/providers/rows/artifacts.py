@@ -3,6 +3,7 @@
 from bezel.localcloud.providers.fields import (
     COMPUTED,
     CREATE_ONLY,
+    EMPTY,
     KEYED,
     LOCAL,
     NEW,
@@ -55,7 +56,7 @@ _REMOTE = block(
         "upstreamCredentials",
         block("usernamePasswordCredentials", text("username"), text("passwordSecretVersion")),
     ),
-    block("noCache", flag("enabled"), marks=ZERO),
+    block("noCache", marks=ZERO | EMPTY),
 )
 
 _CLEANUP = blocks(
