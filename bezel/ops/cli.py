@@ -28,7 +28,7 @@ CLOUD_COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments."""
-    options = _parser().parse_args(arguments)
+    options = parse(arguments)
     try:
         project = find_project(Path.cwd())
         if options.command == "plan":
@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line's options; ends the process with exit code 2 where it is no command."""
     parser = argparse.ArgumentParser(prog="bezel", description="Gemma 4 on vLLM, on Google Cloud, as a Pulumi program.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="what a stack deploys, needs and costs, and where each value comes from")
@@ -69,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         _action(actions, name, text)
     token = _action(actions, "token", "an identity token for a service's URL, as curl needs it")
     token.add_argument("url")
-    return parser
+    return parser.parse_args(arguments)
 
 
 def _action(

@@ -1,12 +1,14 @@
 """The stack `l4-qat` under the real engine: made, left alone, changed, changed by somebody else, taken away."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from rehearsal import Rehearsal, add_version, make_secret
 
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
+README = Path(__file__).parent.parent.parent / "README.md"
 PLANTED = "hf_PlantedValueThatMustNotAppear"
 
 
@@ -23,7 +25,8 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     made = quick.local("up", "l4-qat")
     assert made.code == 0, made.text
     assert "l4-qat is in service on localcloud, behind it a simulated vLLM" in made.text
-    assert "measured (simulated)" in made.text
+    shown = README.read_text().partition("<!-- output of make up")[2].partition("```text\n")[2].partition("```")[0]
+    assert shape(made.text[made.text.index("l4-qat is in service") :]) == shape(shown), "README shows another output"
     assert "1.0465 USD per hour" in made.text
     first = quick.outputs()
     assert first["simulated"] is True
@@ -62,6 +65,11 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert gone.code == 0, gone.text
     assert quick.local("start").code == 0
     assert weights_only(quick) == before
+
+
+def shape(text: str) -> str:
+    """A text without what differs from run to run: numbers, and the end of a revision's name."""
+    return re.sub(r"\d+(\.\d+)?", "0", re.sub(r"(\d{5})-[a-z]{3}\b", r"\1", text)).strip()
 
 
 def weights_only(rehearsal: Rehearsal) -> dict[str, object]:

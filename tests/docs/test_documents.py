@@ -1,0 +1,75 @@
+"""The documents say what is so: what they show is run or compared, what they name exists."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from markdown import DOCUMENTS, ROOT, after, between, blocks
+
+from bezel.ops.cli import parse
+from bezel.ops.project import Project
+from bezel.planner import make_plan
+from bezel.planner.schema import configuration_table
+from tests.components.fake_engine import declare
+
+README = ROOT / "README.md"
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+HELD_BY = re.compile(r"`(tests/[\w/]+\.py)`")
+
+
+def test_the_configuration_table_is_the_schemas() -> None:
+    shown = between(README, "made by: .venv/bin/python tools/config_table.py")
+    assert shown == configuration_table(), "run tools/config_table.py and put what it prints into README.md"
+
+
+def test_the_list_of_recipes_is_what_make_help_prints() -> None:
+    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30).stdout
+    assert after(README, "output of make help") == printed, "put what `make help` prints into README.md"
+
+
+def test_there_are_at_most_fifteen_recipes() -> None:
+    assert len(after(README, "output of make help").splitlines()) <= 15
+
+
+def test_every_python_block_of_the_readme_runs() -> None:
+    texts = blocks(README, "python")
+    assert texts
+    for text in texts:
+        declared = declare(lambda text=text: exec(text, {}))  # noqa: S102
+        assert declared.named("chat-account")
+
+
+def test_every_setting_that_the_readme_shows_is_accepted() -> None:
+    texts = blocks(README, "yaml")
+    assert texts
+    for text in texts:
+        shown = {key.removeprefix("bezel:"): value for key, value in yaml.safe_load(text).items()}
+        settings = Project(ROOT).configuration("l4-qat") | shown
+        assert make_plan(settings, project="my-project", stack="l4-qat")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_command_that_is_shown_exists(document: Path) -> None:
+    recipes = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    text = document.read_text()
+    for name in re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE):
+        assert name in recipes
+    for line in re.findall(r"`?\.venv/bin/bezel ([^`\n)]+)", text):
+        parse(shlex.split(line))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_that_is_named_exists(document: Path) -> None:
+    text = document.read_text()
+    for target in LINK.findall(text):
+        assert (document.parent / target).exists(), f"{document.name} links to {target}"
+    for target in HELD_BY.findall(text):
+        assert (ROOT / target).is_file(), f"{document.name} names {target}"
+
+
+def test_a_command_that_does_not_exist_would_be_noticed() -> None:
+    with pytest.raises(SystemExit):
+        parse(["local", "fly"])

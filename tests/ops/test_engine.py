@@ -1,0 +1,71 @@
+"""The engine on localcloud: unchanged files in the clone, plugins in place, nothing secret in the open."""
+
+import importlib.metadata
+import os
+from pathlib import Path
+
+import pytest
+
+from bezel.ops.engine import Engine, Provider
+from bezel.ops.project import Project, ProjectError
+
+STACK = "config:\n  bezel:region: us-east4\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+    (folder / "Pulumi.one.yaml").write_text(STACK)
+    return Project(folder)
+
+
+def engine(project: Project, tmp_path: Path, provider: Provider = "stand-in") -> Engine:
+    folder = tmp_path / "cloud"
+    folder.mkdir(exist_ok=True)
+    return Engine(project, folder, {"GOOGLE_PROJECT": "bezel-local"}, provider)
+
+
+def test_the_stack_file_stays_as_it_was_and_the_copy_gets_the_salt(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    assert project.stack_file("one").read_text() == STACK
+    assert made.stack_copy("one").read_text().startswith(STACK + "encryptionsalt:")
+
+
+def test_a_changed_stack_file_reaches_the_copy_and_the_salt_stays(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    salt = made.stack_copy("one").read_text().removeprefix(STACK)
+    project.stack_file("one").write_text(STACK.replace("us-east4", "europe-west4"))
+    made.prepare("one")
+    assert made.stack_copy("one").read_text() == STACK.replace("us-east4", "europe-west4") + salt
+
+
+def test_only_the_owner_reads_the_passphrase_and_it_is_no_variable(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    file = made.folder / "passphrase"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.read_text() not in "".join(made.environment().values())
+
+
+@pytest.mark.parametrize(("provider", "installed"), [("stand-in", True), ("real", False)])
+def test_the_stand_ins_lie_under_the_sdks_version_unless_the_real_ones_are_asked_for(
+    project: Project, tmp_path: Path, provider: Provider, installed: bool
+) -> None:
+    made = engine(project, tmp_path, provider)
+    made.prepare("one")
+    version = importlib.metadata.version("pulumi-gcp")
+    home = Path(made.environment()["PULUMI_HOME"])
+    plugin = home / "plugins" / f"resource-gcp-v{version}" / "pulumi-resource-gcp"
+    assert os.access(plugin, os.X_OK) is installed
+    assert ("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION" in made.environment()) is installed
+
+
+def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    with pytest.raises(ProjectError):
+        made.prepare("two")
+    assert list(made.folder.iterdir()) == []
