@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import httpx
 
 from bezel.localcloud import keys
-from bezel.localcloud.layout import NO_TLS, Endpoint, Layout
+from bezel.localcloud.layout import NO_TLS, Endpoint, Layout, engine_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,19 +50,23 @@ class ControlError(Exception):
 def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60) -> Endpoint:
     """The running daemon of a directory, started if there is none.
 
-    One that runs with another server or speed is stopped first; its data stays.
+    One that runs with another server, model or speed is stopped first; its data stays.
 
     Raises:
         ControlError: If it does not become ready within a minute.
     """
     options = ["--server", server, "--speed", f"{speed:g}"]
-    return launch(directory, [sys.executable, "-m", "bezel.localcloud", str(directory), *options], (server, speed))
+    return launch(
+        directory,
+        [sys.executable, "-m", "bezel.localcloud", str(directory), *options],
+        (server, speed, engine_of(server)),
+    )
 
 
-def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float] | None = None) -> Endpoint:
+def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, str] | None = None) -> Endpoint:
     """As `start`, with the daemon's command line spelled out.
 
-    `wanted` is the (server, speed) that a running one must have, None if any will do.
+    `wanted` is the (server, speed, engine) that a running one must have, None if any will do.
 
     Raises:
         ControlError: If it does not become ready within a minute.
@@ -71,7 +75,7 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float] | 
     layout.create()
     with _exclusive(layout):
         found = status(layout.root)
-        if found and wanted in {None, (found.server, found.speed)}:
+        if found and wanted in {None, (found.server, found.speed, found.engine)}:
             return found
         if found:
             _end(found)

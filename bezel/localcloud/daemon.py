@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.cloud import Cloud
-from bezel.localcloud.layout import Endpoint, Layout
+from bezel.localcloud.layout import Endpoint, Layout, engine_of
 from bezel.localcloud.pace import Pace
 from bezel.localcloud.run.front import listen
 from bezel.localcloud.run.leftovers import end_leftovers
@@ -75,7 +75,7 @@ async def _run(
     http = HttpServer(cloud.application(), listener)
     await cloud.services.resume()
     await http.start()
-    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed)
+    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server))
     endpoint.write()
     log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
     await stop.wait()

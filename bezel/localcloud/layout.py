@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import ssl
 import uuid
 from dataclasses import asdict, dataclass
@@ -99,6 +100,7 @@ class Endpoint:
         base: `http://127.0.0.1:<port>`, without a slash at the end.
         server: What stands behind a revision: "sim" or "vllm".
         speed: By how much waits of the platform are shortened.
+        engine: Executable and model of a real server; "" for the simulated one.
     """
 
     directory: Path
@@ -106,6 +108,7 @@ class Endpoint:
     base: str
     server: str
     speed: float
+    engine: str = ""
     project: str = PROJECT
     project_number: str = PROJECT_NUMBER
 
@@ -129,7 +132,16 @@ class Endpoint:
             content = json.loads(Layout(directory).endpoint.read_text())
         except (FileNotFoundError, json.JSONDecodeError):
             return None
-        return Endpoint(directory, content["pid"], content["base"], content["server"], content["speed"])
+        return Endpoint(
+            directory, content["pid"], content["base"], content["server"], content["speed"], content["engine"]
+        )
+
+
+def engine_of(server: str) -> str:
+    """What a daemon started now would put behind a revision: a change of it needs another daemon."""
+    if server == "sim":
+        return ""
+    return f"{shutil.which('vllm')} {os.environ.get('LOCALCLOUD_VLLM_MODEL')}"
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:

@@ -194,3 +194,9 @@ def test_more_gpus_than_the_quota_fail_the_operation_with_the_quotas_name(made):
     operation = made("many", scaling={"maxInstanceCount": 4})
     assert operation["error"]["code"] == 8
     assert "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion is 3" in operation["error"]["message"]
+
+
+def test_a_service_that_failed_holds_no_quota_and_one_that_runs_does(made):
+    made("failed", "--exit=1", scaling={"maxInstanceCount": 3})
+    assert "error" not in made("holder", scaling={"maxInstanceCount": 3})
+    assert made("late", scaling={"maxInstanceCount": 1})["error"]["code"] == 8

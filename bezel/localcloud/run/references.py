@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
-    """Count the GPUs that all services of a region may hold at most.
+    """Count the GPUs that all services of a region may hold at most; one that never became ready holds none.
 
     Raises:
         RevisionFailureError: RESOURCE_EXHAUSTED.
@@ -36,6 +36,8 @@ def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
     quota = known["quota_redundant" if spec.redundant else "quota"]
     wanted = 0
     for _, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/"):
+        if not (service.get("reconciling") or service.get("latestReadyRevision")):
+            continue
         other = revision_spec(service["template"], service.get("scaling") or {})
         if (other.accelerator, other.redundant) == (spec.accelerator, spec.redundant):
             wanted += other.accelerators * other.max_instances

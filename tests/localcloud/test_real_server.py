@@ -1,0 +1,51 @@
+"""`server="vllm"`: the `vllm` found on PATH is started instead of the simulated one (here a stand-in executable)."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from cloud_client import Client
+
+from bezel.localcloud import control
+from bezel.localcloud.made_up import model_files
+
+FAKE = Path(__file__).with_name("fake_container.py")
+
+
+@pytest.fixture
+def real(tmp_path, monkeypatch):
+    """A client of a daemon that was told to use the machine's own vllm."""
+    model, binaries = tmp_path / "model", tmp_path / "bin"
+    model.mkdir()
+    binaries.mkdir()
+    for name, content in model_files("gemma-4-12b-it-qat-w4a16").items():
+        (model / name).write_bytes(content)
+    script = binaries / "vllm"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -S {FAKE} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(binaries), prepend=":")
+    monkeypatch.setenv("LOCALCLOUD_VLLM_MODEL", str(model))
+    endpoint = control.start(tmp_path / "cloud", server="vllm", speed=10_000)
+    client = Client(endpoint)
+    client.prepare()
+    yield client
+    control.stop(endpoint.directory)
+
+
+def test_the_machines_own_vllm_serves_with_rewritten_arguments_and_says_what_was_rewritten(real):
+    real.create("real", real.template("/mnt/models/m", "--max-model-len=64", "--gpu-memory-utilization=0.9"))
+    arguments = real.front("real").get("/").json()["arguments"]
+    assert arguments[:2] == ["serve", str(real.endpoint.directory.parent / "model")]
+    assert "--max-model-len=64" in arguments
+    assert not [a for a in arguments if a.startswith("--gpu-memory-utilization")]
+    notes = [entry["textPayload"] for entry in real.log("real", "severity=NOTICE")]
+    assert any("gpu-memory-utilization" in note for note in notes)
+    assert "BEZEL_SIMULATED" not in control.environment(real.endpoint)
+
+
+def test_without_a_model_the_revision_says_which_variable_names_it(real, monkeypatch):
+    monkeypatch.delenv("LOCALCLOUD_VLLM_MODEL")
+    again = control.start(real.endpoint.directory, server="vllm", speed=10_000)
+    assert again.pid != real.endpoint.pid  # another model needs another daemon
+    operation = real.create("modelless", real.template("/mnt/models/m"))
+    assert "LOCALCLOUD_VLLM_MODEL is not set" in operation["error"]["message"]
