@@ -1,8 +1,8 @@
 from collections.abc import Iterator
 
 import pytest
-from fake_google import FakeGoogle
 from provider_client import Provider, ServedProvider
+from provider_google import FakeGoogle
 
 from bezel.localcloud.providers.google_plugin import GooglePlugin
 

@@ -4,8 +4,8 @@ import copy
 from typing import Any
 
 import pytest
-from fake_google import FakeGoogle
 from provider_client import Provider
+from provider_google import FakeGoogle
 from pulumi.runtime.proto import provider_pb2 as pb
 from test_provider_lifecycle import PROGRAMS
 

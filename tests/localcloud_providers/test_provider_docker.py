@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from fake_google import FakeGoogle
 from provider_client import FailedError, Provider, ServedProvider, urn
+from provider_google import FakeGoogle
 from pulumi.runtime.proto import provider_pb2 as pb
 
 from bezel.localcloud.providers.docker_plugin import DockerPlugin, Reference, parse_reference

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake_google import FakeGoogle
 from provider_client import FailedError, Provider, ServedProvider, urn
+from provider_google import FakeGoogle
 from pulumi.runtime.proto import provider_pb2 as pb
 from test_provider_diff import changed
 from test_provider_lifecycle import PROGRAMS

@@ -1,8 +1,8 @@
 """The look-ups: what the SDK's result classes want, from what Google has."""
 
 import pytest
-from fake_google import FakeGoogle
 from provider_client import FailedError, Provider
+from provider_google import FakeGoogle
 from test_provider_lifecycle import PROGRAMS
 
 

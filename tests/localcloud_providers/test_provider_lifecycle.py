@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from fake_google import FakeGoogle
 from provider_client import Provider
+from provider_google import FakeGoogle
 
 from bezel.localcloud.providers.rows import TYPES
 from bezel.localcloud.providers.wire import decode

@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from fake_google import FakeGoogle
 from google.protobuf import empty_pb2
 from provider_client import PLUGINS, StartedProvider, urn
+from provider_google import FakeGoogle
 from pulumi.runtime.proto import provider_pb2 as pb
 from test_provider_lifecycle import PROGRAMS
 

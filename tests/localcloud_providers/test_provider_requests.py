@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_google import FakeGoogle
 from provider_client import Provider
+from provider_google import FakeGoogle
 from test_provider_diff import changed
 from test_provider_lifecycle import PROGRAMS
 

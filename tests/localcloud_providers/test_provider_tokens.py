@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from fake_google import FakeGoogle
 from google.auth import jwt
+from provider_google import FakeGoogle
 
 from bezel.localcloud.providers.errors import ProviderError
 from bezel.localcloud.providers.tokens import Tokens
