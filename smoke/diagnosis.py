@@ -72,7 +72,8 @@ RULES: tuple[Rule, ...] = (
         "speculation",
         r"Unsupported speculative method: '?(?P<what>[\w-]+)",
         "speculative method {what} was asked for without a draft model that fits it",
-        "Set vllm.spec-model to the model's assistant (e.g. google/gemma-4-12B-it-assistant), or remove vllm.spec-*.",
+        "Copy the model's assistant into the bucket and set vllm.spec-model to its path under /mnt/models, or remove "
+        "vllm.spec-*.",
     ),
     _rule(
         "speculation",

@@ -58,7 +58,7 @@ def test_a_failed_create_is_explained_in_the_service_s_row_and_not_tried_again(p
     assert [(one.urn, one.ephemeral) for one in engine.logged] == [(URN, False)]
     text = engine.logged[0].message
     assert "platform: Ready failed (HEALTH_CHECK_CONTAINER_ERROR): failed to listen" in text
-    assert "repair: Set vllm.spec-model" in text
+    assert "repair: Copy the model's assistant" in text
     assert "Error code 9" not in text
     assert PLANTED not in text
 
