@@ -13,7 +13,8 @@ from smoke.platform import Condition, Report
 
 _SHOWN_LINES = 12
 _AGAIN = (
-    "Cloud Run does not try a failed revision again: afterwards run `pulumi up --replace '**cloudrunv2/service**'`."
+    "Cloud Run does not try a failed revision again: afterwards run "
+    "`pulumi up --replace '**cloudrunv2/service:Service**'`."
 )
 
 
