@@ -16,6 +16,7 @@ from starlette.routing import Route
 from bezel.localcloud.errors import ApiError, invalid, permission_denied, service_disabled, unauthenticated
 from bezel.localcloud.keys import TokenError
 from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.messages import checked_message
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -89,6 +90,14 @@ class Call:
         if not isinstance(body, dict):
             raise invalid("Invalid JSON payload received. Root element must be a message.")
         return body
+
+    async def message(self, message: str, where: str = "") -> Json:
+        """The body as one of Google's messages, every field of it known; `where` is the field that it is bound to.
+
+        Raises:
+            ApiError: INVALID_ARGUMENT.
+        """
+        return checked_message(await self.json(), message, where)
 
     def page(self, items: list[tuple[str, Json]], key: str, *, size: int = 0, default: int = 100) -> Json:
         """One page of (name, body): its bodies under `key`, and the token of the next page if there is one."""

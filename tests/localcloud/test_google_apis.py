@@ -6,6 +6,8 @@ import pytest
 from cloud_client import APIS, PARENT, RUNTIME, plain
 
 from bezel.localcloud.checksums import crc32c
+from bezel.localcloud.errors import ApiError
+from bezel.localcloud.messages import checked_message, condensed
 
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
@@ -139,6 +141,13 @@ def test_a_payload_that_does_not_match_its_checksum_is_refused(cloud):
     cloud.delete(f"{SECRETS}/checked")
 
 
+def test_a_payload_of_the_wrong_type_is_refused_without_being_shown(cloud):
+    for payload in ({"data": ["planted"]}, {"data": {"x": "planted"}}, "planted", {"planted": 1}):
+        answer = cloud.post(f"{SECRETS}/any:addVersion", {"payload": payload})
+        assert answer.status_code == 400
+        assert payload == {"planted": 1} or "planted" not in answer.text
+
+
 def test_crc32c_is_castagnolis():
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(b"") == 0
@@ -199,3 +208,29 @@ def test_what_is_no_method_is_not_found_and_no_json_is_invalid(cloud):
 def test_a_log_filter_that_is_no_list_of_comparisons_is_refused(cloud, text):
     answer = cloud.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": text})
     assert refusal(answer) == (400, "INVALID_ARGUMENT")
+
+
+def test_condensing_a_discovery_document_follows_every_reference():
+    document = {
+        "schemas": {
+            "A": {"properties": {"b": {"$ref": "B"}, "n": {"type": "integer", "format": "int32"}}},
+            "B": {"properties": {"c": {"type": "array", "items": {"$ref": "C"}}}},
+            "C": {"properties": {"m": {"type": "object", "additionalProperties": {"type": "string"}}}},
+            "Unused": {},
+        }
+    }
+    assert condensed(document, ["A"], "x") == {
+        "x.A": {"b": "@B", "n": "int32"},
+        "x.B": {"c": "[]@C"},
+        "x.C": {"m": "{}string"},
+    }
+
+
+def test_names_in_snake_case_are_taken_as_googles_and_null_is_absent():
+    body = {"cleanup_policy_dry_run": True, "description": None, "format": "DOCKER"}
+    assert checked_message(body, "artifactregistry.Repository", "repository") == {
+        "cleanupPolicyDryRun": True,
+        "format": "DOCKER",
+    }
+    with pytest.raises(ApiError, match="TYPE_BOOL"):
+        checked_message({"cleanupPolicyDryRun": "yes"}, "artifactregistry.Repository", "repository")

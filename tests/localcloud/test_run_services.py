@@ -164,10 +164,29 @@ def test_an_unknown_service_account_is_refused_at_once(cloud):
     assert "iam.serviceaccounts.actAs" in answer.json()["error"]["message"]
 
 
-def test_an_unknown_field_is_refused(cloud):
-    answer = cloud.post(SERVICES, {"template": cloud.template(), "templat": {}}, serviceId="typo")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"envs": []}, "Unknown name \"envs\" at 'service.template.containers[0]'"),
+        (
+            {"ports": [{"containerPort": "x"}]},
+            "Invalid value at 'service.template.containers[0].ports[0].container_port'",
+        ),
+        ({"args": "one"}, "Invalid value at 'service.template.containers[0].args'"),
+        (
+            {"resources": {"limits": {"cpu": 4}}},
+            "'service.template.containers[0].resources.limits[cpu]' (TYPE_STRING)",
+        ),
+    ],
+)
+def test_a_body_that_is_not_the_apis_message_is_refused_with_its_place(cloud, change, said):
+    template = cloud.template()
+    template["containers"][0] |= change
+    answer = cloud.post(SERVICES, {"template": template, "ingress": "NONE"}, serviceId="typo")
     assert answer.status_code == 400
-    assert 'Unknown name "templat"' in answer.json()["error"]["message"]
+    message = answer.json()["error"]["message"]
+    assert said in message
+    assert "Invalid value at 'service.ingress' (TYPE_ENUM)" in message
 
 
 def test_a_name_is_given_once_and_a_stale_etag_changes_nothing(cloud, made):

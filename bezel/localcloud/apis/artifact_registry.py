@@ -34,7 +34,7 @@ _UPDATABLE = (
 @api.route("POST", _LOCATION + "/repositories", needs="artifactregistry.repositories.create")
 async def create(call: Call) -> Json:
     """Create a repository."""
-    repository_id, body = call.query("repositoryId"), await call.json()
+    repository_id, body = call.query("repositoryId"), await call.message("artifactregistry.Repository", "repository")
     if not re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", repository_id):
         raise invalid(
             f"Invalid repository ID {repository_id!r}.", ("repository_id", "lower case letters, digits, hyphens")
@@ -86,7 +86,7 @@ def get(call: Call) -> Json:
 @api.route("PATCH", _ONE, needs="artifactregistry.repositories.update", on=_NAME)
 async def patch(call: Call) -> Json:
     """Change what the mask names; answers with the repository, not with an operation."""
-    body = await call.json()
+    body = await call.message("artifactregistry.Repository", "repository")
     mask = [path.partition(".")[0] for path in call.query("updateMask").split(",") if path] or list(_UPDATABLE)
     with call.cloud.store.transaction():
         repository = _repository(call)
@@ -122,7 +122,7 @@ def get_policy(call: Call) -> Json:
 @api.route("POST", _ONE + ":setIamPolicy", needs="artifactregistry.repositories.setIamPolicy", on=_NAME)
 async def set_policy(call: Call) -> Json:
     """Replace it."""
-    body = await call.json()
+    body = await call.message("artifactregistry.SetIamPolicyRequest")
     return write_policy(call.cloud.store, _repository(call)["name"], body.get("policy"))
 
 

@@ -42,7 +42,7 @@ def new_account(email: str, display_name: str = "", description: str = "") -> Js
 @api.route("POST", _ROOT, needs="iam.serviceAccounts.create")
 async def create(call: Call) -> Json:
     """Create an account."""
-    body = await call.json()
+    body = await call.message("iam.CreateServiceAccountRequest")
     account_id, given = str(body.get("accountId", "")), body.get("serviceAccount") or {}
     if not re.fullmatch(r"[a-z](?:[-a-z0-9]{4,28}[a-z0-9])", account_id):
         text = f'The account ID "{account_id}" is not of 6 to 30 characters of the form [a-z]([-a-z0-9]*[a-z0-9]).'
@@ -73,7 +73,7 @@ def get(call: Call) -> Json:
 @api.route("PATCH", _ONE, needs="iam.serviceAccounts.update", on=_NAME)
 async def patch(call: Call) -> Json:
     """Change display name or description: only what the mask names."""
-    body = await call.json()
+    body = await call.message("iam.PatchServiceAccountRequest")
     given = body.get("serviceAccount") or {}
     fields = {"display_name": "displayName", "displayName": "displayName", "description": "description"}
     with call.cloud.store.transaction():
@@ -121,7 +121,7 @@ def get_policy(call: Call) -> Json:
 async def set_policy(call: Call) -> Json:
     """Replace it."""
     name = _account(call.cloud.store, call.param("account"))["name"]
-    return write_policy(call.cloud.store, name, (await call.json()).get("policy"))
+    return write_policy(call.cloud.store, name, (await call.message("iam.SetIamPolicyRequest")).get("policy"))
 
 
 def _set_disabled(call: Call, *, disabled: bool) -> Json:

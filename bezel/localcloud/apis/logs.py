@@ -22,7 +22,7 @@ _MAX_PAGE = 1000
 @api.route("POST", "/logging/v2/entries:list", needs="logging.logEntries.list", on=PROJECT_NAME)
 async def list_entries(call: Call) -> Json:
     """Entries that fulfil a filter, in order of time."""
-    body = await call.json()
+    body = await call.message("logging.ListLogEntriesRequest")
     names = body.get("resourceNames") or []
     if not names:
         raise invalid("At least one resource name is required.", ("resource_names", "is required"))

@@ -38,7 +38,9 @@ def get_policy(call: Call) -> Json:
 @api.route("POST", _PROJECT + ":setIamPolicy", needs="resourcemanager.projects.setIamPolicy")
 async def set_policy(call: Call) -> Json:
     """Replace the policy of the project."""
-    return write_policy(call.cloud.store, call.name(_NAME), (await call.json()).get("policy"))
+    return write_policy(
+        call.cloud.store, call.name(_NAME), (await call.message("crm.SetIamPolicyRequest")).get("policy")
+    )
 
 
 @api.route("POST", _PROJECT + ":testIamPermissions")

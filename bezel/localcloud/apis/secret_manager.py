@@ -29,7 +29,7 @@ _MAX_PAYLOAD = 65_536
 @api.route("POST", _ROOT, needs="secretmanager.secrets.create")
 async def create(call: Call) -> Json:
     """Create a secret without a version."""
-    secret_id, body = call.query("secretId"), await call.json()
+    secret_id, body = call.query("secretId"), await call.message("secretmanager.Secret", "secret")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", secret_id):
         raise invalid(f"Secret ID {secret_id!r} is not of the form [A-Za-z0-9_-]{{1,255}}.", ("secret_id", secret_id))
     if not body.get("replication"):
@@ -59,7 +59,10 @@ def get(call: Call) -> Json:
 @api.route("PATCH", _ONE, needs="secretmanager.secrets.update", on=_NAME)
 async def patch(call: Call) -> Json:
     """Change what the mask names."""
-    body, mask = await call.json(), [path for path in call.query("updateMask").split(",") if path]
+    body, mask = (
+        await call.message("secretmanager.Secret", "secret"),
+        [path for path in call.query("updateMask").split(",") if path],
+    )
     if not mask:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
     with call.cloud.store.transaction():
@@ -98,14 +101,14 @@ def get_policy(call: Call) -> Json:
 @api.route("POST", _ONE + ":setIamPolicy", needs="secretmanager.secrets.setIamPolicy", on=_NAME)
 async def set_policy(call: Call) -> Json:
     """Replace it."""
-    body = await call.json()
+    body = await call.message("secretmanager.SetIamPolicyRequest")
     return write_policy(call.cloud.store, _secret(call)[0], body.get("policy"))
 
 
 @api.route("POST", _ONE + ":addVersion", needs="secretmanager.versions.add", on=_NAME)
 async def add_version(call: Call) -> Json:
     """Add a version, which becomes the latest."""
-    payload = (await call.json()).get("payload") or {}
+    payload = (await call.message("secretmanager.AddSecretVersionRequest")).get("payload") or {}
     try:
         data = base64.b64decode(payload.get("data", ""), validate=True)
     except binascii.Error:

@@ -58,7 +58,10 @@ def disable(call: Call) -> Json:
 @api.route("POST", _ROOT + ":batchEnable", needs="serviceusage.services.enable")
 async def batch_enable(call: Call) -> Json:
     """Enable up to 20 services, all or none."""
-    names = [_checked(name) for name in (await call.json()).get("serviceIds") or []]
+    names = [
+        _checked(name)
+        for name in (await call.message("serviceusage.BatchEnableServicesRequest")).get("serviceIds") or []
+    ]
     if not 1 <= len(names) <= 20:
         raise invalid("Between 1 and 20 services must be given.", ("service_ids", f"{len(names)} given"))
     services = [_service(name, "ENABLED") for name in names]
