@@ -72,6 +72,17 @@ class Call:
         arguments = self.request.query_params
         return arguments.get(name, arguments.get(snake, default))
 
+    def number(self, name: str) -> int:
+        """A query argument that is a number, 0 without it.
+
+        Raises:
+            ApiError: INVALID_ARGUMENT.
+        """
+        text = self.query(name) or "0"
+        if not text.isdigit():
+            raise invalid(f"Invalid value at '{name}' (TYPE_INT32), \"{text}\"", (name, "must be a number"))
+        return int(text)
+
     def name(self, template: str) -> str:
         """A resource name from a template such as "projects/{project}/secrets/{secret}"."""
         return template.format_map({key: self.param(key) for key in self.request.path_params})
@@ -99,9 +110,9 @@ class Call:
         """
         return checked_message(await self.json(), message, where)
 
-    def page(self, items: list[tuple[str, Json]], key: str, *, size: int = 0, default: int = 100) -> Json:
+    def page(self, items: list[tuple[str, Json]], key: str, *, default: int = 100) -> Json:
         """One page of (name, body): its bodies under `key`, and the token of the next page if there is one."""
-        size = size or int(self.query("pageSize") or self.query("maxResults") or default)
+        size = self.number("pageSize") or self.number("maxResults") or default
         after = self.query("pageToken")
         rest = [item for item in items if item[0] > after]
         shown, more = rest[:size], rest[size:]

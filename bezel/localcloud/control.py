@@ -6,13 +6,12 @@ when a process id has been given to somebody else (the daemon's lock is what cou
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +19,7 @@ import httpx
 
 from bezel.localcloud import keys
 from bezel.localcloud.layout import NO_TLS, Endpoint, Layout, engine_of
+from bezel.localcloud.locks import is_locked, locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +58,7 @@ def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: flo
     options = ["--server", server, "--speed", f"{speed:g}"]
     return launch(
         directory,
-        [sys.executable, "-m", "bezel.localcloud", str(directory), *options],
+        [sys.executable, "-m", "bezel.localcloud", str(directory.resolve()), *options],
         (server, speed, engine_of(server)),
     )
 
@@ -120,7 +120,7 @@ def stop(directory: Path) -> None:
 def status(directory: Path) -> Endpoint | None:
     """The running daemon of a directory, or None."""
     layout = Layout(directory.resolve())
-    return Endpoint.read(layout.root) if _is_held(layout.daemon_lock) else None
+    return Endpoint.read(layout.root) if is_locked(layout.daemon_lock) else None
 
 
 def environment(endpoint: Endpoint) -> dict[str, str]:
@@ -182,9 +182,9 @@ def _end(endpoint: Endpoint) -> None:
         except ProcessLookupError:
             break
         deadline = time.monotonic() + _STOP_SECONDS
-        while (_is_held(lock) or _is_there(endpoint.pid)) and time.monotonic() < deadline:
+        while (is_locked(lock) or _is_there(endpoint.pid)) and time.monotonic() < deadline:
             time.sleep(0.02)
-        if not _is_held(lock):
+        if not is_locked(lock):
             break
     Layout(endpoint.directory).endpoint.unlink(missing_ok=True)
 
@@ -199,21 +199,14 @@ def _is_there(pid: int) -> bool:
     return True
 
 
-def _is_held(lock: Path) -> bool:
-    try:
-        with lock.open("r") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-    return False
-
-
 @contextmanager
 def _exclusive(layout: Layout) -> Iterator[None]:
-    with layout.start_lock.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(layout.start_lock, _START_SECONDS + 2 * _STOP_SECONDS))
+        except TimeoutError:
+            msg = f"somebody else has been starting or stopping the localcloud in {layout.root} for too long"
+            raise ControlError(msg) from None
         yield
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import signal
 import sys
-import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.cloud import Cloud
 from bezel.localcloud.layout import Endpoint, Layout, engine_of
+from bezel.localcloud.locks import locked
 from bezel.localcloud.pace import Pace
 from bezel.localcloud.run.front import listen
 from bezel.localcloud.run.leftovers import end_leftovers
@@ -51,7 +50,9 @@ def serve(
     """
     layout = Layout(directory.resolve())
     layout.create()
-    with _locked(layout):
+    with _alone(layout):
+        # What a killed daemon told its clients is not true any more.
+        layout.endpoint.unlink(missing_ok=True)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         # The application reports its own failures; this one would add a traceback for every answer cut off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -87,19 +88,14 @@ async def _run(
 
 
 @contextmanager
-def _locked(layout: Layout) -> Iterator[None]:
-    with layout.daemon_lock.open("w") as lock:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                # A status check holds the lock for a moment: only one that stays held is another daemon.
-                if time.monotonic() > deadline:
-                    msg = f"another localcloud daemon already serves {layout.root}"
-                    raise AlreadyRunningError(msg) from None
-                time.sleep(0.05)
+def _alone(layout: Layout) -> Iterator[None]:
+    with ExitStack() as stack:
+        try:
+            # A status check holds the lock for a moment: only one that stays held is another daemon.
+            stack.enter_context(locked(layout.daemon_lock, _LOCK_SECONDS))
+        except TimeoutError:
+            msg = f"another localcloud daemon already serves {layout.root}"
+            raise AlreadyRunningError(msg) from None
         yield
 
 

@@ -133,7 +133,7 @@ class Endpoint:
         except (FileNotFoundError, json.JSONDecodeError):
             return None
         return Endpoint(
-            directory, content["pid"], content["base"], content["server"], content["speed"], content["engine"]
+            directory, content["pid"], content["base"], content["server"], content["speed"], content.get("engine", "")
         )
 
 

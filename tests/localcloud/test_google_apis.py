@@ -198,6 +198,10 @@ def test_a_project_that_is_not_this_one_is_refused(cloud):
     assert cloud.get("/compute/beta/projects/123456789012").json()["name"] == "bezel-local"
 
 
+def test_a_page_size_that_is_no_number_is_refused(cloud):
+    assert refusal(cloud.get(USAGE, pageSize="many")) == (400, "INVALID_ARGUMENT")
+
+
 def test_what_is_no_method_is_not_found_and_no_json_is_invalid(cloud):
     assert refusal(cloud.get("/run/v2/nothing")) == (404, "NOT_FOUND")
     broken = cloud.http.post(SECRETS, content=b"{", params={"secretId": "x"})

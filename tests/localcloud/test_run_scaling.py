@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 import pytest
-from cloud_client import SERVICES, is_alive, until
+from cloud_client import RUNTIME, SERVICES, is_alive, until
 
 from bezel.localcloud.run.probes import passes
 from bezel.localcloud.run.spec import Probe
@@ -37,6 +37,17 @@ def test_traffic_pinned_to_a_revision_stays_with_it_until_it_is_moved(cloud, ser
     assert arguments(cloud) == ["--a=1"]
     cloud.update("scaled", cloud.template("--a=2"))
     assert arguments(cloud) == ["--a=2"]
+
+
+@pytest.mark.parametrize(
+    ("traffic", "said"),
+    [(pin("absent"), "does not exist"), ([{"percent": 50, "type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"}], "add up")],
+)
+def test_traffic_to_nowhere_or_not_whole_is_refused(cloud, service, traffic, said):
+    service(cloud.template())
+    answer = cloud.patch(f"{SERVICES}/scaled", {"template": cloud.template(), "traffic": traffic})
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]["message"]
 
 
 def test_shares_of_traffic_reach_both_revisions(cloud, service):
@@ -96,6 +107,22 @@ def test_where_no_further_instance_may_start_the_queue_ends_with_429(cloud, serv
     assert front.get("/").status_code == 200
     entries = until(lambda: cloud.log("scaled", "httpRequest.status=429"))
     assert (entries[0]["severity"], entries[0]["textPayload"]) == ("WARNING", "Rate exceeded.")
+
+
+def test_a_cold_start_that_fails_is_told_to_all_that_wait(cloud, service):
+    body = {"name": "fading", "location": "US"}
+    cloud.post("/storage/v1/b", body, project="bezel-local")
+    cloud.grant_bucket("fading", "roles/storage.objectViewer", f"serviceAccount:{RUNTIME}")
+    mount = {
+        "volumes": [{"name": "w", "gcs": {"bucket": "fading"}}],
+        "volumeMounts": [{"name": "w", "mountPath": "/w"}],
+    }
+    service(cloud.template(**mount))
+    front = cloud.front("scaled")
+    cloud.delete("/storage/v1/b/fading")
+    front.get("/die")
+    assert front.get("/").status_code == 503
+    assert cloud.log("scaled", 'textPayload:"bucket not found"')
 
 
 def test_a_mask_of_what_cannot_be_set_is_refused(cloud, service):

@@ -39,7 +39,7 @@ async def create(call: Call) -> Json:
     """Create a service and deploy its first revision."""
     body, service_id = await call.message(_MESSAGE, "service"), call.query("serviceId")
     _check(call, body, service_id, "CreateServiceRequest")
-    name = f"{call.name(_PARENT)}/services/{service_id}"
+    name = _name_of(call, service_id)
     _absent(call.cloud, name)
     if call.query("validateOnly") == "true":
         return {"name": f"{call.name(_PARENT)}/operations/validate", "done": True, "metadata": body}
@@ -176,14 +176,28 @@ def get_operation(call: Call) -> Json:
 @api.route("POST", _LOCATION + "/operations/{operation:id}:wait", needs="run.operations.get")
 async def wait_operation(call: Call) -> Json:
     """An operation when done, or as it is when the time given is over."""
-    timeout = min(seconds_of((await call.json()).get("timeout"), 30.0), 300.0)
+    try:
+        timeout = min(seconds_of((await call.json()).get("timeout"), 30.0), 300.0)
+    except ValueError as error:
+        raise invalid(str(error), ("timeout", str(error))) from None
     return await call.cloud.operations.wait(call.name(_PARENT + "/operations/{operation}"), timeout)
+
+
+def _name_of(call: Call, service_id: str) -> str:
+    """Full name of a service of the path's location."""
+    return f"{call.name(_PARENT)}/services/{service_id}"
 
 
 def _check(call: Call, body: Json, service_id: str, message: str) -> None:
     found = violations(body, service_id, call.param("location"))
     if found:
         raise invalid("\n".join(f"Violation in {message}.{field}: {text}" for field, text in found), *found)
+    revisions = {status.short(name) for name, _ in call.cloud.store.rows("revision", f"{_name_of(call, service_id)}/")}
+    for target in body.get("traffic") or []:
+        if target.get("revision") and status.short(target["revision"]) not in revisions:
+            raise invalid(
+                f"Revision '{target['revision']}' of the traffic does not exist.", ("service.traffic", "revision")
+            )
     account = body["template"].get("serviceAccount") or DEFAULT_COMPUTE_ACCOUNT
     name = f"projects/{PROJECT}/serviceAccounts/{account}"
     exists = call.cloud.store.get("account", account) is not None

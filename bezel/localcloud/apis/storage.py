@@ -148,7 +148,7 @@ def list_objects(call: Call) -> Json:
             entries[row["name"]] = object_shown(call, row)
     first, after = call.query("startOffset"), call.query("pageToken")
     names = sorted(name for name in entries if name >= first and name > after)
-    size = int(call.query("maxResults") or 1000)
+    size = call.number("maxResults") or 1000
     shown = names[:size]
     answer: Json = {"kind": "storage#objects"}
     if items := [entries[name] for name in shown if entries[name] is not None]:

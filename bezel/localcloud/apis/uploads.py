@@ -104,11 +104,12 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
     pieces = body.split(b"--" + str(boundary).encode())
     if header.get_content_type() != "multipart/related" or len(pieces) != 4:
         raise invalid("A multipart upload has a multipart/related body of two parts: metadata and content.")
-    first_head, first = _split(pieces[1])
+    _, first = _split(pieces[1])
     second_head, second = _split(pieces[2])
-    if "json" not in first_head:
-        raise invalid("The first part of a multipart upload is JSON.")
-    metadata = json.loads(first)
+    try:
+        metadata = json.loads(first)
+    except ValueError:
+        raise invalid("The first part of a multipart upload is not JSON.") from None
     content_line = re.search(r"(?im)^content-type:\s*(.+?)\s*$", second_head)
     metadata.setdefault("contentType", content_line.group(1) if content_line else "")
     return metadata, second

@@ -39,6 +39,8 @@ def _violations(service: Json, service_id: str, location: str) -> Iterator[Viola
     yield from _resources(template, container, location)
     yield from _probes(container, has_gpu=_gpus(container) > 0)
     yield from _requests(template)
+    if (traffic := service.get("traffic")) and sum(int(target.get("percent") or 0) for target in traffic) != 100:
+        yield "service.traffic", "the percentages must add up to 100"
     yield from _environment(container)
     yield from _volumes(template, container)
 
@@ -64,7 +66,7 @@ def _resources(template: Json, container: Json, location: str) -> Iterator[Viola
     if accelerator := (template.get("nodeSelector") or {}).get("accelerator"):
         yield from _accelerator(template, container, accelerator, location, cpu, memory)
         return
-    if _gpus(container):
+    if given.get("nvidia.com/gpu", "0") != "0":
         yield "service.template.node_selector.accelerator", "is required where nvidia.com/gpu is given"
     bounds = limits()["instances"]
     if f"{cpu:g}" not in bounds["cpus"] and not 0.08 <= cpu < 1:

@@ -181,7 +181,10 @@ class Controller:
                 port=instance.port,
                 speed=self._timing.startup_speed,
             )
-            await instance.start(self._launcher(container))
+            try:
+                await instance.start(self._launcher(container))
+            except OSError as error:
+                raise container_failure(f"Application exec likely failed: {error}.") from None
             healthy = await instance.healthy(spec.startup, self._timing)
         except RevisionFailureError as failure:
             self._cloud.logbook.platform(instance.source, "ERROR", failure.text)

@@ -157,8 +157,9 @@ class Pool:
     async def _grown(self) -> None:
         try:
             instance = await self._start()
-        except RevisionFailureError as failure:
-            log.warning("instance did not start: %s", failure.text)
+        except Exception as error:
+            # The log of the service tells why; anything unforeseen must not leave requests waiting either.
+            log.warning("instance did not start: %s", error, exc_info=not isinstance(error, RevisionFailureError))
             if not self._ready and len(self._starting) == 1:
                 self._refuse_waiting("The request failed because the instance could not start successfully.")
             return

@@ -1,0 +1,44 @@
+"""File locks that end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def locked(path: Path, seconds: float) -> Iterator[None]:
+    """Hold a file's lock, after waiting for it for some seconds at most.
+
+    Raises:
+        TimeoutError: If somebody else holds it all that time.
+    """
+    deadline = time.monotonic() + seconds
+    with path.open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(path) from None
+                time.sleep(0.02)
+        yield
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds a file's lock; takes it for a moment to find out."""
+    try:
+        with path.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
