@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import JSONResponse, Response
@@ -54,7 +54,7 @@ class Call:
     Attributes:
         cloud: Everything that exists.
         request: As it came.
-        caller: E-mail of the service account whose token came with it; "" where the rule asks for none.
+        caller: E-mail of the service account whose token came with it.
     """
 
     cloud: Cloud
@@ -214,5 +214,5 @@ def caller_of(cloud: Cloud, authorization: str | None) -> str:
 
 def unknown_method(request: Request) -> Response:
     """The answer where no rule fits."""
-    error: Any = ApiError("NOT_FOUND", f"Method not found: {request.method} {request.url.path}")
+    error = ApiError("NOT_FOUND", f"Method not found: {request.method} {request.url.path}")
     return JSONResponse(error.body(), error.status)

@@ -66,6 +66,23 @@ def test_a_retired_revisions_instance_ends_when_its_last_request_does(cloud, ser
     until(lambda: not is_alive(pid))
 
 
+def test_requests_of_a_retired_revision_are_answered_to_the_last(cloud, service):
+    narrow = {"maxInstanceRequestConcurrency": 1}
+    service(cloud.template("--a=1", **narrow))
+    front = cloud.front("scaled")
+    answers = []
+    ask = [
+        threading.Thread(target=lambda: answers.append(front.get("/wait?s=0.4").json()["arguments"])) for _ in range(2)
+    ]
+    for thread in ask:
+        thread.start()
+    cloud.update("scaled", cloud.template("--a=2", **narrow))
+    assert arguments(cloud) == ["--a=2"]
+    for thread in ask:
+        thread.join()
+    assert answers == [["--a=1"], ["--a=1"]]
+
+
 def test_a_container_that_never_answers_its_probe_fails_when_the_window_ends(cloud, service):
     operation = service(cloud.template("--silent"))
     assert operation["error"]["code"] == 9

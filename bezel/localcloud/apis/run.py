@@ -58,6 +58,7 @@ async def create(call: Call) -> Json:
         "traffic": [{"type": status.LATEST, "percent": 100}],
         "uri": uri,
         "urls": [uri],
+        "satisfiesPzs": True,
         "etag": _etag(),
     } | {key: value for key, value in body.items() if key in _SETTABLE and value not in (None, [])}
     with call.cloud.store.transaction():

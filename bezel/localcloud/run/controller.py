@@ -99,6 +99,7 @@ class Controller:
         """A deployment under way counts no more: its operation is aborted."""
         if task := self._deployments.pop(name, None):
             task.cancel()
+            self._keep(task)
         if pending := self._cloud.store.get("deployment", name):
             error = ApiError("ABORTED", f"The operation was superseded by a newer change of {status.short(name)}.")
             self._cloud.operations.finish(pending["operation"], error=error)
@@ -263,7 +264,9 @@ class Controller:
             self._spawn(retired.pool.close(patience=retired.spec.timeout))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(_logged(work))
+        self._keep(asyncio.create_task(_logged(work)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 

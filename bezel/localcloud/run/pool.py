@@ -88,7 +88,7 @@ class Pool:
         if free := self._free():
             free.in_flight += 1
             return free
-        if len(self._ready) + len(self._starting) < self.scaling.most:
+        if len(self._ready) + len(self._starting) < self.scaling.most and not self._closed:
             self._grow()
         future: asyncio.Future[Instance] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
@@ -123,27 +123,24 @@ class Pool:
             self.keep_least()
 
     async def close(self, patience: float = 0.0) -> None:
-        """End all instances; requests under way get up to `patience` real seconds."""
+        """End all instances; requests under way and in the queue get up to `patience` real seconds."""
         self._closed = True
-        for future in self._waiting:
-            if not future.done():
-                future.set_exception(NoInstanceError(503, "The revision was deleted."))
         for task in list(self._starting):
             task.cancel()
-        await asyncio.gather(*self._starting, return_exceptions=True)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
-        while any(instance.in_flight for instance in self._ready) and loop.time() < deadline:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-        ending, self._ready = self._ready, []
-        await asyncio.gather(*(instance.stop() for instance in ending))
-        for task in list(self._background):
-            task.cancel()
+        try:
+            while self._is_busy() and loop.time() < deadline:  # noqa: ASYNC110 - of many instances, until the last
+                await asyncio.sleep(0.05)
+        finally:
+            self._refuse_waiting("The revision takes no more requests.")
+            ending, self._ready = self._ready, []
+            await asyncio.gather(*self._starting, *(instance.stop() for instance in ending), return_exceptions=True)
+            for task in list(self._background):
+                task.cancel()
 
-    @property
-    def size(self) -> int:
-        """Instances that are ready."""
-        return len(self._ready)
+    def _is_busy(self) -> bool:
+        return bool(self._ready) and (bool(self._waiting) or any(instance.in_flight for instance in self._ready))
 
     def _free(self) -> Instance | None:
         room = [instance for instance in self._ready if instance.in_flight < self.scaling.concurrency]
