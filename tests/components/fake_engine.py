@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,10 @@ def declare(program: Callable[[], Any], *, preview: bool = False, digest: str | 
         preview: Whether outputs stay unknown, as in the first preview of a stack.
         digest: What the registry answers; None: it does not know the tag.
     """
+    # Pulumi takes the thread's loop and makes none; a test that ran asyncio.run before leaves the thread without one.
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    # Whoever ran asyncio before left this thread without a loop, and the SDK's mocks expect one.
+    asyncio.set_event_loop(asyncio.new_event_loop())
     declarations = Declarations()
     answers = _Answers(preview, digest)
     pulumi.runtime.set_mocks(

@@ -4,6 +4,7 @@ import base64
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -195,16 +196,35 @@ def test_the_state_holds_the_providers_by_their_names_only() -> None:
         assert provider.serialize_as_secret_always is False
 
 
-def test_a_destroy_works_from_another_checkout(project: Project, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "smoke", tmp_path / "smoke", ignore=shutil.ignore_patterns("__pycache__"))
-    with plugin_running({}, tmp_path) as elsewhere:
-        elsewhere.delete(HEALTH, inputs(project))
-        elsewhere.delete(BENCHMARK, load(project))
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plugin]:
+    """The plugin in another checkout, on a machine where nobody is logged in."""
+    checkout = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "smoke", checkout / "smoke", ignore=shutil.ignore_patterns("__pycache__"))
+    with plugin_running({"GOOGLE_APPLICATION_CREDENTIALS": str(checkout / "none.json")}, checkout) as running:
+        yield running
+
+
+def test_a_destroy_works_from_another_checkout_and_asks_nobody(project: Project, elsewhere: Plugin) -> None:
+    elsewhere.delete(HEALTH, inputs(project))
+    elsewhere.delete(BENCHMARK, load(project))
     assert not project.vllm.calls
+    assert not project.google.calls
+
+
+def test_credentials_that_are_missing_fail_with_the_command_that_repairs_it(
+    project: Project, elsewhere: Plugin
+) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        elsewhere.create(HEALTH, inputs(project))
+    assert caught.value.details().startswith("smoke: llm fails the check of conditions: no Google credentials: ")
+    assert "gcloud auth application-default login" in caught.value.details()
+    assert "Traceback" not in caught.value.details()
 
 
 def test_a_plugin_whose_engine_is_gone_ends_instead_of_waiting(project: Project, tmp_path: Path) -> None:
-    project.health = [503]
+    # Each answer is another message: what was said already is not sent again.
+    project.health = [503, 502, 504]
     with plugin_running(project.environment(tmp_path)) as orphan:
         waiting = orphan.stub.Create.future(
             provider_pb2.CreateRequest(properties=bag(HEALTH, inputs(project, deadline_seconds=60)))
@@ -231,17 +251,16 @@ def test_what_is_not_above_zero_is_refused_before_anything_runs(project: Project
     }
 
 
-def test_figures_of_a_simulated_server_say_so(project: Project, tmp_path: Path) -> None:
-    with plugin_running(project.environment(tmp_path) | {"BEZEL_SIMULATED": "1"}) as simulating:
-        figures = simulating.create(BENCHMARK, load(project))["figures"]
-    assert figures["simulated"] is True
-    assert figures["notes"][0].startswith("simulated: ")
-
-
-def test_credentials_that_are_missing_fail_with_the_command_that_repairs_it(project: Project, tmp_path: Path) -> None:
-    environment = project.environment(tmp_path) | {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "none.json")}
-    with plugin_running(environment) as stranger, pytest.raises(grpc.RpcError) as caught:
-        stranger.create(HEALTH, inputs(project))
-    assert caught.value.details().startswith("smoke: llm fails the check of conditions: no Google credentials: ")
-    assert "gcloud auth application-default login" in caught.value.details()
-    assert "Traceback" not in caught.value.details()
+@pytest.mark.parametrize(
+    ("environment", "setting", "simulated"), [("1", False, True), (None, True, True), (None, False, False)]
+)
+def test_figures_of_a_simulated_server_and_no_others_say_so(
+    project: Project, monkeypatch: pytest.MonkeyPatch, environment: str | None, setting: bool, simulated: bool
+) -> None:
+    monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
+    if environment:
+        monkeypatch.setenv("BEZEL_SIMULATED", environment)
+    project.open_paths = {"/health", "/v1/chat/completions"}
+    figures = BENCHMARK.run(load(project, public=True, simulated=setting), Progress(URN))["figures"]
+    assert figures["simulated"] is simulated
+    assert any(note.startswith("simulated: ") for note in figures["notes"]) is simulated
