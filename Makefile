@@ -27,7 +27,7 @@ down: setup ## destroy STACK and stop the embedded cloud
 	@$(LOCAL) down $(STACK) $(HOW)
 
 check: setup lint types ## lint, types, import rules and the fast tests
-	@.venv/bin/pytest -q -m "not e2e"
+	@.venv/bin/pytest -q -n 2 -m "not e2e"
 
 lint: setup ## ruff, the import table, the workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
