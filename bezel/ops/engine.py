@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
 
 Provider = Literal["stand-in", "real"]
@@ -85,7 +86,17 @@ class Engine:
         return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
 
     def run(self, command: str, stack: str, options: Sequence[str] = ()) -> int:
-        """Run `pulumi COMMAND` on the stack in the project's folder, its output the user's; the engine's exit code."""
+        """Run `pulumi COMMAND` on the stack in the project's folder, its output the user's; the engine's exit code.
+
+        A lock that a killed run left is removed first, and said.
+
+        Raises:
+            EngineError: that lock cannot be removed.
+        """
+        for pid in left_by_the_dead(self.folder / "state", self.project.name, stack):
+            sys.stdout.write(f"the last run on {stack} was killed (process {pid}): unlocking the stack\n")
+            sys.stdout.flush()
+            self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
         with subprocess.Popen(
             [self._pulumi(), *arguments], cwd=self.project.folder, env=os.environ | self.environment()
