@@ -38,6 +38,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
         "arguments": list(plan.service.arguments),
         "plan": {
             "fit": plan.fit.as_output(),
+            "start": plan.start.as_output(),
             "estimate": plan.estimate.as_output(),
             "cost": plan.cost.as_output(),
         },

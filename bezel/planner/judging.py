@@ -30,6 +30,7 @@ from bezel.planner.plan import SmokePlan
 from bezel.planner.problems import NOT_SET, PlanError, Problem, setting, shown
 from bezel.planner.reading import read_settings
 from bezel.planner.smoke_checks import check_smoke
+from bezel.planner.start import StartEstimate, check_start, estimate_start
 from bezel.planner.storage_checks import check_own_prices, check_weights
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Judged:
     memory_gib: int
     engine: Engine
     fit: MemoryFit
+    start: StartEstimate
     cost: Cost
     smoke: SmokePlan
 
@@ -97,6 +99,8 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
     fit = _fit(checkpoint, gpu, engine, memory_gib)
     smoke = _smoke(settings, engine)
     problems += check_memory(fit, engine, checkpoint, gpu)
+    start = estimate_start(fit)
+    problems += check_start(start, settings.probe)
     problems += check_smoke(smoke, settings, engine, taken_at_a_time=request_concurrency(settings, engine))
     if problems or not project:
         raise _error(problems, stack)
@@ -111,6 +115,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
         memory_gib=memory_gib,
         engine=engine,
         fit=fit,
+        start=start,
         cost=cost,
         smoke=smoke,
     )

@@ -61,6 +61,7 @@ def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) 
         service=_service(judged, stack),
         smoke=judged.smoke,
         fit=judged.fit,
+        start=judged.start,
         estimate=_estimate(judged),
         cost=judged.cost,
         apis=APIS,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bezel.planner.memory import MemoryFit
     from bezel.planner.roofline import Estimate
     from bezel.planner.settings import Settings
+    from bezel.planner.start import StartEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class SmokePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A stack that can work: what is deployed, what fits, how fast it may be and what it costs.
+    """A stack that can work: what is deployed, what fits, how soon and how fast it may answer and what it costs.
 
     `origins` says for each planned value where it came from: "stack file", "catalogue default" or "computed".
     """
@@ -118,6 +119,7 @@ class Plan:
     service: ServicePlan
     smoke: SmokePlan
     fit: MemoryFit
+    start: StartEstimate
     estimate: Estimate
     cost: Cost
     apis: tuple[str, ...]

@@ -44,6 +44,11 @@ def parse_memory(text: str) -> int | None:
     return number // 1024 if number % 1024 == 0 else None
 
 
+def probe_window(probe: Probe) -> int:
+    """Seconds from the container's start until the startup probe gives up."""
+    return probe.initial_delay_seconds + probe.period_seconds * probe.failure_threshold
+
+
 def check_probe(probe: Probe) -> list[Problem]:
     """The startup probe's window: threshold x period at most 1800 s with a GPU, delay and period at most 240 s."""
     problems = []

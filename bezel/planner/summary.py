@@ -105,6 +105,7 @@ def _memory(plan: Plan) -> Iterable[Row]:
 
 def _speed(plan: Plan) -> Iterable[Row]:
     found = plan.estimate
+    yield "cold start", _range(plan.start.seconds, "s", 0), plan.start.basis
     yield "first token", _range(found.ttft_seconds, "s", 2), f"prompt of {found.prompt_tokens} tokens"
     yield "output alone", _range(found.tokens_per_second_alone, "tokens/s", 0), "one user"
     yield "output together", _range(found.tokens_per_second_batched, "tokens/s", 0), f"{found.batch} users"

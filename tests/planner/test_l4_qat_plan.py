@@ -5,24 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 
 from bezel.planner import make_plan, plan_summary
-
-ROOT = Path(__file__).parents[2]
-
-
-def stack_config(stack):
-    text = (ROOT / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
-    return {key.removeprefix("bezel:"): value for key, value in yaml.safe_load(text)["config"].items()}
+from tests.planner.l4_stack import L4
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return make_plan(stack_config("l4-qat"), project="bezel-local", stack="l4-qat")
+    return make_plan(L4, project="bezel-local", stack="l4-qat")
 
 
 def test_the_argument_list_is_whole_and_in_one_spelling(plan):
@@ -104,7 +96,7 @@ def test_the_summary_names_every_origin_whatever_the_spelling():
         "vllm_version": "0.33.0",
         "vllm": {"enable-prefix-caching": False, "served-model-name": ["one", "two"]},
     }
-    plan = make_plan({**stack_config("l4-qat"), **changes}, project="bezel-local", stack="l4-qat")
+    plan = make_plan({**L4, **changes}, project="bezel-local", stack="l4-qat")
     text = plan_summary(plan)
     assert plan.served_model == "one"
     for name, value, origin in (
@@ -117,6 +109,6 @@ def test_the_summary_names_every_origin_whatever_the_spelling():
 
 
 def test_a_production_stack_is_protected_from_deletion(plan):
-    prod = make_plan({**stack_config("l4-qat"), "environment": "prod"}, project="bezel-local", stack="l4-qat")
+    prod = make_plan({**L4, "environment": "prod"}, project="bezel-local", stack="l4-qat")
     assert prod.service.deletion_protection
     assert not plan.service.deletion_protection

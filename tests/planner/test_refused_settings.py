@@ -1,38 +1,10 @@
-"""A stack that cannot work is refused, every fault at once with value, consequence and repair; its twin is planned."""
+"""A stack that cannot work is refused, each fault by itself, with value, consequence and repair."""
 
 from __future__ import annotations
 
-import copy
-from pathlib import Path
-
 import pytest
-import yaml
 
-from bezel.planner import Plan, PlanError, make_plan
-
-ROOT = Path(__file__).parents[2]
-L4 = {
-    key.removeprefix("bezel:"): value
-    for key, value in yaml.safe_load((ROOT / "Pulumi.l4-qat.yaml").read_text(encoding="utf-8"))["config"].items()
-}
-
-
-RTX_COST = {"cost": {"max_hourly_usd": 4}}
-
-
-def with_changes(changes):
-    config = copy.deepcopy(L4)
-    for key, value in changes.items():
-        merged = isinstance(value, dict) and isinstance(config.get(key), dict)
-        config[key] = {**config[key], **value} if merged else value
-    return config
-
-
-def problems_of(changes, *, project="bezel-local"):
-    with pytest.raises(PlanError) as caught:
-        make_plan(with_changes(changes), project=project, stack="l4-qat")
-    return caught.value.problems
-
+from tests.planner.l4_stack import RTX_COST, problems_of
 
 # changes of the L4 stack; the key that is named; what the consequence says; what the repair says
 REFUSED = {
@@ -105,6 +77,12 @@ REFUSED = {
         "bezel:probe",
         "7200 s; Cloud Run stops at 1800 s",
         "failure_threshold: 7",
+    ),
+    "probe window below the loading": (
+        {"probe": {"initial_delay_seconds": 0, "period_seconds": 2, "timeout_seconds": 1, "failure_threshold": 2}},
+        "bezel:probe",
+        "gives up after 4 s, and a start may take 262 s (estimated",
+        "failure_threshold to 131 or more",
     ),
     "probe delay": ({"probe": {"initial_delay_seconds": 300}}, "bezel:probe.initial_delay_seconds", "240", "240"),
     "probe period": (
@@ -366,128 +344,3 @@ def test_each_fault_is_named_alone_with_value_consequence_and_repair(changes, ke
     assert consequence in problems[0].consequence
     assert repair in problems[0].repair
     assert problems[0].value
-
-
-# the nearest thing to a fault that is none
-PLANNED = {
-    "numbers as text": {"scaling": {"max_instances": "1"}, "vllm": {"max-num-seqs": "8"}},
-    "underscores": {"vllm": {"max_num_seqs": 4}},
-    "a human length": {"vllm": {"max-model-len": "32K"}},
-    "the model's whole context": {"vllm": {"max-model-len": 262144}},
-    "the whole legal window": {"probe": {"period_seconds": 240, "failure_threshold": 7, "initial_delay_seconds": 240}},
-    "more memory with its CPUs": {"resources": {"cpu": 8, "memory": "32Gi"}, "cost": {"max_hourly_usd": 1.5}},
-    "memory in Mi": {"resources": {"memory": "16384Mi"}},
-    "a priced region of the same accelerator": {"region": "europe-west4"},
-    "a region on invitation": {"region": "us-central1"},
-    "an own price": {
-        "region": "asia-southeast1",
-        "cost": {
-            "max_hourly_usd": 2,
-            "prices": [
-                {
-                    "item": "gpu nvidia-l4 no zonal redundancy",
-                    "region": "asia-southeast1",
-                    "usd_per_unit": 0.0002,
-                    "as_of": "2026-11",
-                    "source": "our invoice",
-                }
-            ],
-        },
-    },
-    "mtp with model and tokens": {
-        "vllm": {"spec-method": "mtp", "spec-model": "/mnt/models/gemma-4-12B-it-assistant", "spec-tokens": 3}
-    },
-    "ngram needs no model": {"vllm": {"speculative-config": {"method": "ngram", "num_speculative_tokens": 3}}},
-    "mtp drafts scheduled asynchronously": {
-        "vllm": {"async-scheduling": True, "spec-model": "/mnt/models/gemma-4-12B-it-assistant", "spec-tokens": 3}
-    },
-    "tools off": {"vllm": {"tool-call-parser": None, "enable-auto-tool-choice": False}},
-    "a step as long as the context": {"vllm": {"enable-chunked-prefill": False, "max-num-batched-tokens": 32768}},
-    "the checkpoint's own quantization": {"vllm": {"quantization": "compressed-tensors"}},
-    "bf16 on the larger GPU": {
-        "model": "gemma-4-12b-it",
-        "accelerator": "nvidia-rtx-pro-6000",
-        "region": "us-central1",
-        **RTX_COST,
-    },
-    "the newer vLLM": {"vllm_version": "0.33.0", "vllm": {"disable-log-requests": True}},
-    "callers by name": {"access": {"invokers": ["user:a@example.com", "group:b@example.com"]}},
-    "a secret's name": {"secrets": {"HF_TOKEN": "hf-token", "VLLM_API_KEY": "key"}},
-    "as many at a time as the service takes": {"smoke": {"concurrency": 16}},
-    "eager loading on a larger host": {
-        "vllm": {"safetensors-load-strategy": "eager"},
-        "resources": {"cpu": 8, "memory": "32Gi"},
-        "cost": {"max_hourly_usd": 1.5},
-    },
-}
-
-
-@pytest.mark.parametrize("changes", PLANNED.values(), ids=PLANNED)
-def test_the_nearest_thing_to_a_fault_is_planned(changes):
-    assert isinstance(make_plan(with_changes(changes), project="bezel-local", stack="l4-qat"), Plan)
-
-
-def test_many_faults_are_all_named_at_once():
-    wrong = {
-        "modle": "x",
-        "region": "asia-southeast1",
-        "resources": {"memory": "8Gi"},
-        "probe": {"period_seconds": 240, "failure_threshold": 30},
-        "scaling": {"min_instances": "none"},
-        "secrets": {"HF_TOKEN": 3},
-        "vllm": {"spec-method": "mtp", "max-model-len": 300000, "swap-space": 4, "dtype": "fp8"},
-    }
-    keys = {problem.key for problem in problems_of(wrong, project=None)}
-    assert keys == {
-        "bezel:modle",
-        "bezel:region",
-        "bezel:resources.memory",
-        "bezel:probe",
-        "bezel:scaling.min_instances",
-        "bezel:secrets.HF_TOKEN",
-        "bezel:vllm.spec-method",
-        "bezel:vllm.spec-tokens",
-        "bezel:vllm.max-model-len",
-        "bezel:vllm.swap-space",
-        "bezel:vllm.dtype",
-        "gcp:project",
-    }
-
-
-def test_an_unknown_accelerator_hides_no_fault_of_the_arguments():
-    wrong = {"accelerator": "nvidia-l5", "vllm": {"max-model-len": 300000, "nonsense": 1}}
-    assert {problem.key for problem in problems_of(wrong)} == {
-        "bezel:accelerator",
-        "bezel:vllm.max-model-len",
-        "bezel:vllm.nonsense",
-    }
-
-
-def test_the_text_is_complete_numbered_and_without_a_traceback():
-    with pytest.raises(PlanError) as caught:
-        make_plan(with_changes({"modle": "x", "resources": {"memory": "8Gi"}}), project="p", stack="l4-qat")
-    assert str(caught.value).startswith("Stack l4-qat cannot be planned: 2 problems.\n\n1. bezel:modle = x\n")
-    assert "\n\n2. bezel:resources.memory = 8Gi\n" in str(caught.value)
-    assert str(caught.value).count("Repair: ") == 2
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"secrets": {"HF_TOKEN": "hf_PLANTEDplanted0000"}},
-        {"secrets": {"HF_TOKEN": ["hf_PLANTEDplanted0000"]}},
-        {"secrets": "hf_PLANTEDplanted0000"},
-        {"vllm": {"api-key": "PLANTEDplanted"}},
-        {"vllm": {"hf_token": "PLANTEDplanted"}},
-        {"vllm": {"tokenizer-mode": "ok", "nonsense": "hf_PLANTEDplanted0000"}},
-        {"hf_token": "hf_PLANTEDplanted0000"},
-        {"weights": {"bucket": "hf_PLANTEDplanted0000"}},
-        {"labels": {"token": "hf_PLANTEDplanted0000"}},
-        {"smoke": {"impersonate": "ya29.PLANTEDplanted"}},
-    ],
-)
-def test_a_secret_that_strayed_into_the_settings_is_shown_nowhere(changes):
-    with pytest.raises(PlanError) as caught:
-        make_plan(with_changes(changes), project="p", stack="l4-qat")
-    assert "PLANTED" not in str(caught.value)
-    assert "PLANTED" not in repr(caught.value)
