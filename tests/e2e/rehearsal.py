@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -72,6 +73,44 @@ class Rehearsal:
     def local(self, action: str, *arguments: str) -> Run:
         """Run `bezel local ACTION ARGUMENTS` against this rehearsal's cloud."""
         return self.bezel("local", action, "--dir", str(self.cloud), "--speed", SPEED, *arguments)
+
+    def start(self, action: str, *arguments: str) -> "subprocess.Popen[str]":
+        """Start what `local` runs, without waiting for its end."""
+        command = [
+            str(Path(sys.executable).parent / "bezel"),
+            "local",
+            action,
+            "--dir",
+            str(self.cloud),
+            "--speed",
+            SPEED,
+        ]
+        return subprocess.Popen(
+            [*command, *arguments],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def wait_for(self, process: "subprocess.Popen[str]", words: str) -> None:
+        """Read what the process prints until a line holds `words`."""
+        assert process.stdout is not None
+        read = []
+        for line in process.stdout:
+            read.append(line)
+            if words in line:
+                return
+        raise AssertionError(f"never printed {words!r}:\n{''.join(read)}")
+
+    def kill_engine(self, process: "subprocess.Popen[str]", *, when: str) -> None:
+        """Kill the engine, and nothing else, once a line holds the words `when`."""
+        self.wait_for(process, when)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        (engine,) = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "pulumi"]
+        os.kill(engine, signal.SIGKILL)
+        process.communicate(timeout=SECONDS)
 
     def outputs(self, stack: str = "l4-qat") -> dict[str, Any]:
         """The stack's outputs."""
