@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.diagnosis import RULES, diagnose, explain
+from smoke.causes import CAUSES
+from smoke.diagnosis import diagnose, explain
 from smoke.platform import Condition, Report
 from tests.smoke.fake_service import FIXTURES
 
@@ -108,6 +109,59 @@ def test_the_platform_s_words_do_where_the_log_is_silent(kind: str, reason: str,
     assert diagnose(by_platform(reason, message)).kind == kind
 
 
+UNHEARD_OF = (
+    "Traceback (most recent call last):",
+    '  File "/usr/lib/vllm/worker.py", line 7, in load',
+    "(EngineCore pid=7) ERROR 11-21 10:00:00 [core.py:7] triton.compiler.errors.OddError: no such kernel",
+    "RuntimeError: Engine core initialization failed. See root cause above.",
+)
+GAVE_UP = 'STARTUP HTTP probe failed 180 times consecutively for container "vllm" on port 8080 path "/health".'
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (("Container called exit(1).",), "before it answered (Container called exit(1)), for"),
+        (("Container terminated on signal 11.",), "before it answered (Container terminated on signal 11), for"),
+        (
+            ('STARTUP HTTP probe failed 1 time consecutively for container "vllm".', "Container called exit(1)."),
+            "before it answered (Container called exit(1)), for",
+        ),
+        ((), "before it answered, for"),
+    ],
+)
+def test_a_process_that_ended_by_itself_is_not_blamed_on_the_probe_s_window(end: tuple[str, ...], said: str) -> None:
+    for lines in (UNHEARD_OF, UNHEARD_OF[:3]):
+        found = diagnose(Report((NOT_LISTENING,), (*lines, *end)))
+        assert found.kind == "crash"
+        assert said in found.cause
+        assert found.cause.endswith("its last error: triton.compiler.errors.OddError: no such kernel")
+        assert "longer probe window does not help" in found.repair
+        assert found.evidence == UNHEARD_OF[2]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("INFO loading", GAVE_UP),
+        ("INFO loading", GAVE_UP, "Container called exit(143)."),
+        ("INFO loading", GAVE_UP, *UNHEARD_OF, "Container called exit(1)."),
+        ("INFO loading", GAVE_UP, "Container terminated on signal 9, exit code 137"),
+        (*UNHEARD_OF[:2], "ValueError: caught, and gone on", "INFO loading", GAVE_UP),
+        ("INFO loading", "The user-provided container failed the configured startup probe checks.", *UNHEARD_OF),
+        ("INFO loading",),
+    ],
+)
+def test_a_probe_that_gave_up_on_a_living_process_is_the_probe_s_window(lines: tuple[str, ...]) -> None:
+    found = diagnose(Report((NOT_LISTENING,), lines))
+    assert found.kind == "probe"
+    assert "Raise probe.failure_threshold" in found.repair
+
+
+def test_a_traceback_in_a_server_that_answers_is_no_end() -> None:
+    assert diagnose(Report(lines=UNHEARD_OF[:3])).kind == "unknown"
+
+
 def test_a_refused_operation_names_the_cause_too() -> None:
     errors = (
         "Error waiting to create Service: Error code 8, message: Quota exceeded for total allowable count of GPUs",
@@ -188,7 +242,7 @@ def test_no_text_breaks_the_diagnosis_and_every_one_ends_in_a_repair(
     lines: list[str], reason: str, message: str
 ) -> None:
     report = Report((Condition("Ready", "CONDITION_FAILED", reason, message),), tuple(lines))
-    assert diagnose(report).kind in {"unknown", *(rule.kind for rule in RULES)}
+    assert diagnose(report).kind in {"unknown", "crash", "probe", *(rule.kind for rule in CAUSES)}
     assert explain(report).rsplit("\n", 1)[-1].startswith("repair: ")
 
 

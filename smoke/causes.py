@@ -1,0 +1,151 @@
+"""What containers and platforms say when something specific is wrong, and what mends it: a table.
+
+Owns the faults that a text names. Leaves out who looks where, and what is said of a start that no text explains:
+``smoke.diagnosis``'s.
+"""
+
+import re
+from dataclasses import dataclass
+
+_AGAIN = (
+    "Cloud Run does not try a failed revision again: afterwards run "
+    "`pulumi up --replace '**cloudrunv2/service:Service**'`."
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One known fault: ``pattern`` finds it, ``cause`` and ``repair`` may use its groups by name or number."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    cause: str
+    repair: str
+
+
+def _rule(kind: str, pattern: str, cause: str, repair: str) -> Rule:
+    return Rule(kind, re.compile(pattern, re.IGNORECASE), cause, repair)
+
+
+# In the order in which they are tried: a specific cause before what it leads to.
+CAUSES: tuple[Rule, ...] = (
+    _rule(
+        "argument",
+        r"unrecognized arguments?: (?P<what>.+)",
+        "vLLM's parser does not know {what}",
+        "Remove it from `vllm` in the stack file, or spell it as this vLLM version does (`bezel plan` checks both).",
+    ),
+    _rule(
+        "argument",
+        r"(?:error: argument |invalid tool call parser: ?|KeyError: .(?=Reasoning parser)|"
+        r"Error: (?=--[\w-]+ requires )|"
+        r"ValueError: (?=Unknown attention backend|Unknown vLLM environment variable|--[\w-]+ and --))(?P<what>.+)",
+        "vLLM refuses the value of an argument: {what}",
+        "Correct it under `vllm` in the stack file.",
+    ),
+    _rule(
+        "argument",
+        r"(?:Value error, |(?=Input should be ))(?P<what>.+?)(?: \[type=|$)",
+        "vLLM refuses its configuration: {what}",
+        "Correct the arguments named there under `vllm` in the stack file.",
+    ),
+    _rule(
+        "speculation",
+        r"Unsupported speculative method: '?(?P<what>[\w-]+)",
+        "speculative method {what} was asked for without a draft model that fits it",
+        "Copy the model's assistant into the bucket and set vllm.spec-model to its path under /mnt/models, or remove "
+        "vllm.spec-*.",
+    ),
+    _rule(
+        "speculation",
+        r"TypeError: '>' not supported between instances of 'NoneType' and 'int'",
+        "speculation was asked for without a number of draft tokens",
+        "Set vllm.spec-tokens, or remove vllm.spec-*.",
+    ),
+    _rule(
+        "argument",
+        r"CompressedTensorsConfig\.__init__\(\) missing",
+        "vllm.quantization is compressed-tensors, and the checkpoint is not",
+        "Remove vllm.quantization: vLLM reads it from the checkpoint.",
+    ),
+    _rule(
+        "gpu_memory",
+        r"(?:CUDA|HIP|XPU) out of memory|OutOfMemoryError|RESOURCE_EXHAUSTED.{0,60}hbm|"
+        r"Free memory on device .{0,120}less than desired",
+        "the accelerator's memory is too small for the weights and vLLM's working space",
+        "Lower vllm.max-num-batched-tokens or vllm.gpu-memory-utilization, or take a smaller encoding of the model or "
+        "a larger accelerator.",
+    ),
+    _rule(
+        "kv_cache",
+        r"KV cache is needed, which is larger than.+estimated maximum model length is (?P<what>\d+)",
+        "the KV cache that is left beside the weights does not hold one sequence of full length",
+        "Lower vllm.max-model-len to {what} or less, set vllm.kv-cache-dtype to fp8, or raise "
+        "vllm.gpu-memory-utilization.",
+    ),
+    _rule(
+        "kv_cache",
+        r"No available memory for the cache blocks|KV cache is needed, which is larger than|"
+        r"(?:larger|greater) than the (?:maximum number of tokens that can be stored in|available) KV cache",
+        "the KV cache that is left beside the weights does not hold one sequence of full length",
+        "Lower vllm.max-model-len, set vllm.kv-cache-dtype to fp8, or raise vllm.gpu-memory-utilization.",
+    ),
+    _rule(
+        "host_memory",
+        r"Memory limit of [\d.]+ ?\w+ exceeded.*|"
+        r"(?:exit(?:ed)?(?: with)?(?: code| status)?|code|status)[ :=(]+137\b|signal: ?killed|SIGKILL",
+        "the container used more host memory than it has, and was killed (code 137)",
+        "Raise resources.memory, or set vllm.safetensors-load-strategy to lazy so that the weights do not pass through "
+        "memory whole.",
+    ),
+    _rule(
+        "mount",
+        r"(?:gcsfuse|mount|/mnt/|bucket|storage\.objects|storage\.googleapis).{0,200}?"
+        r"(?:permission[ _]?denied|forbidden|\b403\b|does not have storage\.)|"
+        r"does not have storage\.(?:objects|buckets)\.\w+ access|Permission denied: '?/mnt/",
+        "the container may not read the bucket that is mounted",
+        "Grant the service's account roles/storage.objectViewer on the bucket, and mount with uid=1001 and gid=1001. "
+        + _AGAIN,
+    ),
+    _rule(
+        "secret",
+        r"SECRETS_ACCESS_CHECK_FAILED|permission denied on secret.*|secret .{0,120}(?:not found|does not exist)|"
+        r"secretmanager\.versions\.access",
+        "a secret that the container asks for does not exist, or the service's account may not read it",
+        "Create it with `gcloud secrets create NAME --data-file=-` and grant the service's account "
+        "roles/secretmanager.secretAccessor. " + _AGAIN,
+    ),
+    _rule(
+        "image",
+        r"CONTAINER_MISSING|CONTAINER_PERMISSION_DENIED|CONTAINER_IMAGE_UNAUTHORIZED|manifest unknown|"
+        r"\bimage '?[\w./:@-]+'? (?:not found|could not be found|does not exist)|"
+        r"failed to pull image|artifactregistry\.repositories\.downloadArtifacts",
+        "the container image cannot be pulled",
+        "Check the tag, that the Artifact Registry remote repository exists in the service's region, and that Cloud "
+        "Run's service agent has roles/artifactregistry.reader on it. " + _AGAIN,
+    ),
+    _rule(
+        "quota",
+        r"quota exceeded.*|exceeded.{0,60}quota|quota (?:violated|limit).*|AllocPerProjectRegion.*|"
+        r"AllocNoZonalRedundancyPerProjectRegion.*",
+        "the project has no quota left for this accelerator in this region",
+        "Ask for more under IAM & Admin > Quotas (service run.googleapis.com), lower scaling.max_instances, delete old "
+        "revisions that hold instances, or take another region. " + _AGAIN,
+    ),
+    _rule(
+        "capacity",
+        r"MIN_INSTANCES_NOT_PROVISIONED|no available (?:instance|capacity)|"
+        r"insufficient (?:GPU )?capacity|stockout",
+        "the platform found no free accelerator in this region",
+        "Try again later, or take another region. " + _AGAIN,
+    ),
+    _rule(
+        "model_files",
+        r"Repo id must be in the form.{0,120}'/|does not appear to have a file named|"
+        r"Mounting volume .{0,200}(?:bucket not found|no directory)|The specified bucket does not exist|"
+        r"Cannot find any model weights|Invalid repository ID or local directory|LocalEntryNotFoundError|"
+        r"No such file or directory: '?/mnt/|no config\.json|config\.json.{0,40}not found",
+        "the model's files are not where vLLM looks for them",
+        "Copy them into the bucket under weights.path (the deployment's own check prints the command). " + _AGAIN,
+    ),
+)
