@@ -1,0 +1,34 @@
+"""`weights.create: true`: the stack makes the bucket, stops with the command that fills it, goes on, takes it away."""
+
+from rehearsal import Rehearsal
+
+from bezel.localcloud import control, made_up, seed
+
+BUCKET = "bezel-local-own"
+PATH = "gemma-4-12B-it-qat-w4a16-ct"
+
+
+def test_the_first_up_stops_after_the_bucket_and_the_second_goes_on(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("weights", {"bucket": BUCKET, "create": True})
+    preview = rehearsal.local("preview", "l4-qat")
+    assert preview.code == 0, preview.text
+
+    first = rehearsal.local("up", "l4-qat")
+    assert first.code == 1, first.text
+    assert f"gs://{BUCKET}/{PATH}" in first.text
+    assert "gcloud storage cp" in first.text
+    assert "Traceback" not in first.text
+    assert rehearsal.exists()["buckets"] == [BUCKET]
+    assert "services" not in rehearsal.exists()
+
+    endpoint = control.status(rehearsal.cloud)
+    assert endpoint is not None
+    seed.seed(endpoint, BUCKET, PATH, made_up.model_files("gemma-4-12b-it-qat-w4a16"))
+    second = rehearsal.local("up", "l4-qat")
+    assert second.code == 0, second.text
+
+    gone = rehearsal.local("down", "l4-qat")
+    assert gone.code == 0, gone.text
+    assert rehearsal.local("start").code == 0
+    assert set(rehearsal.exists()) == {"enabledApis"}
