@@ -1,4 +1,4 @@
-"""`python -m bezel.localcloud DIR`: serve one directory in the foreground."""
+"""`python -m bezel.localcloud DIR`: serve one directory in the foreground; DIR/logs tells what happens."""
 
 from __future__ import annotations
 

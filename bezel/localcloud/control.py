@@ -20,6 +20,7 @@ import httpx
 from bezel.localcloud import keys
 from bezel.localcloud.layout import NO_TLS, Endpoint, Layout, engine_of
 from bezel.localcloud.locks import is_locked, locked
+from bezel.localcloud.source import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +51,7 @@ class ControlError(Exception):
 def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60) -> Endpoint:
     """The running daemon of a directory, started if there is none.
 
-    One that runs with another server, model or speed is stopped first; its data stays.
+    One that runs with another server, model or speed, or older code, is stopped first; its data stays.
 
     Raises:
         ControlError: If it does not become ready within a minute.
@@ -59,14 +60,14 @@ def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: flo
     return launch(
         directory,
         [sys.executable, "-m", "bezel.localcloud", str(directory.resolve()), *options],
-        (server, speed, engine_of(server)),
+        (server, speed, engine_of(server), fingerprint()),
     )
 
 
-def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, str] | None = None) -> Endpoint:
+def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, str, str] | None = None) -> Endpoint:
     """As `start`, with the daemon's command line spelled out.
 
-    `wanted` is the (server, speed, engine) that a running one must have, None if any will do.
+    `wanted` is the `kind` that a running one must have, None if any will do.
 
     Raises:
         ControlError: If it does not become ready within a minute.
@@ -74,8 +75,8 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, st
     layout = Layout(directory.resolve())
     layout.create()
     with _exclusive(layout):
-        found = status(layout.root)
-        if found and wanted in {None, (found.server, found.speed, found.engine)}:
+        found = _settled(layout)
+        if found and wanted in {None, found.kind}:
             return found
         if found:
             _end(found)
@@ -113,7 +114,7 @@ def stop(directory: Path) -> None:
     if not layout.root.is_dir():
         return
     with _exclusive(layout):
-        if found := status(layout.root):
+        if found := _settled(layout):
             _end(found)
 
 
@@ -172,6 +173,21 @@ def inventory(endpoint: Endpoint) -> Json:
     answer.raise_for_status()
     found: Json = answer.json()
     return found
+
+
+def _settled(layout: Layout) -> Endpoint | None:
+    """The running daemon; one that is on its way up or down (its starter was killed, say) is waited for."""
+    deadline = time.monotonic() + _STOP_SECONDS
+    while is_locked(layout.daemon_lock):
+        if found := Endpoint.read(layout.root):
+            return found
+        if time.monotonic() > deadline:
+            msg = (
+                f"a daemon holds {layout.daemon_lock} and {layout.endpoint} does not tell its process: end it yourself"
+            )
+            raise ControlError(msg)
+        time.sleep(0.02)
+    return None
 
 
 def _end(endpoint: Endpoint) -> None:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.cloud import Cloud
 from bezel.localcloud.layout import Endpoint, Layout, engine_of
 from bezel.localcloud.locks import locked
+from bezel.localcloud.logfile import LogFile
 from bezel.localcloud.pace import Pace
 from bezel.localcloud.run.front import listen
 from bezel.localcloud.run.leftovers import end_leftovers
 from bezel.localcloud.serving import HttpServer
+from bezel.localcloud.source import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +55,10 @@ def serve(
     with _alone(layout):
         # What a killed daemon told its clients is not true any more.
         layout.endpoint.unlink(missing_ok=True)
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        stream = logging.StreamHandler(LogFile(layout.daemon_log))
+        logging.basicConfig(
+            level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", handlers=[stream]
+        )
         # The application reports its own failures; this one would add a traceback for every answer cut off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         asyncio.run(_run(layout, launcher, server, speed, timing))
@@ -62,7 +67,7 @@ def serve(
 async def _run(
     layout: Layout, launcher: Callable[[Container], Command], server: str, speed: float, timing: InstanceTiming
 ) -> None:
-    stop = asyncio.Event()
+    stop, code = asyncio.Event(), fingerprint()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     if ended := end_leftovers(layout.root):
@@ -76,7 +81,7 @@ async def _run(
     http = HttpServer(cloud.application(), listener)
     await cloud.services.resume()
     await http.start()
-    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server))
+    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code)
     endpoint.write()
     log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
     await stop.wait()

@@ -50,7 +50,7 @@ class Layout:
 
     @property
     def daemon_log(self) -> Path:
-        """What the daemon prints."""
+        """What the daemon says."""
         return self.logs / "daemon.log"
 
     @property
@@ -101,6 +101,7 @@ class Endpoint:
         server: What stands behind a revision: "sim" or "vllm".
         speed: By how much waits of the platform are shortened.
         engine: Executable and model of a real server; "" for the simulated one.
+        code: Fingerprint of the code that it runs.
     """
 
     directory: Path
@@ -109,6 +110,7 @@ class Endpoint:
     server: str
     speed: float
     engine: str = ""
+    code: str = ""
     project: str = PROJECT
     project_number: str = PROJECT_NUMBER
 
@@ -116,6 +118,11 @@ class Endpoint:
     def credentials(self) -> Path:
         """Key file to log in with."""
         return Layout(self.directory).credentials
+
+    @property
+    def kind(self) -> tuple[str, float, str, str]:
+        """What tells a daemon that will do from one that has to be replaced."""
+        return self.server, self.speed, self.engine, self.code
 
     def write(self) -> None:
         """Tell the clients, atomically."""
@@ -127,14 +134,17 @@ class Endpoint:
 
     @staticmethod
     def read(directory: Path) -> Endpoint | None:
-        """The endpoint last told of in a directory, if any; says nothing about whether it still runs."""
+        """The endpoint last told of in a directory, if any; says nothing about whether it still runs.
+
+        Every version of the daemon has told its process and its address; what an older one left out is empty here.
+        """
         try:
             content = json.loads(Layout(directory).endpoint.read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
+            process, base = int(content["pid"]), str(content["base"])
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        return Endpoint(
-            directory, content["pid"], content["base"], content["server"], content["speed"], content.get("engine", "")
-        )
+        server, speed = content.get("server", ""), content.get("speed", 0.0)
+        return Endpoint(directory, process, base, server, speed, content.get("engine", ""), content.get("code", ""))
 
 
 def engine_of(server: str) -> str:
@@ -144,10 +154,10 @@ def engine_of(server: str) -> str:
     return f"{shutil.which('vllm')} {os.environ.get('LOCALCLOUD_VLLM_MODEL')}"
 
 
-def write_atomically(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Replace a file in one step, so that a reader or a kill sees the old or the new content."""
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file in one step, for its owner only; a reader or a kill sees the old or the new content."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
     temporary.replace(path)

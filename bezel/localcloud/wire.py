@@ -7,6 +7,8 @@ import time
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from bezel.localcloud.logfile import LogFile
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -21,7 +23,7 @@ class WireLog:
 
     def __init__(self, app: ASGIApp, path: Path) -> None:
         self._app = app
-        self._file = path.open("a", buffering=1)
+        self._file = LogFile(path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note it."""

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 from cloud_client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
 
-from bezel.localcloud import control
+from bezel.localcloud import control, source
+from bezel.localcloud.logfile import LogFile
 
 
 @pytest.fixture(scope="module")
@@ -120,18 +122,74 @@ def test_an_idle_instance_ends_and_the_least_number_stays(own_daemon):
     assert instance_of(client, "idle") != idle
 
 
-def test_two_that_start_at_once_get_the_same_daemon(tmp_path):
-    directory = tmp_path / "cloud"
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """A directory for daemons as `control.start` starts them."""
+    directory = tmp_path_factory.mktemp("started")
+    yield directory
+    control.stop(directory)
+
+
+def test_two_that_start_at_once_get_the_same_daemon(started):
     found = []
-    threads = [threading.Thread(target=lambda: found.append(control.start(directory, speed=10_000))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: found.append(control.start(started, speed=10_000))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len({endpoint.pid for endpoint in found}) == 1
-    other = control.start(directory, speed=5_000)
-    assert (other.pid != found[0].pid, other.base) == (True, found[0].base)
-    control.stop(directory)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda told: told | {"code": "of another version"},
+        lambda told: {"pid": told["pid"], "base": told["base"]},  # as a version told that knew no more
+        lambda told: told | {"speed": 5_000},
+    ],
+    ids=["other code", "an old version", "another speed"],
+)
+def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started, told):
+    before = control.start(started, speed=10_000)
+    made = control.inventory(before) or Client(before).enable("iam") or control.inventory(before)
+    path = started / "endpoint.json"
+    path.write_text(json.dumps(told(json.loads(path.read_text()))))
+    after = control.start(started, speed=10_000)
+    assert (after.pid != before.pid, after.base, is_alive(before.pid)) == (True, before.base, False)
+    assert control.inventory(after) == made != {}
+    assert control.start(started, speed=10_000) == after  # of this kind: it stays
+
+
+def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
+    package = tmp_path / "bezel"
+    for folder in ("localcloud", "catalog"):
+        shutil.copytree(Path(source.__file__).parents[1] / folder, package / folder)
+    program = "from bezel.localcloud.source import fingerprint; print(fingerprint())"
+
+    def told():
+        command = [sys.executable, "-S", "-c", program]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert told() == source.fingerprint()
+    with (package / "localcloud/providers/rest.py").open("a") as file:
+        file.write("# not the daemon's\n")
+    assert told() == source.fingerprint()
+    with (package / "localcloud/vllm/web.py").open("a") as file:
+        file.write("# changed\n")
+    assert told() != source.fingerprint()
+
+
+def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started):
+    endpoint = control.start(started, speed=10_000)
+    path = started / "endpoint.json"
+    told = path.read_text()
+    path.unlink()  # as while it prepares itself
+    threading.Timer(0.2, lambda: path.write_text(told)).start()
+    assert control.start(started, speed=10_000) == endpoint
+    path.unlink()
+    threading.Timer(0.2, lambda: path.write_text(told)).start()
+    control.stop(started)
+    assert not is_alive(endpoint.pid)
 
 
 def test_a_second_daemon_refuses_the_directory(endpoint):
@@ -180,3 +238,17 @@ def test_the_inventory_shows_what_is_left_and_nothing_that_was_there_before(own_
     assert control.inventory(endpoint) == {"enabledApis": ["iam.googleapis.com"]}
     assert plain.get(f"{endpoint.base}/localcloud/resources").status_code == 401
     assert DEPLOYER not in str(control.inventory(endpoint))
+
+
+def test_a_log_stays_below_twice_its_size_and_is_made_of_whole_lines(tmp_path):
+    path = tmp_path / "log"
+    log = LogFile(path, most=1000)
+    for number in range(500):
+        log.write(f"line {number}\n")
+        if number == 250:
+            log = LogFile(path, most=1000)  # another process goes on where the first one was killed
+    kept = (path.with_name("log.1").read_text() + path.read_text()).splitlines()
+    assert path.stat().st_size <= 1000 >= path.with_name("log.1").stat().st_size
+    assert kept == [f"line {number}" for number in range(500 - len(kept), 500)]
+    assert len(kept) > 1000 / len("line 499\n")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["log", "log.1"]

@@ -1,0 +1,36 @@
+"""A log file that stays below a size and always ends with a whole line, also after a kill."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MOST = 16 * 1024 * 1024
+
+
+class LogFile:
+    """A text stream to append lines to; a full file becomes `<name>.1`, in place of the one before it."""
+
+    def __init__(self, path: Path, most: int = _MOST) -> None:
+        self._path = path
+        self._most = most
+        self._open()
+
+    def write(self, text: str) -> None:
+        """Append whole lines, in one step: a kill leaves all of them or none."""
+        data = text.encode()
+        if self._size and self._size + len(data) > self._most:
+            os.close(self._descriptor)
+            self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+            self._open()
+        self._size += os.write(self._descriptor, data)
+
+    def flush(self) -> None:
+        """Nothing is ever held back."""
+
+    def _open(self) -> None:
+        self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._size = os.fstat(self._descriptor).st_size

@@ -1,0 +1,22 @@
+"""Which code a daemon runs, so that one from before an update or an edit is noticed and replaced."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+# The providers are processes of their own: a daemon never runs their code.
+_OTHERS = frozenset({"__pycache__", "providers", "plugins"})
+
+
+def fingerprint() -> str:
+    """A short digest of everything that a daemon is made of: the sources and data of localcloud and of the catalogue."""
+    digest = hashlib.sha256()
+    for folder in (_HERE, _HERE.parent / "catalog"):
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(_HERE.parent)
+            if _OTHERS.isdisjoint(name.parts) and path.is_file():
+                content = path.read_bytes()
+                digest.update(f"{name.as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
