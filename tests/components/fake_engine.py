@@ -40,6 +40,7 @@ class Declared:
     dependencies: tuple[str, ...]
     timeouts: tuple[str, str]
     hooks: tuple[str, ...]
+    deleted_first: bool
     outputs: dict[str, Any] | None = None
 
 
@@ -123,6 +124,7 @@ class _Listener(mocks.MockMonitor):
                 dependencies=tuple(request.dependencies),
                 timeouts=(request.customTimeouts.create, request.customTimeouts.update),
                 hooks=tuple(request.hooks.on_error),
+                deleted_first=request.deleteBeforeReplace,
             )
         )
         return answer

@@ -215,6 +215,13 @@ def test_a_start_may_take_longer_than_the_provider_waits_by_itself() -> None:
     assert declared.one("cloudrunv2/service:Service").timeouts == ("40m", "40m")
 
 
+def test_a_service_that_is_replaced_is_deleted_first_since_two_cannot_have_its_name() -> None:
+    """Made first, as is Pulumi's habit, the new one is refused: 409, a service of that name exists."""
+    declared = declare(lambda: CloudRunGpuService("service", service_args()))
+    assert declared.one("cloudrunv2/service:Service").inputs["name"] == "chat"
+    assert [resource.type for resource in declared.all if resource.deleted_first] == ["gcp:cloudrunv2/service:Service"]
+
+
 def test_only_the_named_callers_may_call() -> None:
     declared = declare(lambda: CloudRunGpuService("service", service_args()))
     grants = [resource.inputs for resource in declared.of("ServiceIamMember")]
