@@ -111,7 +111,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
                 self,
                 opts,
                 custom_timeouts=pulumi.CustomTimeouts(create="40m", update="40m"),
-                # Its name is fixed, and two cannot have it at once: made before the old one is gone, the new one meets 409.
+                # Its name is fixed: a new one that is made before the old one is gone meets 409.
                 delete_before_replace=True,
                 hooks=args.hooks,
             ),
