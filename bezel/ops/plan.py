@@ -2,14 +2,18 @@
 
 import sys
 
+from bezel.localcloud.layout import PROJECT
 from bezel.ops.project import Project
 from bezel.planner import PlanError, make_plan, plan_summary
 
 
 def print_plan(project: Project, stack: str) -> int:
     """Print the plan, or every problem it has; the exit code."""
+    cloud_project = project.cloud_project(stack)
+    if cloud_project is None:
+        sys.stderr.write(f"No Google Cloud project is set (gcp:project, GOOGLE_PROJECT): planned for {PROJECT}.\n\n")
     try:
-        plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
+        plan = make_plan(project.configuration(stack), project=cloud_project or PROJECT, stack=stack)
     except PlanError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -1,0 +1,66 @@
+"""The `bezel` command as a user types it: what it prints, and its exit code."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def bezel(*arguments: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error."""
+    command = [str(Path(sys.executable).parent / "bezel"), *arguments]
+    ran = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False, timeout=60)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_a_plan_needs_no_project_and_says_for_which_it_is() -> None:
+    code, out, err = bezel("plan", "l4-qat")
+    assert code == 0
+    assert "planned for bezel-local" in err
+    assert "gs://bezel-local-models" in out
+
+
+def test_a_plan_for_a_named_project_says_nothing_else() -> None:
+    code, out, err = bezel("plan", "l4-qat", GOOGLE_PROJECT="acme")
+    assert (code, err) == (0, "")
+    assert "gs://acme-models" in out
+    assert "1.0465 USD/h" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("plan", "l4-qta"), "no Pulumi.l4-qta.yaml"),
+        (("local", "outputs", "l4-qat"), "localcloud does not run here"),
+        (("local", "token", "http://127.0.0.1:1"), "localcloud does not run here"),
+        (("local", "up", "l4-qat", "--server", "vllm"), "no model is named"),
+    ],
+)
+def test_a_mistake_is_told_without_a_traceback(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    place = ("--dir", str(tmp_path / "cloud")) if arguments[0] == "local" else ()
+    code, out, err = bezel(*arguments, *place)
+    assert (code, out) == (1, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_a_folder_without_a_project_is_told(tmp_path: Path) -> None:
+    code, _, err = bezel("plan", "l4-qat", cwd=tmp_path)
+    assert code == 1
+    assert "no Pulumi project" in err
+
+
+def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(tmp_path: Path) -> None:
+    place = ("--dir", str(tmp_path / "cloud"), "--speed", "1000")
+    try:
+        assert bezel("local", "start", *place)[0] == 0
+        _, first, _ = bezel("local", "status", *place)
+        assert bezel("local", "start", *place)[0] == 0
+        assert bezel("local", "status", *place) == (0, first, "")
+    finally:
+        assert bezel("local", "stop", *place) == (0, "", "")
+    assert bezel("local", "stop", *place) == (0, "", "")
+    assert bezel("local", "status", *place)[0] == 1
