@@ -21,8 +21,10 @@ def main() -> int:
     chosen = parser.parse_args()
     launcher = simulated if chosen.server == "sim" else real
     # A real engine takes the time it takes: only the simulated one starts faster.
-    startup_speed = chosen.speed if chosen.server == "sim" else 1.0
-    timing = InstanceTiming(startup_speed, chosen.idle_seconds)
+    if chosen.server == "sim":
+        timing = InstanceTiming(chosen.speed, chosen.idle_seconds)
+    else:
+        timing = InstanceTiming(1.0, chosen.idle_seconds, machine_seconds=0.0)
     try:
         serve(chosen.directory, launcher, server=chosen.server, speed=chosen.speed, timing=timing)
     except AlreadyRunningError as error:

@@ -33,11 +33,12 @@ class InstanceTiming:
     Attributes:
         startup_speed: Simulated seconds in one second while a container starts; 1 for a real engine.
         idle_seconds: Real seconds that an instance without requests is kept.
-        least_window: Real seconds that every startup probe gets, however fast the clock.
+        machine_seconds: Real seconds that a container gets beyond its startup probe's window, as this machine needs
+            some to start a process; 0 for a real engine, which is given the window and no more.
         queue_seconds: Real seconds that a request waits for room where no further instance may start.
     """
 
     startup_speed: float
     idle_seconds: float = 900.0
-    least_window: float = 5.0
+    machine_seconds: float = 15.0
     queue_seconds: float = 10.0

@@ -11,7 +11,7 @@ _OTHERS = frozenset({"__pycache__", "providers", "plugins"})
 
 
 def fingerprint() -> str:
-    """A short digest of everything that a daemon is made of: the sources and data of localcloud and of the catalogue."""
+    """A short digest of all that a daemon is made of: sources and data of localcloud and of the catalogue."""
     digest = hashlib.sha256()
     for folder in (_HERE, _HERE.parent / "catalog"):
         for path in sorted(folder.rglob("*")):

@@ -1,6 +1,7 @@
 """A tiny container for localcloud's launcher: what it does is said by its arguments and by the paths asked of it.
 
---exit=N ends at once with a status; --silent never listens; --boot=S waits S seconds before it listens.
+--exit=N ends at once with a status; --silent never listens; --boot=S waits S seconds before it listens; --starts-in=S
+tells that its start took S seconds of the platform, as a simulated server does.
 """
 
 import json
@@ -92,5 +93,7 @@ if __name__ == "__main__":
     time.sleep(float(OPTIONS.get("boot", 0)))
     if "silent" in OPTIONS:
         time.sleep(3600)
+    if "starts-in" in OPTIONS:
+        os.write(int(os.environ["LOCALCLOUD_START_REPORT"]), OPTIONS["starts-in"].encode())
     host, port = os.environ["LOCALCLOUD_LISTEN"].split(":")
     ThreadingHTTPServer((host, int(port)), GoHandler).serve_forever()

@@ -17,7 +17,7 @@ def launch_fake(container: Container) -> Command:
 
 if __name__ == "__main__":
     directory, speed, idle = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
-    timing = InstanceTiming(speed, idle, least_window=0.5, queue_seconds=1.0)
+    timing = InstanceTiming(speed, idle, machine_seconds=0.5, queue_seconds=1.0)
     try:
         serve(directory, launch_fake, server="sim", speed=speed, timing=timing)
     except AlreadyRunningError as error:

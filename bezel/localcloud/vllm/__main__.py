@@ -2,7 +2,8 @@
 
 Environment, beside the container's own: LOCALCLOUD_LISTEN (host:port, instead of --host and --port),
 LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS (see `hardware.py`), LOCALCLOUD_SPEED (divides start-up times),
-LOCALCLOUD_SERVING_SPEED (divides the engine's step times).
+LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of an open file that is told
+the simulated seconds of the start).
 """
 
 from __future__ import annotations
@@ -27,10 +28,19 @@ def main() -> int:
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+    took = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal took
+        took += seconds
+        time.sleep(seconds / speed)
+
     try:
-        settings = start(options, machine, environment, lambda seconds: time.sleep(seconds / speed))
+        settings = start(options, machine, environment, sleep)
     except StartError as failure:
         return failure.status
+    if report := environment.get("LOCALCLOUD_START_REPORT"):
+        os.write(int(report), f"{took:.1f}".encode())
     # Imported when the start has succeeded: a refused command line should not pay for a web server.
     from bezel.localcloud.vllm.serving import serve
 

@@ -1,0 +1,45 @@
+"""The window of a startup probe is one of the platform's time, whatever the clock's speed and this machine's."""
+
+import asyncio
+import os
+import sys
+
+import pytest
+from fake_daemon import FAKE
+
+from bezel.localcloud.logbook import Logbook, Source
+from bezel.localcloud.pace import InstanceTiming, Pace
+from bezel.localcloud.run.instance import Instance, free_port
+from bezel.localcloud.run.launch import Command
+from bezel.localcloud.run.spec import Probe, revision_spec
+from bezel.localcloud.store import Store
+
+
+@pytest.fixture
+def healthy(tmp_path):
+    """Whether a container with some arguments is healthy in time under a probe with a window."""
+    store = Store(tmp_path / "cloud.db")
+
+    async def outcome(arguments, window, timing):
+        instance = Instance(Source("l", "s", "r"), revision_spec({}, {}), free_port(), Logbook(store, Pace(1)))
+        environment = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{instance.port}", "PATH": os.environ["PATH"]}
+        await instance.start(Command((sys.executable, "-S", "-E", str(FAKE), *arguments), environment))
+        try:
+            return await instance.healthy(Probe("/health", 0, 0.0, 1.0, 1.0, window), timing)
+        finally:
+            await instance.stop()
+
+    yield lambda *arguments, window, timing: asyncio.run(outcome(arguments, window, timing))
+    store.close()
+
+
+@pytest.mark.parametrize("speed", [60, 10_000])
+@pytest.mark.parametrize(("window", "passes"), [(2, False), (92, False), (93, True)])
+def test_a_simulated_start_counts_in_simulated_seconds_at_any_speed(healthy, speed, window, passes):
+    assert healthy("--starts-in=92.6", window=window, timing=InstanceTiming(speed)) is passes
+
+
+def test_what_tells_no_start_has_the_window_in_real_time(healthy):
+    exact = InstanceTiming(10, machine_seconds=0.0)
+    assert healthy("--boot=0.6", window=2, timing=exact) is False
+    assert healthy("--boot=0.2", window=20, timing=exact) is True
