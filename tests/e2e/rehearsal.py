@@ -20,6 +20,8 @@ from bezel.localcloud.layout import Endpoint
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "stacks", "smoke")
 SECONDS = 110
+BUCKET = "bezel-local-models"
+MODEL = "gemma-4-12B-it-qat-w4a16-ct"
 SECRETS = "/secretmanager/v1/projects/bezel-local/secrets"
 # Waits of the platform pass quickly; serving runs at the pace of the roofline.
 SPEED = "2000"
@@ -168,3 +170,13 @@ def add_version(api: httpx.Client, name: str, value: str) -> None:
     """Give a secret its value."""
     body = {"payload": {"data": base64.b64encode(value.encode()).decode()}}
     assert api.post(f"{SECRETS}/{name}:addVersion", json=body).is_success
+
+
+def break_model(rehearsal: Rehearsal) -> None:
+    """Give the model in the bucket a context of 4096 tokens, so that vLLM refuses a longer one when it starts."""
+    with rehearsal.api() as api:
+        answer = api.get(f"/storage/v1/b/{BUCKET}/o/{MODEL}%2Fconfig.json", params={"alt": "media"})
+        config = answer.json()
+        config["text_config"]["max_position_embeddings"] = 4096
+        query = {"uploadType": "media", "name": f"{MODEL}/config.json"}
+        assert api.post(f"/upload/storage/v1/b/{BUCKET}/o", params=query, json=config).is_success

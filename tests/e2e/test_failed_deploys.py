@@ -1,26 +1,9 @@
 """A deploy that fails says why, stays red until it is mended, and can be mended."""
 
-import json
 import re
 import shlex
 
-from rehearsal import Rehearsal, add_version, make_secret
-
-BUCKET = "bezel-local-models"
-MODEL = "gemma-4-12B-it-qat-w4a16-ct"
-
-
-def read(rehearsal: Rehearsal, name: str) -> bytes:
-    with rehearsal.api() as api:
-        answer = api.get(f"/storage/v1/b/{BUCKET}/o/{MODEL}%2F{name}", params={"alt": "media"})
-        assert answer.is_success
-        return answer.content
-
-
-def write(rehearsal: Rehearsal, name: str, content: bytes) -> None:
-    with rehearsal.api() as api:
-        query = {"uploadType": "media", "name": f"{MODEL}/{name}"}
-        assert api.post(f"/upload/storage/v1/b/{BUCKET}/o", params=query, content=content).is_success
+from rehearsal import BUCKET, MODEL, Rehearsal, add_version, break_model, make_secret
 
 
 def test_a_bucket_without_the_model_is_found_in_preview(rehearsal: Rehearsal) -> None:
@@ -38,9 +21,7 @@ def test_a_bucket_without_the_model_is_found_in_preview(rehearsal: Rehearsal) ->
 def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(rehearsal: Rehearsal) -> None:
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
     assert rehearsal.local("preview", "l4-qat").code == 0
-    config = json.loads(read(rehearsal, "config.json"))
-    config["text_config"]["max_position_embeddings"] = 4096
-    write(rehearsal, "config.json", json.dumps(config).encode())
+    break_model(rehearsal)
 
     for _ in range(2):
         run = rehearsal.local("up", "l4-qat")

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from rehearsal import Rehearsal, add_version, make_secret
+from rehearsal import Rehearsal, add_version, break_model, make_secret
 
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
 README = Path(__file__).parent.parent.parent / "README.md"
@@ -86,9 +86,16 @@ def test_a_planted_secret_is_found_nowhere(quick: Rehearsal) -> None:
     with quick.api() as api:
         make_secret(api, "hf-token")
         add_version(api, "hf-token", PLANTED)
+    quick.set("model", "gemma-4-12b-it")  # does not fit, so the plan refuses it: an error with the secret in reach
+    refused = quick.local("up", "l4-qat")
+    quick.set("model", "gemma-4-12b-it-qat-w4a16")
+    assert quick.local("preview", "l4-qat").code == 0
+    break_model(quick)
+    failed = quick.local("up", "l4-qat")
+    quick.set("vllm.max-model-len", 4096)
     run = quick.local("up", "l4-qat")
-    assert run.code == 0, run.text
-    texts = {"terminal": run.text, "outputs": json.dumps(quick.outputs())}
+    assert (refused.code, failed.code, run.code) == (1, 1, 0), run.text
+    texts = {"refused": refused.text, "failed": failed.text, "up": run.text, "outputs": json.dumps(quick.outputs())}
     assert quick.local("stop").code == 0
     for file in quick.cloud.rglob("*"):
         # Secret Manager itself has to keep it.
