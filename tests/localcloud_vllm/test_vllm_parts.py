@@ -31,10 +31,24 @@ def test_a_special_token_written_out_is_one_token_only_where_it_may_be():
     assert len(encode("<turn|>", specials=False)) > 1
 
 
-def test_prose_takes_one_to_two_tokens_a_word():
-    words = "The quick answer to every question about a service is to measure it under the load that it will see"
-    count = len(words.split())
-    assert count < len(encode(words)) < 2 * count
+STORY = (
+    "She opened the window and looked across the harbour, where several fishing boats were returning before the "
+    "weather changed. Nobody had expected the meeting to last until evening, but the committee could not agree about "
+    "the budget for the new library, and so they postponed the decision again."
+)
+MANUAL = (
+    "The scheduler keeps every sequence that has already started, gives each of them its next token, and fills what is "
+    "left of the batch with prompts from the queue. When the cache is exhausted, the sequence that arrived last is "
+    "preempted and computed again later."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [(STORY, 1.2, 1.4), (MANUAL, 1.2, 1.4), ("xqzvkw jfpqzxv wvbkqjz zzxqwvkpj", 1.5, 3)],
+)
+def test_english_takes_as_many_tokens_a_word_as_with_a_real_vocabulary_and_gibberish_more(text, least, most):
+    assert least <= len(encode(text)) / len(text.split()) <= most
 
 
 def test_digits_are_tokens_of_their_own():
@@ -47,7 +61,7 @@ def test_tokens_are_shown_as_a_byte_level_vocabulary_shows_them():
 
 
 def test_an_unknown_token_is_shown_as_such():
-    assert decode([10**9]) == "\ufffd"
+    assert decode([2**31]) == "\ufffd"
 
 
 @settings(max_examples=60)

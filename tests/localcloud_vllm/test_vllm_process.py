@@ -88,6 +88,7 @@ def test_a_client_that_goes_away_stops_its_request(instance, streamed):
 
 def test_sigterm_ends_it_and_the_log_told_the_start(instance):
     client, process = instance
+    client.get("/v1/models")
     client.close()
     process.send_signal(signal.SIGTERM)
     log = process.communicate(timeout=10)[0]
