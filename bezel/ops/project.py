@@ -3,6 +3,7 @@
 Leaves out what the values mean: see `bezel.planner`.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,17 +58,19 @@ class Project:
         for key, schema in declared.items():
             if isinstance(schema, Mapping) and "default" in schema:
                 values[key.removeprefix(prefix)] = schema["default"]
-        file = self.stack_file(stack)
-        given = _mapping(_read(file).get("config"), f"{file.name}: config")
-        for key, value in given.items():
+        for key, value in self._given(stack).items():
             if key.startswith(prefix) or ":" not in key:
                 values[key.removeprefix(prefix)] = value
         return values
 
     def cloud_project(self, stack: str) -> str | None:
         """The Google Cloud project: `gcp:project` of the stack, else of the environment."""
-        given = _mapping(_read(self.stack_file(stack)).get("config"), "config").get("gcp:project")
+        given = self._given(stack).get("gcp:project")
         return str(given) if given else os.environ.get("GOOGLE_PROJECT") or os.environ.get("GOOGLE_CLOUD_PROJECT")
+
+    def _given(self, stack: str) -> Mapping[str, object]:
+        file = self.stack_file(stack)
+        return _mapping(_read(file).get("config"), f"{file.name}: config")
 
     def _declared(self) -> Mapping[str, object]:
         return _read(self.folder / "Pulumi.yaml")
@@ -87,9 +90,14 @@ def find_project(start: Path) -> Project:
 
 def _read(file: Path) -> Mapping[str, object]:
     try:
-        content = yaml.safe_load(file.read_text())
+        # The engine hands values on as JSON: keys are text, and so are dates and whatever else YAML knows.
+        content = json.loads(json.dumps(yaml.safe_load(file.read_text(encoding="utf-8")), default=str))
     except yaml.YAMLError as error:
         raise ProjectError(f"{file.name} is no valid YAML, so the stack cannot be read: {error}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ProjectError(
+            f"{file.name} cannot be read as keys and values ({error}): write plain YAML, without references to itself."
+        ) from error
     return _mapping(content, file.name)
 
 
@@ -98,6 +106,6 @@ def _mapping(value: object, what: str) -> Mapping[str, object]:
         return {}
     if not isinstance(value, Mapping):
         raise ProjectError(
-            f"{what} is {type(value).__name__}, not a mapping of keys to values: see README, Configuration."
+            f"{what} is no mapping of keys to values, so no setting can be read: see README, Configuration."
         )
     return value

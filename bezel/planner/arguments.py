@@ -75,7 +75,7 @@ def merge(defaults: Mapping[str, object], chosen: Mapping[str, object], options:
 def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, object]:
     """The option's own name for a spelling of the stack file; a negated switch becomes the switch with its opposite."""
     plain = written.strip().lstrip("-").replace("_", "-")
-    found = options.find(f"--{plain}")
+    found = options.find(f"--{plain}") or options.find(f"-{plain}")
     if found is None:
         return plain, value
     option, negated = found

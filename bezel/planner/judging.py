@@ -25,9 +25,9 @@ from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, gpu_item, ser
 from bezel.planner.engine import Engine, read_engine
 from bezel.planner.memory import GIB, MemoryFit, host_loading_bytes, memory_fit
 from bezel.planner.memory_checks import check_memory
-from bezel.planner.option_checks import check_options
+from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.plan import SmokePlan
-from bezel.planner.problems import NOT_SET, PlanError, Problem, setting, shown
+from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting, shown
 from bezel.planner.reading import read_settings
 from bezel.planner.smoke_checks import check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
@@ -88,6 +88,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
     engine = None
     if options:
         arguments = merge(_defaults(checkpoint, memory_gib), settings.vllm, options)
+        problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
     if options and checkpoint:
         problems += check_traps(arguments, checkpoint, gpu, environment=environment, options=options)
@@ -144,12 +145,11 @@ def _look_up(
 
 
 def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
-    near = f"did you mean {error.closest}? " if error.closest else ""
     return Problem(
         setting(key),
         shown(error.name),
         f"it is not in the catalogue: {consequence}",
-        f"{near}Known: {', '.join(error.known)}.",
+        one_of(error.known, error.closest),
     )
 
 

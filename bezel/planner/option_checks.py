@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, removed_options
-from bezel.planner.arguments import as_word
+from bezel.planner.arguments import as_word, canonical
 from bezel.planner.option_values import as_float, as_int, human_int
-from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
+from bezel.planner.problems import NOT_SHOWN, Problem, one_of, setting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +68,28 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> li
     return problems
 
 
+def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> list[Problem]:
+    """Each option once: of two spellings one would be dropped without a word.
+
+    Args:
+        chosen: the stack file's options as they are written there.
+        options: the recorded list of the pinned release.
+    """
+    written: dict[str, list[str]] = {}
+    for spelling, value in chosen.items():
+        written.setdefault(canonical(spelling, value, options)[0], []).append(spelling)
+    return [
+        Problem(
+            setting(f"vllm.{name}"),
+            " and ".join(shown(spelling) for spelling in spellings),
+            "they are one option: only one of the values would hold.",
+            f"keep one of them, written as {name}.",
+        )
+        for name, spellings in written.items()
+        if len(spellings) > 1
+    ]
+
+
 def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
     key = setting(f"vllm.{name}")
     if name in removed_options():
@@ -116,7 +138,7 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
             key,
             shown(value),
             f"vLLM {options.version} does not know this value: {stage}.",
-            (f"did you mean {near}? " if near else "") + f"Known: {', '.join(known)}.",
+            one_of(known, near),
         )
     ]
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 GPU_PROBE_WINDOW_SECONDS = 1800
 PROBE_DELAY_SECONDS = 240
 PROBE_PERIOD_SECONDS = 240
-# Cloud Run's table of the most memory that a number of vCPUs may have, for instances of up to 8 vCPUs.
+# Cloud Run's table of the most memory that a number of vCPUs may have. Only an accelerator that needs more vCPUs than
+# stand in it gets more; how many at most is not known here.
 MEMORY_OF_CPU = {1: 4, 2: 8, 4: 16, 6: 24, 8: 32}
-LARGEST_SMALL_CPU = 8
 
 _MEMORY = re.compile(r"(\d+)(Gi|Mi)")
 _MEMBER = re.compile(r"(user|serviceAccount|group|domain|principal|principalSet):\S+")
@@ -111,7 +111,7 @@ def check_resources(resources: Resources, accelerator: Accelerator) -> list[Prob
                 f"set it to {accelerator.min_cpu}, or leave it out.",
             )
         )
-    elif cpu <= LARGEST_SMALL_CPU and cpu not in MEMORY_OF_CPU:
+    elif accelerator.min_cpu <= max(MEMORY_OF_CPU) and cpu not in MEMORY_OF_CPU:
         problems.append(
             Problem(
                 setting("resources.cpu"),
@@ -168,8 +168,8 @@ def check_region(region: str, accelerator: Accelerator) -> list[Problem]:
             shown(region),
             f"Cloud Run does not offer {accelerator.id} there.",
             (f"did you mean {near}? " if near else "")
-            + f"Offered in {', '.join(accelerator.regions)}; "
-            + f"on invitation in {', '.join(accelerator.regions_on_invitation)}.",
+            + f"choose one of {', '.join(accelerator.regions)}; "
+            + f"on invitation also {', '.join(accelerator.regions_on_invitation)}.",
         )
     ]
 

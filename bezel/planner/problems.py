@@ -8,6 +8,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NAMESPACE = "bezel"
 NOT_SET = "(not set)"
@@ -58,6 +62,12 @@ def setting(path: str) -> str:
     return f"{NAMESPACE}:{path}"
 
 
+def one_of(known: Iterable[str], near: str | None) -> str:
+    """The repair of a value that is none of the known ones, beginning with the one that was probably meant."""
+    listed = ", ".join(known)
+    return f"did you mean {near}? Known: {listed}." if near else f"choose one of {listed}."
+
+
 def of_option(name: str, value: object, consequence: str, repair: str) -> Problem:
     """A problem of one vLLM option."""
     return Problem(setting(f"vllm.{name}"), shown(value), consequence, repair)
@@ -68,6 +78,6 @@ def shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if _TOKEN_LIKE.search(text):
         return NOT_SHOWN
-    if not text:
-        return '""'
+    if not text or not text.isprintable():
+        text = json.dumps(text, ensure_ascii=False)
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"

@@ -7,6 +7,7 @@ the rules behind can report their own findings in the same run.
 from __future__ import annotations
 
 import copy
+import json
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -77,7 +78,8 @@ def _problem(found: ErrorDetails) -> Problem:
     example = _example(path)
     if kind == "missing":
         write = f"add `{key}: {example}`" if example else f"add `{key}`"
-        return Problem(key, NOT_SET, "it is required: nothing can be planned without it.", f"{write}.")
+        what = "the entry" if len(path) > 1 else "the stack"
+        return Problem(key, NOT_SET, f"it is required: {what} cannot be planned without it.", f"{write}.")
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "")
         return Problem(key, value, "it is none of the known values.", f"write {expected}.")
@@ -87,6 +89,9 @@ def _problem(found: ErrorDetails) -> Problem:
     wanted = _WANTED.get(kind)
     consequence = f"{wanted} is needed here." if wanted else f"it is refused: {found['msg'].rstrip('.')}."
     repair = f"write {wanted or 'a fitting value'}" + (f", e.g. `{path[-1]}: {example}`." if example else ".")
+    field = _fields(path[:-1]).get(path[-1])
+    if found["input"] is None and field is not None and not field.is_required():
+        repair = f"remove the key, so that its default holds, or {repair}"
     return Problem(key, value, consequence, repair)
 
 
@@ -126,7 +131,10 @@ def _example(path: list[str]) -> object:
     field = _fields(path[:-1]).get(path[-1])
     if field is None:
         return None
-    return field.examples[0] if field.examples else None
+    if field.examples:
+        return field.examples[0]
+    plain = isinstance(field.default, int | str) and not field.is_required()
+    return json.dumps(field.default).strip('"') if plain else None
 
 
 def _leave_out(config: dict[Any, Any], found: ErrorDetails) -> None:

@@ -49,7 +49,8 @@ class Scaling(_Section):
     """How many instances, and how many requests each takes."""
 
     min_instances: Whole = Field(0, ge=0, description="instances kept running without traffic")
-    max_instances: Whole = Field(1, ge=1, description="most instances at a time; each needs GPU quota")
+    # No project has quota for nearly as many; the API takes 32 bits.
+    max_instances: Whole = Field(1, ge=1, le=1000, description="most instances at a time; each needs GPU quota")
     request_concurrency: Whole | None = Field(
         None,
         ge=1,
@@ -73,7 +74,9 @@ class Access(_Section):
     """Who may call the service."""
 
     invokers: tuple[str, ...] = Field(
-        (), description="members with roles/run.invoker, e.g. `serviceAccount:app@p.iam.gserviceaccount.com`"
+        (),
+        description="members with roles/run.invoker, e.g. `serviceAccount:app@p.iam.gserviceaccount.com`",
+        examples=["[user:NAME@DOMAIN]"],
     )
     public: bool = Field(default=False, description="let anyone on the internet call it, without a token")
 
@@ -81,11 +84,13 @@ class Access(_Section):
 class PriceRow(_Section):
     """A price of the user's own, for what the catalogue does not price."""
 
-    item: str = Field(description="the missing row's item, e.g. `gpu nvidia-l4 no zonal redundancy`")
-    region: str = Field(description="the region that it holds for")
-    usd_per_unit: Number = Field(gt=0, description="USD per second of one unit (GPU, vCPU or GiB)")
+    item: str = Field(description="the missing row's item, e.g. `gpu nvidia-l4 no zonal redundancy`", examples=["vcpu"])
+    region: str = Field(description="the region that it holds for", examples=["us-east4"])
+    usd_per_unit: Number = Field(
+        gt=0, description="USD per second of one unit (GPU, vCPU or GiB)", examples=[0.0001867]
+    )
     as_of: str = Field(description="when it was read, e.g. `2026-11`", examples=["2026-11"])
-    source: str = Field(description="where it was read")
+    source: str = Field(description="where it was read", examples=["our invoice"])
 
 
 class Cost(_Section):
@@ -123,16 +128,23 @@ class Settings(_Section):
     accelerator: str = Field(description="accelerator of the catalogue", examples=["nvidia-l4"])
     region: str = Field(description="region of Google Cloud that offers the accelerator", examples=["us-east4"])
     vllm_version: str = Field("0.32.0", description="vLLM release of the image; its option list checks the arguments")
-    weights: Weights = Field(Weights(), description="where the model's files lie")
+    weights: Weights = Field(Weights(), description="where the model's files lie", examples=["{bucket: NAME}"])
     vllm: dict[str, Any] = Field(
         {},
         description="options of `vllm serve`, without dashes in front, each with its value; null drops a default",
+        examples=["{max-model-len: 32768}"],
     )
-    resources: Resources = Field(Resources(), description="CPU and memory of one instance")
-    scaling: Scaling = Field(Scaling(), description="how many instances, and how many requests each takes")
-    probe: Probe = Field(Probe(), description="startup probe on /health")
-    access: Access = Field(Access(), description="who may call the service")
-    secrets: dict[str, str] = Field({}, description="environment variable -> name of a secret in Secret Manager")
-    cost: Cost = Field(Cost(), description="what may be spent")
-    smoke: Smoke = Field(Smoke(), description="check and short benchmark after the deploy")
-    labels: dict[str, str] = Field({}, description="labels of every resource that takes them")
+    resources: Resources = Field(Resources(), description="CPU and memory of one instance", examples=["{memory: 16Gi}"])
+    scaling: Scaling = Field(
+        Scaling(), description="how many instances, and how many requests each takes", examples=["{max_instances: 1}"]
+    )
+    probe: Probe = Field(Probe(), description="startup probe on /health", examples=["{failure_threshold: 180}"])
+    access: Access = Field(Access(), description="who may call the service", examples=["{public: false}"])
+    secrets: dict[str, str] = Field(
+        {}, description="environment variable -> name of a secret in Secret Manager", examples=["{HF_TOKEN: hf-token}"]
+    )
+    cost: Cost = Field(Cost(), description="what may be spent", examples=["{max_hourly_usd: 1.5}"])
+    smoke: Smoke = Field(Smoke(), description="check and short benchmark after the deploy", examples=["{requests: 24}"])
+    labels: dict[str, str] = Field(
+        {}, description="labels of every resource that takes them", examples=["{team: speech}"]
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerators, closest
 from bezel.planner.cost import gpu_item
-from bezel.planner.problems import Problem, setting, shown
+from bezel.planner.problems import Problem, one_of, setting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def check_weights(weights: Weights) -> list[Problem]:
                 else "write 3 to 63 lower case letters, digits, hyphens, underscores and dots.",
             )
         )
-    if path is not None and (not path.strip("/") or "://" in path or ".." in path.split("/")):
+    if path is not None and (not path.strip("/") or "://" in path or ".." in path.split("/") or not path.isprintable()):
         problems.append(
             Problem(
                 setting("weights.path"),
@@ -57,7 +57,7 @@ def check_own_prices(rows: Sequence[PriceRow]) -> list[Problem]:
                     setting(f"cost.prices.{number}.item"),
                     shown(row.item),
                     "no plan looks for such an item: the row would stay unused.",
-                    (f"did you mean {near}? " if near else "") + f"Known: {', '.join(items)}.",
+                    one_of(items, near),
                 )
             )
     return problems

@@ -49,7 +49,23 @@ def test_a_missing_stack_is_named_with_those_that_exist(project: Project) -> Non
         project.configuration("three")
 
 
-@pytest.mark.parametrize("text", ["config: [1, 2]", "- a list", "config: {a: b"])
+def test_values_are_those_that_json_knows_as_the_engine_hands_them_over(project: Project) -> None:
+    (project.folder / "Pulumi.one.yaml").write_text("config: {5: 6, region: 2026-11-21, vllm: {true: !!binary aGk=}}")
+    assert project.configuration("one") == {"5": 6, "region": "2026-11-21", "vllm": {"true": "b'hi'"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config: [1, 2]",
+        "- a list",
+        "config: {a: b",
+        "config: &a {b: *a}",
+        "config: {? [1] : 2}",
+        "config: " + "[" * 3000,
+        "\tconfig: 1",
+    ],
+)
 def test_a_file_of_another_shape_is_named(project: Project, text: str) -> None:
     (project.folder / "Pulumi.one.yaml").write_text(text)
     with pytest.raises(ProjectError, match=r"Pulumi\.one\.yaml"):

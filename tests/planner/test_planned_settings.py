@@ -9,7 +9,7 @@ from tests.planner.l4_stack import RTX_COST, with_changes
 
 PLANNED = {
     "numbers as text": {"scaling": {"max_instances": "1"}, "vllm": {"max-num-seqs": "8"}},
-    "underscores": {"vllm": {"max_num_seqs": 4}},
+    "underscores": {"vllm": {"enable_prefix_caching": True}},
     "a human length": {"vllm": {"max-model-len": "32K"}},
     "the model's whole context": {"vllm": {"max-model-len": 262144}},
     "the whole legal window": {"probe": {"period_seconds": 240, "failure_threshold": 7, "initial_delay_seconds": 240}},
