@@ -103,12 +103,15 @@ def test_a_mounted_bucket_is_a_folder_with_its_objects(cloud, outcome):
     [
         ("absent", (), "bucket not found"),
         ("private", (), "does not have storage.objects.list access"),
+        ("listed", (), "does not have storage.objects.get access"),
         ("models", ("only-dir=nothing",), 'no directory "nothing"'),
         ("models", ("only-dir=../private",), 'no directory "../private"'),
     ],
 )
 def test_a_bucket_that_cannot_be_mounted_fails_the_container_with_the_cause(cloud, outcome, bucket, options, said):
     cloud.post("/storage/v1/b", {"name": "private"}, project="bezel-local")
+    if cloud.post("/storage/v1/b", {"name": "listed"}, project="bezel-local").status_code == 200:
+        cloud.grant_bucket("listed", "roles/storage.legacyBucketReader", f"serviceAccount:{RUNTIME}")
     operation, terminal = outcome("unmounted", cloud.template(**mounted(bucket, *options)))
     assert operation["error"]["code"] == 9
     assert said in operation["error"]["message"]

@@ -1,7 +1,7 @@
 """Cloud Run's services: revisions, conditions, operations and what is refused."""
 
 import pytest
-from cloud_client import REGION, RUNTIME, SERVICES
+from cloud_client import REGION, RUNTIME, SERVICES, is_alive, until
 
 
 @pytest.fixture
@@ -213,6 +213,16 @@ def test_more_gpus_than_the_quota_fail_the_operation_with_the_quotas_name(made):
     operation = made("many", scaling={"maxInstanceCount": 4})
     assert operation["error"]["code"] == 8
     assert "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion is 3" in operation["error"]["message"]
+
+
+def test_an_older_revision_counts_in_the_quota_while_it_holds_an_instance(cloud, made):
+    made("rolling", "--a=1", scaling={"maxInstanceCount": 3})
+    held = cloud.front("rolling").get("/").json()["pid"]
+    refused = cloud.update("rolling", cloud.template("--a=2", scaling={"maxInstanceCount": 3}))
+    assert (refused["error"]["code"], "need 4" in refused["error"]["message"]) == (8, True)
+    cloud.front("rolling").get("/die")
+    until(lambda: not is_alive(held))
+    assert "error" not in cloud.update("rolling", cloud.template("--a=3", scaling={"maxInstanceCount": 3}))
 
 
 def test_a_service_that_failed_holds_no_quota_and_one_that_runs_does(made):

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import random
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,7 @@ class Controller:
         self._timing = timing
         self._fronts: dict[str, Front] = {}
         self._pools: dict[str, Routed] = {}
+        self._instances: list[tuple[str, Instance]] = []
         self._deployments: dict[str, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[None]] = set()
 
@@ -122,6 +124,14 @@ class Controller:
         for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
             self._spawn(self._pools.pop(revision).pool.close())
 
+    def held(self, name: str) -> Counter[str]:
+        """How many instances each revision of a service has at this moment, retired ones included."""
+        return Counter(
+            revision
+            for revision, instance in self._instances
+            if revision.startswith(f"{name}/") and not instance.exited.is_set()
+        )
+
     def route(self, name: str) -> Routed | None:
         """Where the next request to a service goes, by its traffic; None while no revision is ready."""
         service = self._cloud.store.get("service", name)
@@ -157,7 +167,7 @@ class Controller:
     def _new_pool(self, revision: Json, service: Json) -> Routed:
         spec = revision_spec(revision, service.get("scaling") or {})
         source = Source(service["name"].split("/")[3], status.short(service["name"]), status.short(revision["name"]))
-        return Routed(Pool(lambda: self._start(spec, source), self._scaling(spec)), spec, source)
+        return Routed(Pool(lambda: self._start(spec, source, revision["name"]), self._scaling(spec)), spec, source)
 
     def _scaling(self, spec: RevisionSpec) -> Scaling:
         return Scaling(
@@ -169,7 +179,7 @@ class Controller:
             liveness=spec.liveness,
         )
 
-    async def _start(self, spec: RevisionSpec, source: Source) -> Instance:
+    async def _start(self, spec: RevisionSpec, source: Source, revision: str) -> Instance:
         instance = Instance(source, spec, free_port(), self._cloud.logbook)
         try:
             environment = resolve_environment(self._cloud, spec)
@@ -184,6 +194,8 @@ class Controller:
             )
             try:
                 await instance.start(self._launcher(container))
+                self._instances = [item for item in self._instances if not item[1].exited.is_set()]
+                self._instances.append((revision, instance))
             except OSError as error:
                 raise container_failure(f"Application exec likely failed: {error}.") from None
             healthy = await instance.healthy(spec.startup, self._timing)

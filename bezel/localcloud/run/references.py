@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
-    """Count the GPUs that all services of a region may hold at most; one that never became ready holds none.
+    """Count the GPUs that the services of a region may hold.
+
+    A service counts with all instances that its newest revision may have, which is ready or on its way, and with those
+    that its older revisions have not given back yet.
 
     Raises:
         RevisionFailureError: RESOURCE_EXHAUSTED.
@@ -36,16 +39,20 @@ def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
     quota = known["quota_redundant" if spec.redundant else "quota"]
     wanted = 0
     for _, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/"):
-        if not (service.get("reconciling") or service.get("latestReadyRevision")):
-            continue
-        other = revision_spec(service["template"], service.get("scaling") or {})
-        if (other.accelerator, other.redundant) == (spec.accelerator, spec.redundant):
-            wanted += other.accelerators * other.max_instances
+        newest = service.get("latestCreatedRevision" if service.get("reconciling") else "latestReadyRevision", "")
+        held = cloud.services.held(service["name"])
+        for name in {newest, *held}:
+            revision = cloud.store.get("revision", name)
+            if revision is None:
+                continue
+            other = revision_spec(revision, service.get("scaling") or {})
+            if (other.accelerator, other.redundant) == (spec.accelerator, spec.redundant):
+                wanted += other.accelerators * (other.max_instances if name == newest else held[name])
     if wanted > quota:
         name = known["quota_redundant_name" if spec.redundant else "quota_name"]
         raise quota_failure(
             f"Quota exceeded for total allowable count of GPUs per project per region: {name} is {quota} in "
-            f"{location}, the maximum instances of all services need {wanted}."
+            f"{location}, the maximum instances of all services, and what older revisions still hold, need {wanted}."
         )
 
 
