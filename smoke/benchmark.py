@@ -116,7 +116,7 @@ def _all_failed(failed: dict[str, int], load: "Load") -> str:
             f"{load.output_tokens} tokens fit vllm.max-model-len."
         )
     elif "timeout" in failed:
-        repair = f"Nothing came within {load.deadline_seconds:.0f} s: lower smoke.requests or raise the deadline."
+        repair = f"Nothing came within {load.deadline_seconds:.0f} s: lower smoke.requests, or smoke.output_tokens."
     else:
         repair = "Read the container's log: the server stopped or refuses every request."
     return f"all {load.requests} requests of the benchmark failed ({kinds})\nrepair: {repair}"

@@ -1,4 +1,4 @@
-"""From samples to figures: pure. Names and formulas as the README's glossary has them.
+"""From samples to figures: pure.
 
 - ``ttft``: request sent to first token of any channel; ``e2e``: request sent to last token chunk.
 - ``tpot`` = (e2e - ttft) / (output tokens - 1), for each request.

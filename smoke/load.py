@@ -71,8 +71,11 @@ class Sample:
 
 
 def prompt(load: Load, index: int) -> str:
-    """The text of a request: no two begin alike, so that no cached prefix answers for the server."""
-    dice = random.Random(f"{load.seed}/{index}")  # noqa: S311 - words, no secrets
+    """The text of a request: no two begin alike, so that no cached prefix answers for the server.
+
+    Those of a run with other settings are others: the server may still hold the last run's.
+    """
+    dice = random.Random(f"{load}/{index}")  # noqa: S311 - words, no secrets
     words = [dice.choice(_WORDS) for _ in range(max(1, load.prompt_tokens - 8))]
     return f"{dice.getrandbits(64):016x} {' '.join(words)}"
 

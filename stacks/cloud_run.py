@@ -1,7 +1,7 @@
 """A plan for Cloud Run becomes resources: what the service needs, the service, and the checks behind it.
 
 The order is the order of the text. Whatever the service needs is made before it (and deleted after it), the model's
-files are looked at before the service is made, and the checks take in the revision that became ready.
+files are looked at before the service is made, and the checks take in the newest revision that was created.
 """
 
 from dataclasses import asdict

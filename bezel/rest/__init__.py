@@ -10,7 +10,7 @@ imports the program and most runs ask nothing.
 from bezel.rest.client import GoogleClient
 from bezel.rest.credentials import Credentials
 from bezel.rest.endpoints import endpoint, guarded
-from bezel.rest.errors import AddressError, ApiError, CredentialsError, OperationError, RestError, UnreachableError
+from bezel.rest.errors import AddressError, ApiError, CredentialsError, RestError, UnreachableError
 from bezel.rest.redact import redact
 from bezel.rest.retry import Backoff
 
@@ -21,7 +21,6 @@ __all__ = [
     "Credentials",
     "CredentialsError",
     "GoogleClient",
-    "OperationError",
     "RestError",
     "UnreachableError",
     "endpoint",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from bezel.rest.credentials import Credentials
-from bezel.rest.errors import ApiError, OperationError, UnreachableError
+from bezel.rest.errors import ApiError, UnreachableError
 from bezel.rest.retry import IDEMPOTENT, Backoff, asked_delay, worth_repeating
 from bezel.rest.transport import new_client
 
@@ -78,9 +78,7 @@ class GoogleClient:
         *,
         json: Any = None,
         params: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str] | None = None,
         idempotent: bool | None = None,
-        deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
         """Sends a request until it is answered for good, and returns the answer's JSON object ({} for an empty one).
 
@@ -89,10 +87,8 @@ class GoogleClient:
             url: The whole address, made from ``endpoint(...)``.
             json: The body.
             params: The query.
-            headers: More headers.
             idempotent: Whether it may be sent again when nobody knows if the server acted on it; by default that
                 follows from the method.
-            deadline_seconds: Instead of the client's.
 
         Raises:
             ApiError: The server refused it.
@@ -100,10 +96,10 @@ class GoogleClient:
             CredentialsError: There is no token to send.
         """
         safe = method in IDEMPOTENT if idempotent is None else idempotent
-        end = self._clock() + (self._deadline if deadline_seconds is None else deadline_seconds)
+        end = self._clock() + self._deadline
         renewed = False
         for delay in self._backoff.delays(self._dice):
-            failure, asked = self._attempt(method, url, json, params, headers, safe=safe, end=end)
+            failure, asked = self._attempt(method, url, json, params, safe=safe, end=end)
             if isinstance(failure, dict):
                 return failure
             if isinstance(failure, ApiError) and failure.status == 401 and not renewed:
@@ -118,7 +114,7 @@ class GoogleClient:
         raise AssertionError("the waits never end")
 
     def _attempt(
-        self, method: str, url: str, json: Any, params: Any, headers: Any, *, safe: bool, end: float
+        self, method: str, url: str, json: Any, params: Any, *, safe: bool, end: float
     ) -> tuple[dict[str, Any] | ApiError | UnreachableError, float | None]:
         """One attempt: the answer or the failure, and the least wait before another (None: no other)."""
         import httpx
@@ -126,9 +122,9 @@ class GoogleClient:
         if self._client is None:
             self._client = new_client(self._timeout)
         limit = max(0.1, min(self._timeout, end - self._clock()))
-        sent = {**(headers or {}), **self.credentials.headers()}
+        headers = self.credentials.headers()
         try:
-            answer = self._client.request(method, url, json=json, params=params, headers=sent, timeout=limit)
+            answer = self._client.request(method, url, json=json, params=params, headers=headers, timeout=limit)
         except httpx.HTTPError as error:
             never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
             failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no answer ({_words(error)})")
@@ -148,28 +144,6 @@ class GoogleClient:
             token = str(answer.get("nextPageToken") or "")
             if not token:
                 return
-
-    def wait(
-        self, operation: Mapping[str, Any], base: str, *, deadline_seconds: float, poll_seconds: float = 2.0
-    ) -> dict[str, Any]:
-        """Follows a long-running operation at ``base`` + its name and returns its response ({} if it has none).
-
-        Raises:
-            OperationError: It ended in an error.
-            UnreachableError: It was not done within the deadline.
-        """
-        end = self._clock() + deadline_seconds
-        current = dict(operation)
-        name = str(current.get("name", ""))
-        while not current.get("done"):
-            if self._clock() + poll_seconds > end:
-                raise UnreachableError(f"operation {name} was not done after {deadline_seconds:.0f} s")
-            self._sleep(poll_seconds)
-            current = self.get(base + name)
-        error = current.get("error")
-        if error:
-            raise OperationError(name, int(error.get("code", 0)), str(error.get("message", "")))
-        return dict(current.get("response") or {})
 
 
 def post_once(client: "httpx.Client", url: str, body: Any, headers: Mapping[str, str]) -> dict[str, Any]:

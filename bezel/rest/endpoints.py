@@ -11,15 +11,9 @@ from urllib.parse import urlsplit
 from bezel.rest.errors import AddressError
 
 _GOOGLE = {
-    "ARTIFACT_REGISTRY": "https://artifactregistry.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
-    "COMPUTE": "https://compute.googleapis.com/compute/v1/",
-    "IAM": "https://iam.googleapis.com/v1/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
     "LOGGING": "https://logging.googleapis.com/v2/",
-    "RESOURCE_MANAGER": "https://cloudresourcemanager.googleapis.com/v1/",
-    "SECRET_MANAGER": "https://secretmanager.googleapis.com/v1/",
-    "SERVICE_USAGE": "https://serviceusage.googleapis.com/v1/",
     "STORAGE": "https://storage.googleapis.com/storage/v1/",
 }
 

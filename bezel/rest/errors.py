@@ -22,20 +22,6 @@ class UnreachableError(RestError):
     """The server could not be reached, or did not answer, within the deadline."""
 
 
-class OperationError(RestError):
-    """A long-running operation ended in an error.
-
-    Attributes:
-        code: The gRPC code as a number (8 = RESOURCE_EXHAUSTED, 9 = FAILED_PRECONDITION, ...).
-        message: Google's text.
-    """
-
-    def __init__(self, name: str, code: int, message: str) -> None:
-        self.code = code
-        self.message = redact(message)
-        super().__init__(f"operation {name.rsplit('/', 1)[-1]} failed with code {code}: {self.message}")
-
-
 class ApiError(RestError):
     """The server answered with an error.
 

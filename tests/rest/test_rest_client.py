@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.rest import ApiError, Credentials, GoogleClient, OperationError, UnreachableError
+from bezel.rest import ApiError, Credentials, GoogleClient, UnreachableError
 from tests.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, key_file, token_route
 
 
@@ -32,7 +32,9 @@ def clock() -> Clock:
 def client(server: Server, tmp_path: Path, clock: Clock) -> GoogleClient:
     server.routes.append(token_route())
     credentials = Credentials(environ={"GOOGLE_APPLICATION_CREDENTIALS": str(key_file(tmp_path, server))})
-    return GoogleClient(credentials, clock=clock, sleep=clock.sleep, dice=lambda: 1.0, timeout_seconds=5)
+    return GoogleClient(
+        credentials, clock=clock, sleep=clock.sleep, dice=lambda: 1.0, timeout_seconds=5, deadline_seconds=10
+    )
 
 
 def answers(server: Server, *given: Answer) -> list[Call]:
@@ -94,7 +96,7 @@ def test_the_deadline_ends_the_repeats_with_the_last_failure(
 ) -> None:
     answers(server, Answer(503, {"error": {"message": "still down", "status": "UNAVAILABLE"}}))
     with pytest.raises(ApiError, match="still down"):
-        client.get(f"{server.url}/x", deadline_seconds=10)
+        client.get(f"{server.url}/x")
     assert clock.now < 10
 
 
@@ -106,7 +108,7 @@ def test_the_server_may_ask_for_a_longer_wait(server: Server, client: GoogleClie
 
 def test_nobody_listening_is_told_as_such(client: GoogleClient) -> None:
     with pytest.raises(UnreachableError, match=r"GET http://127.0.0.1:9/x: no answer \(ConnectError"):
-        client.get("http://127.0.0.1:9/x?secret=1", deadline_seconds=1)
+        client.get("http://127.0.0.1:9/x?secret=1")
 
 
 def test_a_refused_token_is_renewed_once(server: Server, client: GoogleClient, clock: Clock) -> None:
@@ -140,21 +142,3 @@ def test_pages_are_joined_in_order(server: Server, client: GoogleClient) -> None
 def test_a_list_without_entries_is_empty(server: Server, client: GoogleClient) -> None:
     answers(server, Answer(json={}))
     assert list(client.pages(f"{server.url}/x", "things")) == []
-
-
-def test_an_operation_is_followed_to_its_response(server: Server, client: GoogleClient, clock: Clock) -> None:
-    answers(server, Answer(json={"name": "x"}), Answer(json={"name": "x", "done": True, "response": {"a": 1}}))
-    assert client.wait({"name": "x"}, f"{server.url}/", deadline_seconds=60) == {"a": 1}
-    assert clock.slept == [2.0, 2.0]
-
-
-def test_a_failed_operation_says_what_google_said(server: Server, client: GoogleClient) -> None:
-    failed = {"name": "projects/p/operations/x", "done": True, "error": {"code": 8, "message": "Quota exceeded"}}
-    with pytest.raises(OperationError, match="operation x failed with code 8: Quota exceeded"):
-        client.wait(failed, f"{server.url}/", deadline_seconds=60)
-
-
-def test_an_operation_that_never_ends_meets_the_deadline(server: Server, client: GoogleClient) -> None:
-    answers(server, Answer(json={"name": "x"}))
-    with pytest.raises(UnreachableError, match="not done after 9 s"):
-        client.wait({"name": "x"}, f"{server.url}/", deadline_seconds=9)

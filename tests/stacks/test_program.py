@@ -29,15 +29,21 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def program(changes: dict[str, str], secret: tuple[str, ...] = (), **engine: Any) -> Declarations:
-    def run() -> None:
+    def run() -> object:
         set_all_config(STACK | changes, list(secret))
-        runpy.run_path(str(PROGRAM), run_name="__main__")
+        try:
+            runpy.run_path(str(PROGRAM), run_name="__main__")
+        except SystemExit as ended:
+            return ended.code
+        return 0
 
     return declare(run, **engine)
 
 
 def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
-    assert program({}).one("cloudrunv2/service:Service").inputs["location"] == "us-east4"
+    declared = program({})
+    assert declared.one("cloudrunv2/service:Service").inputs["location"] == "us-east4"
+    assert declared.result == 0
     assert told == []
 
 
@@ -52,9 +58,7 @@ def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
 def test_what_the_user_must_mend_is_told_once_and_nothing_is_added(
     told: list[str], changes: dict[str, str], secret: tuple[str, ...], digest: str | None, said: str
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        program(changes, secret, digest=digest)
-    assert ended.value.code == TOLD
+    assert program(changes, secret, digest=digest).result == TOLD
     assert len(told) == 1
     assert said in told[0]
     assert "epair: " in told[0]
