@@ -14,5 +14,7 @@
 
 What does not belong here: rules (they are `bezel.planner`'s), how the pieces fit together (`stacks`), checks of a
 running server (`smoke`). The modules are imported one by one, since the process that runs the dynamic resources
-loads this package too and should not pay for providers that it never uses.
+loads this package too and should not pay for providers that it never uses. Classes of pulumi_gcp are imported by name
+(`from pulumi_gcp.storage import Bucket`): its modules load at their first use, and where that happens in two threads at
+once Python 3.11 shows one of them a module without its classes.
 """

@@ -10,7 +10,7 @@ Example:
 """
 
 import pulumi
-from pulumi_gcp import projects
+from pulumi_gcp.projects import Service
 
 from components.arguments import ComponentArgs, child_options
 
@@ -33,7 +33,7 @@ class EnabledApis(pulumi.ComponentResource):
     def __init__(self, name: str, args: EnabledApisArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:project:EnabledApis", name, None, opts)
         for service in args.services:
-            projects.Service(
+            Service(
                 f"{name}-{service.removesuffix('.googleapis.com')}",
                 project=args.project,
                 service=service,

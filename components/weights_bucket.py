@@ -18,7 +18,7 @@ Example:
 from collections.abc import Mapping
 
 import pulumi
-from pulumi_gcp import storage
+from pulumi_gcp.storage import Bucket, BucketIAMMember
 from pydantic import Field
 
 from components.arguments import ComponentArgs, Text, child_options
@@ -55,7 +55,7 @@ class WeightsBucket(pulumi.ComponentResource):
         self.bucket = args.bucket
         self.url: Text = f"gs://{args.bucket}"
         if args.create:
-            bucket = storage.Bucket(
+            bucket = Bucket(
                 f"{name}-bucket",
                 project=args.project,
                 name=args.bucket,
@@ -69,7 +69,7 @@ class WeightsBucket(pulumi.ComponentResource):
             self.url = bucket.url
             made.append(bucket)
         for reader in args.readers:
-            storage.BucketIAMMember(
+            BucketIAMMember(
                 f"{name}-reader-{reader.partition('@')[0]}",
                 bucket=args.bucket,
                 role="roles/storage.objectViewer",
