@@ -146,8 +146,6 @@ def declare(program: Callable[[], Any], *, preview: bool = False, digest: str | 
     """
     # Pulumi takes the thread's loop and makes none; a test that ran asyncio.run before leaves the thread without one.
     asyncio.set_event_loop(asyncio.new_event_loop())
-    # Whoever ran asyncio before left this thread without a loop, and the SDK's mocks expect one.
-    asyncio.set_event_loop(asyncio.new_event_loop())
     declarations = Declarations()
     answers = _Answers(preview, digest)
     pulumi.runtime.set_mocks(
