@@ -30,6 +30,13 @@ def _rule(kind: str, pattern: str, cause: str, repair: str) -> Rule:
 # In the order in which they are tried: a specific cause before what it leads to.
 CAUSES: tuple[Rule, ...] = (
     _rule(
+        "exists",
+        r"Error 409: Resource '(?P<what>[^']+)' already exists",
+        "a service {what} exists that this stack does not know: a killed run left it, or it is another stack's",
+        "If a killed run left it: `pulumi refresh --clear-pending-creates`, then "
+        "`gcloud run services delete {what}`, then run the same command again. Otherwise give this stack another name.",
+    ),
+    _rule(
         "argument",
         r"unrecognized arguments?: (?P<what>.+)",
         "vLLM's parser does not know {what}",

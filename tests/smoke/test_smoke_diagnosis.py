@@ -169,6 +169,14 @@ def test_a_refused_operation_names_the_cause_too() -> None:
     assert diagnose(Report(errors=errors)).kind == "quota"
 
 
+def test_a_service_that_the_stack_does_not_know_is_named_and_a_known_one_is_no_cause() -> None:
+    error = "Error creating Service: googleapi: Error 409: Resource 'bezel-l4-qat' already exists."
+    found = diagnose(Report(errors=(error,), lines=("INFO: Application startup complete.",)))
+    assert found.kind == "exists"
+    assert "gcloud run services delete bezel-l4-qat" in found.repair
+    assert diagnose(Report(errors=("Error 409: conflict with another operation",))).kind != "exists"
+
+
 def test_the_cause_beats_what_it_leads_to() -> None:
     lines = (
         "torch.OutOfMemoryError: CUDA out of memory.",
