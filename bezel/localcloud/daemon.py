@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.run.launch import Command, Container
 
 log = logging.getLogger(__name__)
-_LOCK_SECONDS = 0.5
+_LOCK_SECONDS = 0.2
 
 
 class AlreadyRunningError(Exception):

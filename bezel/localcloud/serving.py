@@ -16,7 +16,22 @@ if TYPE_CHECKING:
 
 
 class _Server(uvicorn.Server):
-    """The daemon handles its signals itself, once for all servers."""
+    """The daemon handles its signals itself, once for all servers, and wakes up for none of them in vain."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    def end(self) -> None:
+        """Stop accepting, cut off what is under way."""
+        self.should_exit = self.force_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        """Keep the date of the answers' headers; uvicorn's own loop looks ten times a second whether it should end."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), 1.0)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -52,8 +67,7 @@ class HttpServer:
 
     async def close(self) -> None:
         """Stop accepting, cut off what is under way."""
-        self._server.should_exit = True
-        self._server.force_exit = True
+        self._server.end()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         self._listener.close()

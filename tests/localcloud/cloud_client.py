@@ -115,7 +115,9 @@ class Client:
         return self.http.head(path, params={"ns": "docker.io"}).headers["docker-content-digest"]
 
     def prepare(self) -> None:
-        """What a service needs: APIs, the runtime account, the mirror, a bucket that the account may read."""
+        """Make what a service needs, once: APIs, the runtime account, the mirror, a bucket for that account."""
+        if self.get("/storage/v1/b/models").status_code == 200:
+            return
         self.enable(*APIS)
         self.account("runtime")
         body = {

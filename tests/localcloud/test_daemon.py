@@ -227,11 +227,11 @@ def test_the_log_of_the_wire_holds_every_request_and_no_secret(cloud, endpoint):
     assert "planted" not in text
 
 
-def test_the_inventory_shows_what_is_left_and_nothing_that_was_there_before(own_daemon):
-    endpoint = own_daemon()
-    assert control.inventory(endpoint) == {}
+def test_the_inventory_shows_what_is_left_and_nothing_that_was_there_before(started):
+    endpoint = control.start(started, speed=10_000)
     client = Client(endpoint)
     client.enable("iam")
+    assert control.inventory(endpoint) == {"enabledApis": ["iam.googleapis.com"]}
     email = client.account("left-over")
     assert control.inventory(endpoint) == {"accounts": [email], "enabledApis": ["iam.googleapis.com"]}
     client.delete(f"/iam/v1/{PARENT}/serviceAccounts/{email}")

@@ -97,7 +97,7 @@ class Instance:
         window, from its first word on.
         """
         loop, speed = asyncio.get_running_loop(), timing.startup_speed
-        spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.05), 1.0)
+        spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
         ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
         while not self.exited.is_set() and loop.time() < deadline:
             if deadline == float("inf") and (self._spoke.is_set() or loop.time() > spoken_by):
