@@ -59,6 +59,8 @@ def sync(uv: str) -> None:
         return
     log = cache.root() / "sync.log"
     log.parent.mkdir(parents=True, exist_ok=True)
+    # With the interpreter that is there: uv would else look for one to download.
+    command += ["--python", sys.executable]
     progress.run("making .venv from uv.lock", command, log=log, env=env, cwd=CLONE)
 
 
