@@ -71,7 +71,7 @@ class Cloud:
     @staticmethod
     def shown(service: Json) -> Json:
         """A service as the API shows it."""
-        return without_zeros(service)  # type: ignore[no-any-return]
+        return without_zeros(service)
 
     def prepare(self) -> None:
         """Make what a new project has, mend what a kill left, and write the key file for today's address."""

@@ -112,7 +112,6 @@ class Endpoint:
     engine: str = ""
     code: str = ""
     project: str = PROJECT
-    project_number: str = PROJECT_NUMBER
 
     @property
     def credentials(self) -> Path:

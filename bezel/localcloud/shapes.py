@@ -33,28 +33,16 @@ def seconds_of(duration: str | None, default: float) -> float:
     return float(match.group(1))
 
 
-def without_zeros(value: Any) -> Any:
-    """The value as protobuf's JSON prints it: false, 0, "", null and empty lists are absent, empty messages stay."""
+def without_zeros(message: Json) -> Json:
+    """The message as protobuf's JSON prints it: false, 0, "", null and empty lists are absent, empty messages stay."""
+    pruned = {key: item if key in _USER_MAPS else _pruned(item) for key, item in message.items()}
+    return {key: item for key, item in pruned.items() if item not in (None, 0, "", [])}
+
+
+def _pruned(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {}
-        for key, item in value.items():
-            pruned = item if key in _USER_MAPS else without_zeros(item)
-            if (
-                pruned is None
-                or pruned == []
-                or pruned is False
-                or (pruned in {0, ""} if _is_scalar(pruned) else False)
-            ):
-                continue
-            kept[key] = pruned
-        return kept
-    if isinstance(value, list):
-        return [without_zeros(item) for item in value]
-    return value
-
-
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, str | int | float)
+        return without_zeros(value)
+    return [_pruned(item) for item in value] if isinstance(value, list) else value
 
 
 def b64(data: bytes) -> str:

@@ -187,7 +187,11 @@ def test_the_registry_serves_bytes_whose_hash_is_their_digest(cloud):
 def test_artifact_registrys_images_need_a_token(cloud):
     url = f"{cloud.endpoint.base}/v2/bezel-local/hub/vllm/vllm-openai/manifests/v0.32.0"
     query = {"ns": "us-east4-docker.pkg.dev"}
-    assert plain.get(url, params=query).status_code == 401
+    token = cloud.http.headers["Authorization"].partition(" ")[2]
+    login = base64.b64encode(f"oauth2accesstoken:{token}".encode()).decode()
+    for header, status in ((None, 401), ("Basic a", 401), ("Bearer a", 401), (f"Basic {login}", 200)):
+        headers = {"Authorization": header} if header else {}
+        assert plain.get(url, params=query, headers=headers).status_code == status
     assert cloud.get(url, **query).headers["docker-content-digest"] == cloud.digest()
 
 

@@ -9,12 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 import uvicorn
+from vllm_arguments import ROOT
 
 from bezel.localcloud.made_up import model_files
 from bezel.localcloud.vllm.clock import RealClock
@@ -26,16 +26,8 @@ from bezel.localcloud.vllm.web import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-L4_QAT = (
-    "--served-model-name=gemma",
-    "--max-model-len=32768",
-    "--gpu-memory-utilization=0.95",
-    "--max-num-seqs=8",
-    "--max-num-batched-tokens=4096",
-    "--kv-cache-dtype=fp8",
-)
 TINY = {
     "architectures": ["Gemma4ForCausalLM"],
     "model_type": "gemma4_text",

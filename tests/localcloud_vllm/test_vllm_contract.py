@@ -226,6 +226,16 @@ def test_a_key_leaves_the_recorded_routes_open(keyed):
     assert keyed.post("/invocations", json=body).json()["object"] == "chat.completion"
 
 
+def test_a_call_without_a_path_of_its_own_is_told_apart_by_its_prompt(keyed):
+    function = {"name": "f", "parameters": {"properties": {"prompt": {"type": "string"}}}}
+    chat = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2, "tool_choice": "none"}
+    chat["tools"] = [{"type": "function", "function": function}]
+    assert keyed.post("/invocations", json=chat).json()["object"] == "chat.completion"
+    assert keyed.post("/invocations", json={"prompt": "hi", "max_tokens": 2}).json()["object"] == "text_completion"
+    for wrong in ("{", "[]"):
+        assert keyed.post("/invocations", content=wrong, headers={"content-type": "application/json"}).is_client_error
+
+
 def test_a_full_queue_is_refused_as_recorded_and_counted(serve):
     recorded = sample_of_overload()
     body = {"prompt": "a", "max_tokens": 4000, "ignore_eos": True, "n": 5}

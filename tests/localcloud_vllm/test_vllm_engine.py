@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import L4_QAT
 from virtual_time import Rig
+from vllm_arguments import L4_QAT
 
 QAT = ("/mnt/models/qat", *L4_QAT)
 L4_FLOPS, L4_BANDWIDTH = 121e12, 300e9

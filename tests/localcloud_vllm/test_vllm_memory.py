@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import L4_QAT
+from vllm_arguments import L4_QAT
 
 from bezel.localcloud.made_up import model_files
 from bezel.localcloud.vllm.checkpoint import read_checkpoint

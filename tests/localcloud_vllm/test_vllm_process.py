@@ -11,7 +11,7 @@ import time
 
 import httpx
 import pytest
-from conftest import L4_QAT, ROOT
+from vllm_arguments import L4_QAT, ROOT
 
 
 def free_port() -> int:

@@ -6,7 +6,7 @@ import re
 import shlex
 
 import pytest
-from conftest import L4_QAT
+from vllm_arguments import L4_QAT
 from vllm_samples import FIXTURES
 
 from bezel.localcloud.vllm.failures import StartError

@@ -25,7 +25,7 @@ _NAME = "projects/{project}/serviceAccounts/{account}"
 def new_account(email: str, display_name: str = "", description: str = "") -> Json:
     """A service account as the API shows it."""
     unique = str(random.randint(10**20, 10**21 - 1))  # noqa: S311 - a name, not a secret
-    return without_zeros(  # type: ignore[no-any-return]
+    return without_zeros(
         {
             "name": f"projects/{PROJECT}/serviceAccounts/{email}",
             "projectId": PROJECT,

@@ -165,7 +165,7 @@ def get_revision(call: Call) -> Json:
             "NOT_FOUND",
             _missing("REVISION", call.param("revision"), call.param("location")),
         )
-    return without_zeros(found)  # type: ignore[no-any-return]
+    return without_zeros(found)
 
 
 @api.route("GET", _LOCATION + "/operations/{operation:id}", needs="run.operations.get")

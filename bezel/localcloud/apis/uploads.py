@@ -109,7 +109,9 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
     try:
         metadata = json.loads(first)
     except ValueError:
-        raise invalid("The first part of a multipart upload is not JSON.") from None
+        metadata = None
+    if not isinstance(metadata, dict):
+        raise invalid("The first part of a multipart upload is not a JSON object.")
     content_line = re.search(r"(?im)^content-type:\s*(.+?)\s*$", second_head)
     metadata.setdefault("contentType", content_line.group(1) if content_line else "")
     return metadata, second

@@ -65,11 +65,6 @@ class Instance:
         self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
         self._process: asyncio.subprocess.Process | None = None
 
-    @property
-    def exit_code(self) -> int | None:
-        """Exit status, negative for a signal, None while it runs."""
-        return self._process.returncode if self._process else None
-
     async def start(self, command: Command) -> None:
         """Start the process; its output goes to the log from now on."""
         for note in command.notes:

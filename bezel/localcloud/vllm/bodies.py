@@ -87,7 +87,6 @@ class TokenizeBody(_Body):
     model: str | None = None
     prompt: str | None = None
     messages: list[dict[str, Any]] | None = None
-    add_special_tokens: bool = True
     add_generation_prompt: bool = True
     return_token_strs: bool | None = False
 

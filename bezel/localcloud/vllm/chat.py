@@ -61,11 +61,11 @@ def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
         "function_call": None,
         "reasoning": None,
     }
-    finish = piece.finish
+    finish: str | None = piece.finish
     called = tool_call(body, piece.text)
     if called:
         message |= {"content": None, "tool_calls": [called]}
-        finish = finish if isinstance(body.tool_choice, dict) else "tool_calls"  # type: ignore[assignment]
+        finish = finish if isinstance(body.tool_choice, dict) else "tool_calls"
     return {
         "index": piece.index,
         "message": message,

@@ -60,8 +60,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     space = parser.parse_args(_json_from_dotted(_normalised(_with_config(list(arguments)))))
     space.model = space.model_tag or space.model
-    defaults = {action.dest: action.default for action in parser._actions}  # noqa: SLF001
-    space.given = tuple(name for name, value in vars(space).items() if defaults.get(name) != value)
+    space.given = tuple(name for name, value in vars(space).items() if parser.get_default(name) != value)
     return space
 
 
@@ -176,8 +175,9 @@ def _normalised(arguments: list[str]) -> list[str]:
         if argument.startswith("--"):
             name, equals, value = argument.partition("=")
             key, dot, rest = name[2:].partition(".")
-            argument = "--" + key.replace("_", "-") + dot + rest + equals + value  # noqa: PLW2901
-        result.append(argument)
+            result.append("--" + key.replace("_", "-") + dot + rest + equals + value)
+        else:
+            result.append(argument)
     return result
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bezel.localcloud.vllm.checkpoint import Checkpoint
     from bezel.localcloud.vllm.hardware import Machine
 
-_LARGEST = 10**12
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import time
 from typing import TYPE_CHECKING, Any
@@ -150,8 +151,12 @@ class Server:
 
     async def _invocations(self, request: Request) -> Response:
         """Both kinds of call at one path; the body decides."""
-        raw = await request.body()
-        return await (self._completions(request) if b'"prompt"' in raw else self._chat(request))
+        try:
+            content = json.loads(await request.body())
+        except ValueError:
+            content = None  # which the chat's own reading tells
+        completion = isinstance(content, dict) and "prompt" in content
+        return await (self._completions(request) if completion else self._chat(request))
 
     async def _completions(self, request: Request) -> Response:
         body = await self._body(CompletionBody, request)
