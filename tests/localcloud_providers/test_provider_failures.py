@@ -121,10 +121,12 @@ def test_an_operation_that_never_ends_ends_at_the_custom_timeout(google: FakeGoo
 
 def test_a_called_off_run_leaves_the_service_in_the_state_at_once(google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 10_000
-    threading.Timer(0.3, gcp.cancel).start()
+    interrupt = threading.Timer(0.3, gcp.cancel)
+    interrupt.start()
     begun = time.monotonic()
     with pytest.raises(FailedError) as failed:
         gcp.create(SERVICE, PROGRAMS[SERVICE])
+    interrupt.join()
     assert time.monotonic() - begun < 5
     assert failed.value.kept is not None
     assert failed.value.kept.id.endswith("/services/llm")
@@ -132,8 +134,10 @@ def test_a_called_off_run_leaves_the_service_in_the_state_at_once(google: FakeGo
 
 def test_a_called_off_run_still_waits_for_what_would_be_lost(google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 4
-    threading.Timer(0.1, gcp.cancel).start()
+    interrupt = threading.Timer(0.1, gcp.cancel)
+    interrupt.start()
     resource_id, _ = gcp.create(REPOSITORY, PROGRAMS[REPOSITORY])
+    interrupt.join()
     assert resource_id.endswith("/repositories/hub")
 
 
