@@ -27,7 +27,7 @@ down: setup ## destroy STACK and stop the embedded cloud
 	@$(LOCAL) down $(STACK) $(HOW)
 
 check: setup lint types ## lint, types, import rules and the fast tests
-	@.venv/bin/pytest -q -n 2 -m "not e2e"
+	@.venv/bin/pytest -q -n 2 --ignore tests/e2e
 
 lint: setup ## ruff, the import table, the workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
@@ -41,4 +41,4 @@ types: setup ## mypy, strict
 	@cd tools/pulumi/host && ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
 
 test: check ## everything, with the real engine on the embedded cloud
-	@.venv/bin/pytest -q -m e2e
+	@.venv/bin/pytest -q --timeout 300 tests/e2e
