@@ -19,6 +19,7 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str) -> str:
         "model": model,
         "memory": _memory(_at(outputs, "plan", "fit")),
         "price": _price(_at(outputs, "plan", "cost")),
+        "price basis": _basis(_at(outputs, "plan", "cost")),
         "checked": _verdict(_at(outputs, "smoke", "verdict")),
         f"measured{kind}": _figures(_at(outputs, "smoke", "figures")),
     }
@@ -54,6 +55,20 @@ def _price(cost: Mapping[str, object]) -> str:
         f"{_usd(cost, 'usd_per_month_always_on')} per month if always on, "
         f"{_usd(cost, 'usd_per_month_without_traffic')} per month without traffic"
     )
+
+
+def _basis(cost: Mapping[str, object]) -> str:
+    """What of the price is derived from another row, and what it leaves out."""
+    lines = cost.get("lines")
+    derived = [
+        str(line["item"])
+        for line in (lines if isinstance(lines, list) else [])
+        if isinstance(line, Mapping) and str(line.get("source", "")).startswith("derived")
+    ]
+    left_out = cost.get("not_included")
+    parts = [f"derived: {', '.join(derived)}"] if derived else []
+    parts += [f"not included: {', '.join(map(str, left_out))}"] if isinstance(left_out, list) and left_out else []
+    return "; ".join(parts)
 
 
 def _usd(cost: Mapping[str, object], key: str) -> str:
