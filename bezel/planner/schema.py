@@ -29,6 +29,13 @@ _NAMES = {
 }
 
 
+# Settings of a provider that every stack needs, whatever its file says.
+PROVIDER_SETTINGS: dict[str, dict[str, object]] = {
+    # Only the registry is asked for a digest, and a pipeline has no Docker daemon that the provider could look for.
+    "docker:disableDockerDaemonCheck": {"value": True},
+}
+
+
 def project_config() -> dict[str, dict[str, object]]:
     """The `config` section of Pulumi.yaml.
 
@@ -39,7 +46,7 @@ def project_config() -> dict[str, dict[str, object]]:
 
 
 def project_yaml() -> str:
-    """project_config as text for Pulumi.yaml, descriptions as readable blocks."""
+    """project_config and PROVIDER_SETTINGS as text for Pulumi.yaml, descriptions as readable blocks."""
     lines = ["# Made by `python tools/config_table.py --pulumi` from bezel/planner/settings.py.", "config:"]
     for name, declared in project_config().items():
         lines += [f"  {name}:", f"    type: {declared['type']}"]
@@ -50,6 +57,8 @@ def project_yaml() -> str:
             else [f"    description: {json.dumps(first)}"]
         )
         lines.append(f"    default: {json.dumps(declared['default'])}")
+    for name, fixed in PROVIDER_SETTINGS.items():
+        lines += [f"  {name}:", f"    value: {json.dumps(fixed['value'])}"]
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from bezel.planner.schema import configuration_table, project_config, project_yaml
+from bezel.planner.schema import PROVIDER_SETTINGS, configuration_table, project_config, project_yaml
 from bezel.planner.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +17,7 @@ REPAIR = "run `python tools/config_table.py --pulumi` and put its output into Pu
 
 def test_pulumi_yaml_declares_every_setting_as_the_planner_reads_it():
     text = (ROOT / "Pulumi.yaml").read_text(encoding="utf-8")
-    assert yaml.safe_load(text)["config"] == project_config(), REPAIR
+    assert yaml.safe_load(text)["config"] == project_config() | PROVIDER_SETTINGS, REPAIR
     assert project_yaml() in text, REPAIR
 
 
@@ -26,6 +26,11 @@ def test_every_key_is_typed_described_and_has_a_default():
         assert declared["type"] in {"string", "object"}, name
         assert len(declared["description"]) > 10, name
         assert "default" in declared, name
+
+
+def test_the_image_look_up_needs_no_docker_daemon():
+    declared = yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))["config"]
+    assert declared["docker:disableDockerDaemonCheck"] == {"value": True}
 
 
 def test_nested_keys_are_described_too():
