@@ -11,7 +11,8 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str) -> str:
 
     `behind` names what answers there, e.g. "a simulated vLLM".
     """
-    kind = " (simulated)" if outputs.get("simulated") else ""
+    # Both ways the figures say nothing of the accelerator that the price is for.
+    kind = " (simulated)" if outputs.get("simulated") else " (on this machine)"
     url, model = str(outputs.get("url", "")), str(outputs.get("model", ""))
     rows = {
         "url": url,
