@@ -43,7 +43,8 @@ class Local:
             engine = self._engine(self._running())
             sys.stdout.write(json.dumps(engine.outputs(stack), indent=2) + "\n")
             return 0
-        endpoint = self._start()
+        # What is to be taken down needs no other server than the one that runs.
+        endpoint = (control.status(self.directory) if action == "down" else None) or self._start()
         engine = self._engine(endpoint)
         engine.prepare(stack)
         if action in {"up", "preview"}:
