@@ -21,6 +21,16 @@ from bezel.ops.project import Project
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "localcloud" / "plugins"
 STOOD_IN = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
+# A user's own, which Google's libraries and the engine would take before what is said here: a real token has no
+# business on localcloud, and another passphrase would not open the state.
+FOREIGN = (
+    "GOOGLE_OAUTH_ACCESS_TOKEN",
+    "GOOGLE_CREDENTIALS",
+    "GOOGLE_CLOUD_KEYFILE_JSON",
+    "GCLOUD_KEYFILE_JSON",
+    "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+    "PULUMI_CONFIG_PASSPHRASE",
+)
 QUICK_SECONDS = 120
 
 
@@ -99,7 +109,7 @@ class Engine:
             self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
         with subprocess.Popen(
-            [self._pulumi(), *arguments], cwd=self.project.folder, env=os.environ | self.environment()
+            [self._pulumi(), *arguments], cwd=self.project.folder, env=self._whole_environment()
         ) as engine:
             while True:
                 try:
@@ -117,6 +127,10 @@ class Engine:
         text = self._quick(["stack", "output", "--json", "--stack", stack], cwd=self.stack_copy(stack).parent)
         outputs: dict[str, object] = json.loads(text)
         return outputs
+
+    def _whole_environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+        return kept | self.environment()
 
     def _home(self) -> Path:
         """Pulumi's home; one for each kind of plugins, so that neither finds the other's."""
@@ -138,7 +152,7 @@ class Engine:
         answer = subprocess.run(
             [self._pulumi(), *arguments],
             cwd=cwd,
-            env=os.environ | self.environment(),
+            env=self._whole_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

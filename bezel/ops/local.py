@@ -15,7 +15,7 @@ from typing import Literal
 
 from bezel.localcloud import control, made_up, real_vllm, seed
 from bezel.localcloud.layout import Endpoint
-from bezel.ops.engine import Engine, EngineError, Provider
+from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
 from bezel.planner import Plan, PlanError, make_plan
@@ -78,12 +78,15 @@ class Local:
         if action == "status":
             self._say_what_runs(endpoint)
             return 0
+        sys.stdout.write(f"unset {' '.join(FOREIGN)}\n")
         for name, value in self._engine(endpoint).environment().items():
             sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
         return 0
 
     def token(self, url: str) -> int:
         """Print an identity token for `url`; the exit code."""
+        for name in FOREIGN:
+            os.environ.pop(name, None)
         os.environ.update(control.environment(self._running()))
         try:
             sys.stdout.write(Credentials().identity_token(url) + "\n")
@@ -125,7 +128,7 @@ class Local:
 
     def _plan(self, endpoint: Endpoint, stack: str) -> Plan | None:
         """The stack's plan; None where it has none, which the program itself reports through the engine."""
-        project = self.project.cloud_project(stack) or control.environment(endpoint)["GOOGLE_PROJECT"]
+        project = self.project.cloud_project(stack, control.environment(endpoint))
         try:
             return make_plan(self.project.configuration(stack), project=project, stack=stack)
         except PlanError:

@@ -63,10 +63,10 @@ class Project:
                 values[key.removeprefix(prefix)] = value
         return values
 
-    def cloud_project(self, stack: str) -> str | None:
-        """The Google Cloud project: `gcp:project` of the stack, else of the environment."""
+    def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
+        """The Google Cloud project: `gcp:project` of the stack, else of the environment that the program gets."""
         given = self._given(stack).get("gcp:project")
-        return str(given) if given else os.environ.get("GOOGLE_PROJECT") or os.environ.get("GOOGLE_CLOUD_PROJECT")
+        return str(given) if given else environment.get("GOOGLE_PROJECT") or environment.get("GOOGLE_CLOUD_PROJECT")
 
     def _given(self, stack: str) -> Mapping[str, object]:
         file = self.stack_file(stack)
