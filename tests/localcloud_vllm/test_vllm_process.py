@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 
 import httpx
 import pytest
-from vllm_arguments import L4_QAT, ROOT
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+from vllm_arguments import L4_QAT, ROOT, free_port
 
 
 @pytest.fixture(scope="module")

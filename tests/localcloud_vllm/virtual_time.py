@@ -52,9 +52,9 @@ class Outcome:
 class Rig:
     """One engine, its clock, and what its clients saw."""
 
-    def __init__(self, settings) -> None:
+    def __init__(self, settings, strikes=None) -> None:
         self.clock = VirtualClock()
-        self.engine = Engine(settings, self.clock, lambda: 1.79e9)
+        self.engine = Engine(settings, self.clock, lambda: 1.79e9, strikes)
         self.outcomes: list[Outcome] = []
 
     def ask(
@@ -82,6 +82,7 @@ class Rig:
         request = Request(tokens, output, key_of(tokens, seed), deliver, ignore_eos=ignore_eos)
         outcome = Outcome(request)
         self.outcomes.append(outcome)
+        self.engine.check_admission()
         self.engine.add(request)
         return outcome
 

@@ -3,15 +3,18 @@
 Environment, beside the container's own: LOCALCLOUD_LISTEN (host:port, instead of --host and --port),
 LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS (see `hardware.py`), LOCALCLOUD_SPEED (divides start-up times),
 LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of an open file that is told
-the simulated seconds of the start).
+the simulated seconds of the start), LOCALCLOUD_FAULTS (see `faults.py`).
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
+from pathlib import Path
 
+from bezel.localcloud.vllm import faults
 from bezel.localcloud.vllm.failures import StartError
 from bezel.localcloud.vllm.hardware import machine_from_environment
 from bezel.localcloud.vllm.options import parse
@@ -21,9 +24,10 @@ from bezel.localcloud.vllm.startup import start
 def main() -> int:
     """Start, serve, and return the exit status of the real server."""
     environment = dict(os.environ)
-    options = parse(sys.argv[1:])
     speed = float(environment.get("LOCALCLOUD_SPEED") or 1)
     try:
+        ordered = faults.start_faults(environment)
+        options = parse(sys.argv[1:], ordered.unknown)
         machine = machine_from_environment(environment)
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
@@ -36,23 +40,28 @@ def main() -> int:
         time.sleep(seconds / speed)
 
     try:
-        settings = start(options, machine, environment, sleep)
+        settings = start(options, machine, environment, sleep, ordered)
     except StartError as failure:
         return failure.status
     if report := environment.get("LOCALCLOUD_START_REPORT"):
         os.write(int(report), f"{took:.1f}".encode())
+    while ordered.never_listens:
+        signal.pause()  # a signal that ends the process ends it here, too
     # Imported when the start has succeeded: a refused command line should not pay for a web server.
-    from bezel.localcloud.vllm.serving import serve
+    from bezel.localcloud.vllm.serving import How, serve
 
     host, _, port = environment.get("LOCALCLOUD_LISTEN", f"{options.host or '0.0.0.0'}:{settings.port}").rpartition(":")
-    return serve(
-        settings,
-        host,
-        int(port),
+    fault_file = environment.get(faults.VARIABLE)
+    how = How(
+        host=host,
+        port=int(port),
         speed=float(environment.get("LOCALCLOUD_SERVING_SPEED") or 1),
         log_level=options.uvicorn_log_level,
         access_log=not options.disable_uvicorn_access_log,
+        strikes=faults.ServingFaults(Path(fault_file), time.monotonic) if fault_file else None,
+        outlives_engine=environment.get("VLLM_KEEP_ALIVE_ON_ENGINE_DEATH", "0") not in {"", "0"},
     )
+    return serve(settings, how)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.vllm.logs import API, ENGINE, line
 from bezel.localcloud.vllm.metrics import EngineMetrics
 from bezel.localcloud.vllm.scheduler import Scheduler, Step
 
@@ -17,11 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bezel.localcloud.vllm.clock import Clock
+    from bezel.localcloud.vllm.faults import ServingFaults
     from bezel.localcloud.vllm.request import Request
     from bezel.localcloud.vllm.settings import Settings
 
 # How far the steps may lag behind the clock (a busy host) and still be caught up instead of put off.
 _CATCH_UP = 0.02
+DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+
+
+class EngineDeadError(Exception):
+    """The engine's process is gone; nothing runs any more."""
 
 
 class QueueFullError(Exception):
@@ -33,20 +40,40 @@ class QueueFullError(Exception):
 
 
 class Engine:
-    """One engine of one server."""
+    """One engine of one server.
 
-    def __init__(self, settings: Settings, clock: Clock, wall: Callable[[], float]) -> None:
+    Attributes:
+        died: set when the engine's process has ended by itself.
+        death_told: set when a client has been told so.
+    """
+
+    def __init__(
+        self, settings: Settings, clock: Clock, wall: Callable[[], float], strikes: ServingFaults | None = None
+    ) -> None:
         self.settings = settings
         self.clock = clock
         self.scheduler = Scheduler(settings)
         self.metrics = EngineMetrics(settings, wall)
         self.prompt_tokens = 0
         self.generated_tokens = 0
+        self.died = asyncio.Event()
+        self.death_told = asyncio.Event()
+        self._strikes = strikes
+        self._call = 0
         self._work = asyncio.Event()
         self._busy_until = 0.0
 
+    def check_alive(self) -> None:
+        """Whether there is an engine that could take a call.
+
+        Raises:
+            EngineDeadError: there is none.
+        """
+        if self.died.is_set():
+            raise EngineDeadError
+
     def check_admission(self, requests: int = 1) -> None:
-        """Whether the queue takes more.
+        """Whether the queue takes a call of so many requests, which then is the one that is counted.
 
         Raises:
             QueueFullError: it does not; the rejection is counted.
@@ -62,10 +89,12 @@ class Engine:
         if reason:
             self.metrics.rejected(reason)
             raise QueueFullError(reason)
+        self._call = self._strikes.take() if self._strikes else 0
 
     def add(self, request: Request) -> None:
         """Queue a request; its tokens come through its `deliver`."""
         request.arrival = self.clock.now()
+        request.call = self._call
         self.scheduler.add(request)
         self.metrics.levels(self.scheduler)
         self._work.set()
@@ -86,8 +115,8 @@ class Engine:
             self.metrics.levels(self.scheduler)
 
     async def run(self) -> None:
-        """Run steps for ever; cancel the task to end it."""
-        while True:
+        """Run steps until the engine dies; cancel the task to end it."""
+        while not self.died.is_set():
             now = self.clock.now()
             start = max(self._busy_until, now - _CATCH_UP)
             step = self.begin(start)
@@ -113,6 +142,9 @@ class Engine:
     def end(self, step: Step, end: float) -> None:
         """Settle a step that ended at `end` and hand its tokens out; requests that are gone meanwhile get none."""
         live = [share for share in step.shares if share.request.finished is None]
+        if self._strikes and any(self._deadly(share.request) for share in live):
+            self._die()
+            return
         step.shares = live
         yielded = {share.request: self.scheduler.settle(share) for share in live}
         for request, tokens in yielded.items():
@@ -124,3 +156,22 @@ class Engine:
             if tokens:
                 request.deliver(tokens, request.finished)
         self.metrics.levels(self.scheduler)
+
+    def _deadly(self, request: Request) -> bool:
+        """Whether the engine dies now: amid the answer of the call that a fault names, or at its only token."""
+        amid = len(request.answer) > 0 or request.max_tokens == 1
+        return amid and self._strikes is not None and self._strikes.kills_engine(request.call)
+
+    def _die(self) -> None:
+        """End as if the worker's process had been killed; the gauges stay as they were."""
+        worker = "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor."
+        line(worker, source="multiproc_executor.py:315", process=ENGINE, level="ERROR")
+        fatal = "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled"
+        line(fatal, source="core.py:1512", process=ENGINE, level="ERROR")
+        failed = "AsyncLLM output_handler failed.\nTraceback (most recent call last):\n"
+        failed += f"vllm.v1.engine.exceptions.EngineDeadError: {DEAD}"
+        line(failed, source="async_llm.py:906", process=API, level="ERROR")
+        self.died.set()
+        for request in [*self.scheduler.running, *self.scheduler.waiting]:
+            request.finished = "error"
+            request.deliver([], "error")

@@ -28,6 +28,13 @@ def line(text: str, *, source: str, process: str = API, level: str = "INFO", str
     out.flush()
 
 
+def traceback(kind: str, message: str) -> None:
+    """Write an uncaught exception of the API process to standard error."""
+    sys.stderr.write("Traceback (most recent call last):\n")
+    sys.stderr.write(f'  File "vllm/entrypoints/cli/main.py", line 120, in main\n{kind}: {message}\n')
+    sys.stderr.flush()
+
+
 class UvicornFormatter(logging.Formatter):
     """uvicorn's own lines with the process in front."""
 

@@ -43,11 +43,12 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
+def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> argparse.Namespace:
     """Parse what follows `vllm serve`.
 
     Args:
         arguments: the container's arguments, e.g. `["/mnt/models/m", "--max-model-len=32768"]`.
+        unknown: options of the release that this image's vLLM does not have, e.g. `{"--spec-method"}`.
 
     Returns:
         One attribute for each option of the release, under the option's `dest`; `given` names those that differ from
@@ -57,7 +58,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         SystemExit: status 2 with a message on stderr, as vLLM's parser does; 0 after `--help`.
         OSError: the file given with `--config` cannot be read.
     """
-    parser = _parser()
+    parser = _parser(unknown)
     space = parser.parse_args(_json_from_dotted(_normalised(_with_config(list(arguments)))))
     space.model = space.model_tag or space.model
     space.given = tuple(name for name, value in vars(space).items() if parser.get_default(name) != value)
@@ -65,13 +66,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 @functools.cache
-def _parser() -> _Parser:
-    parser = _Parser(prog="vllm serve", usage="vllm serve [model_tag] [options]", add_help=False)
+def _parser(unknown: frozenset[str]) -> _Parser:
+    # A shortened spelling of what is left must not stand in for what is unknown.
+    parser = _Parser(
+        prog="vllm serve", usage="vllm serve [model_tag] [options]", add_help=False, allow_abbrev=not unknown
+    )
     parser.add_argument("model_tag", nargs="?", default=None)
     parser.add_argument("-h", "--help", action="help")
     for option in vllm_options(VERSION).options:
-        if option.dest not in {"help", "model_tag"} and option.flags:
+        if option.dest in {"help", "model_tag"} or not option.flags:
+            continue
+        if unknown.isdisjoint(option.flags):
             parser.add_argument(*option.flags, dest=option.dest, default=option.default, **_shape(option))
+        else:
+            parser.set_defaults(**{option.dest: option.default})
     return parser
 
 

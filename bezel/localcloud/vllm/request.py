@@ -24,6 +24,7 @@ class Request:
         key: decides the text, see `writing.py`.
         deliver: called at the end of each step with the new tokens and, at the end, why it ended.
         scripted: tokens to answer with instead of made-up prose (structured output, tool calls).
+        call: number of the call that it belongs to, counted only where faults are ordered.
         arrival: when it came to the engine, like all times here in the clock's seconds.
         scheduled: when it first ran, None while it never has.
         computed: tokens of prompt and answer whose KV cache is computed.
@@ -41,6 +42,7 @@ class Request:
     end_token: int = EOS
     cache_salt: str = ""
     scripted: Sequence[int] | None = None
+    call: int = 0
     arrival: float = 0.0
     scheduled: float | None = None
     first_token: float | None = None

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
+import sys
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from bezel.localcloud.vllm.clock import RealClock
 from bezel.localcloud.vllm.engine import Engine
-from bezel.localcloud.vllm.logs import line, uvicorn_logging
+from bezel.localcloud.vllm.logs import line, traceback, uvicorn_logging
 from bezel.localcloud.vllm.web import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bezel.localcloud.vllm.faults import ServingFaults
     from bezel.localcloud.vllm.settings import Settings
 
 _STATS_SECONDS = 10.0
 _BACKLOG = 4096
+_WATCHDOG_SECONDS = 5.0
+_CRASH_CHECK_SECONDS = 0.2
 
 
 class _Uvicorn(uvicorn.Server):
@@ -35,39 +41,58 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def serve(settings: Settings, host: str, port: int, *, speed: float, log_level: str, access_log: bool) -> int:
-    """Serve until SIGTERM or SIGINT.
+@dataclass(frozen=True)
+class How:
+    """How a server serves, apart from what its engine runs with.
 
-    Args:
-        settings: what the engine runs with.
+    Attributes:
         host: address to listen on.
         port: port to listen on.
         speed: how many seconds of the engine pass in a real one.
         log_level: uvicorn's.
         access_log: whether each request is logged.
+        strikes: faults that may strike, None where none are ordered.
+        outlives_engine: whether the server stays when its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
+    """
+
+    host: str
+    port: int
+    speed: float
+    log_level: str
+    access_log: bool
+    strikes: ServingFaults | None
+    outlives_engine: bool
+
+
+def serve(settings: Settings, how: How) -> int:
+    """Serve until SIGTERM or SIGINT, or until the engine has died.
 
     Returns:
         The exit status.
     """
-    return asyncio.run(_serve(settings, host, port, speed=speed, log_level=log_level, access_log=access_log))
+    return asyncio.run(_serve(settings, how))
 
 
-async def _serve(settings: Settings, host: str, port: int, *, speed: float, log_level: str, access_log: bool) -> int:
-    uvicorn_logging(log_level, access=access_log)
-    engine = Engine(settings, RealClock(speed), time.time)
+async def _serve(settings: Settings, how: How) -> int:
+    uvicorn_logging(how.log_level, access=how.access_log)
+    engine = Engine(settings, RealClock(how.speed), time.time, how.strikes)
     config = uvicorn.Config(
         Server(engine).application(),
-        host=host,
-        port=port,
+        host=how.host,
+        port=how.port,
         log_config=None,
         lifespan="off",
         backlog=_BACKLOG,
         timeout_graceful_shutdown=1,
-        access_log=access_log,
+        access_log=how.access_log,
     )
-    line(f"Starting vLLM server on http://{host}:{port}", source="entry.py:140")
+    line(f"Starting vLLM server on http://{how.host}:{how.port}", source="entry.py:140")
     server = _Uvicorn(config)
     tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
+    if not how.outlives_engine:
+        tasks.append(asyncio.create_task(_end_with_engine(engine, server)))
+    if how.strikes:
+        tasks.append(asyncio.create_task(_crash(how.strikes)))
     try:
         await server.serve()
     except SystemExit:
@@ -78,6 +103,23 @@ async def _serve(settings: Settings, host: str, port: int, *, speed: float, log_
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return 0
+
+
+async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:
+    """End when a client has been told of the engine's death, or a little later without one."""
+    await engine.died.wait()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(engine.death_told.wait(), _WATCHDOG_SECONDS)
+    server.should_exit = True
+
+
+async def _crash(strikes: ServingFaults) -> None:
+    while not strikes.crashes():  # noqa: ASYNC110 - a file tells it
+        await asyncio.sleep(_CRASH_CHECK_SECONDS)
+    traceback("RuntimeError", "can't start new thread")
+    # As abrupt as the real thing: open connections are cut.
+    sys.stdout.flush()
+    os._exit(1)
 
 
 async def _log_statistics(engine: Engine) -> None:

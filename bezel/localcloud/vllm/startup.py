@@ -6,12 +6,12 @@ every wait here and nothing else.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.vllm import faults
 from bezel.localcloud.vllm.failures import StartError
 from bezel.localcloud.vllm.hardware import GIB
-from bezel.localcloud.vllm.logs import ENGINE, line
+from bezel.localcloud.vllm.logs import ENGINE, line, traceback
 from bezel.localcloud.vllm.options import VERSION
 from bezel.localcloud.vllm.settings import Settings, make_settings
 
@@ -27,10 +27,15 @@ IMPORT_SECONDS = 7.5
 ENGINE_SECONDS = 9.0
 WARM_UP_SECONDS = 4.0
 _FLASH_ATTENTION = ("9.", "10.", "11.")
+_NO_FAULTS = faults.StartFaults()
 
 
 def start(
-    options: argparse.Namespace, machine: Machine, environment: Mapping[str, str], sleep: Callable[[float], None]
+    options: argparse.Namespace,
+    machine: Machine,
+    environment: Mapping[str, str],
+    sleep: Callable[[float], None],
+    ordered: faults.StartFaults = _NO_FAULTS,
 ) -> Settings:
     """Go through a start up to the moment before the port opens.
 
@@ -39,6 +44,7 @@ def start(
         machine: where it runs.
         environment: the container's environment.
         sleep: waits the given seconds of the server (the caller divides by the speed).
+        ordered: what goes wrong on the way.
 
     Returns:
         What the engine runs with.
@@ -55,7 +61,11 @@ def start(
         raise
     _configured(settings)
     sleep(ENGINE_SECONDS)
-    _loaded(settings, sleep)
+    try:
+        _loaded(settings, sleep, ordered)
+    except StartError as failure:
+        _engine_failed(failure)
+        raise
     return settings
 
 
@@ -99,14 +109,15 @@ def load_seconds(model: Checkpoint, machine: Machine) -> float:
     return model.weight_bytes / machine.accelerator.load_bytes_per_second
 
 
-def _loaded(settings: Settings, sleep: Callable[[float], None]) -> None:
+def _loaded(settings: Settings, sleep: Callable[[float], None], ordered: faults.StartFaults) -> None:
     memory, chip = settings.memory, settings.machine.accelerator
     line(f"Initializing a V1 LLM engine (v{VERSION}) with config: model='{settings.model_path}', "
          f"max_seq_len={settings.max_model_len}, tensor_parallel_size={settings.tensor_parallel}, "
          f"kv_cache_dtype={settings.kv_cache_dtype}, seed={settings.seed}, "
          f"served_model_name={settings.served_names[0]}, enable_prefix_caching={settings.prefix_caching}",
          source="core.py:133", process=ENGINE)  # fmt: skip
-    loading = load_seconds(settings.model, settings.machine)
+    loading = load_seconds(settings.model, settings.machine) * ordered.slowness
+    compiling = chip.compile_seconds * ordered.slowness
     sleep(loading)
     line(f"Loading weights took {loading:.2f} seconds", source="default_loader.py:502", process=ENGINE)
     line(
@@ -114,8 +125,12 @@ def _loaded(settings: Settings, sleep: Callable[[float], None]) -> None:
         source="model_runner.py:425",
         process=ENGINE,
     )
-    sleep(chip.compile_seconds)
-    line(f"torch.compile took {chip.compile_seconds:.2f} s in total", source="monitor.py:20", process=ENGINE)
+    if ordered.out_of_memory:
+        raise faults.out_of_memory(settings)
+    sleep(compiling)
+    if ordered.disk_full:
+        raise faults.disk_full()
+    line(f"torch.compile took {compiling:.2f} s in total", source="monitor.py:20", process=ENGINE)
     line(f"Available KV cache memory: {memory.available / GIB:.2f} GiB", source="gpu_worker.py:760", process=ENGINE)
     line(
         f"GPU KV cache size: {memory.tokens:,} tokens, Maximum concurrency for {settings.max_model_len:,} tokens per "
@@ -124,10 +139,9 @@ def _loaded(settings: Settings, sleep: Callable[[float], None]) -> None:
         process=ENGINE,
     )
     sleep(WARM_UP_SECONDS)
-    took = chip.compile_seconds + WARM_UP_SECONDS
+    took = compiling + WARM_UP_SECONDS
     line(
-        f"init engine (profile, create kv cache, warmup model) took {took:.2f} s "
-        f"(compilation: {chip.compile_seconds:.2f} s)",
+        f"init engine (profile, create kv cache, warmup model) took {took:.2f} s (compilation: {compiling:.2f} s)",
         source="core.py:403",
         process=ENGINE,
     )
@@ -135,21 +149,18 @@ def _loaded(settings: Settings, sleep: Callable[[float], None]) -> None:
 
 def _fail(failure: StartError, machine: Machine, sleep: Callable[[float], None]) -> None:
     if failure.stage == "config":
-        _traceback(failure.kind, failure.message)
+        traceback(failure.kind, failure.message)
         return
     chip = machine.accelerator
     sleep(ENGINE_SECONDS + chip.memory_gib * GIB / chip.load_bytes_per_second / 4)
-    if failure.stage == "host-memory":
-        return
+    if failure.stage != "host-memory":
+        _engine_failed(failure)
+
+
+def _engine_failed(failure: StartError) -> None:
     cause = f"EngineCore failed to start.\nTraceback (most recent call last):\n{failure.kind}: {failure.message}"
     line(cause, source="core.py:1510", process=ENGINE, level="ERROR")
-    _traceback(
+    traceback(
         "RuntimeError",
         "Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}",
     )
-
-
-def _traceback(kind: str, message: str) -> None:
-    sys.stderr.write("Traceback (most recent call last):\n")
-    sys.stderr.write(f'  File "vllm/entrypoints/cli/main.py", line 120, in main\n{kind}: {message}\n')
-    sys.stderr.flush()

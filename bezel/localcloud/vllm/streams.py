@@ -7,12 +7,14 @@ The status line and headers go out at once, before the first token, as the real 
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from bezel.localcloud.vllm.errors import compact
+from bezel.localcloud.vllm.engine import DEAD, EngineDeadError
+from bezel.localcloud.vllm.errors import ApiError, compact
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -66,6 +68,9 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             while self._unfinished:
                 for piece in await self.call.channel.get():
+                    if piece.finish == "error":
+                        await self._broken(send)
+                        return
                     for chunk in self._chunks(piece):
                         await send({"type": "http.response.body", "body": event(chunk), "more_body": True})
             if self._usage:
@@ -73,6 +78,11 @@ class EventStream(Response):
                 last = event({**self._head, "choices": [], **usage})
                 await send({"type": "http.response.body", "body": last, "more_body": True})
             await send({"type": "http.response.body", "body": _DONE, "more_body": False})
+
+    async def _broken(self, send: Send) -> None:
+        """The engine has died amid the answer: the status line is long sent, so an event tells it."""
+        error = ApiError(DEAD, "InternalServerError", status=500).body
+        await send({"type": "http.response.body", "body": f"data: {json.dumps(error)}\n\n".encode() + _DONE})
 
     def _chunks(self, piece: Piece) -> Iterator[dict[str, Any]]:
         if not self._begun:
@@ -95,11 +105,17 @@ class EventStream(Response):
 
 
 async def whole(call: Call, receive: Receive) -> list[Piece] | None:
-    """All choices of a call that does not stream, in order; None if the client went away first."""
+    """All choices of a call that does not stream, in order; None if the client went away first.
+
+    Raises:
+        EngineDeadError: the engine died amid the answer.
+    """
     pieces: list[Piece] = []
     async with stopping_when_gone(call, receive):
         while len(pieces) < len(call.choices):
             pieces += await call.channel.get()
+    if any(piece.finish == "error" for piece in pieces):
+        raise EngineDeadError
     return sorted(pieces, key=lambda piece: piece.index) if len(pieces) == len(call.choices) else None
 
 

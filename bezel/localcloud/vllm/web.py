@@ -24,6 +24,7 @@ from bezel.localcloud.vllm.bodies import (
 )
 from bezel.localcloud.vllm.chat import answer_chat
 from bezel.localcloud.vllm.completions import answer_completion
+from bezel.localcloud.vllm.engine import DEAD, EngineDeadError
 from bezel.localcloud.vllm.errors import ApiError, json_response
 from bezel.localcloud.vllm.http_metrics import HttpMetrics
 from bezel.localcloud.vllm.middleware import AddVary, Count, RequestId, RequireKey
@@ -53,8 +54,8 @@ class Server:
     def application(self) -> ASGIApp:
         """The whole server as an ASGI application."""
         routes = [
-            Route("/health", self._empty, methods=["GET"]),
-            Route("/ping", self._empty, methods=["GET", "POST"]),
+            Route("/health", self._health, methods=["GET"]),
+            Route("/ping", self._health, methods=["GET", "POST"]),
             Route("/version", self._version, methods=["GET"]),
             Route("/load", self._server_load, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
@@ -69,7 +70,12 @@ class Server:
             # Starlette adds HEAD to GET; the real server answers 405.
             if route.methods:
                 route.methods.discard("HEAD")
-        handlers = {ApiError: _api_error, HTTPException: _http_error, Exception: _server_error}
+        handlers = {
+            ApiError: _api_error,
+            EngineDeadError: self._engine_dead,
+            HTTPException: _http_error,
+            Exception: _server_error,
+        }
         app: Any = Starlette(routes=routes, exception_handlers=handlers)
         app = AddVary(app)
         if self._settings.api_keys:
@@ -79,9 +85,9 @@ class Server:
         known = {route.path: route.methods or set() for route in routes}
         return Count(app, self.http, known)
 
-    async def _empty(self, request: Request) -> Response:
+    async def _health(self, request: Request) -> Response:
         del request
-        return Response()
+        return Response(status_code=503 if self._engine.died.is_set() else 200)
 
     async def _version(self, request: Request) -> Response:
         del request
@@ -177,7 +183,14 @@ class Server:
             aliases = ", ".join(self._settings.served_names)
             message = f"The model `{name}` does not exist. Valid aliases: {aliases}."
             raise ApiError(message, "NotFoundError", "model", 404)
+        if isinstance(body, ChatBody | CompletionBody):
+            self._engine.check_alive()
         return body
+
+    async def _engine_dead(self, request: Request, error: Exception) -> Response:
+        del request, error
+        self._engine.death_told.set()
+        return ApiError(DEAD, "InternalServerError", status=500).response()
 
 
 async def _api_error(request: Request, error: Exception) -> Response:
