@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from bezel.localcloud import keys
 from bezel.localcloud.access import PROJECT_NAME, Access
 from bezel.localcloud.api import unknown_method
+from bezel.localcloud.holds import Holds
 from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, RUN_AGENT, Layout, write_atomically
 from bezel.localcloud.logbook import Logbook
 from bezel.localcloud.objects import ObjectFiles
@@ -62,6 +63,7 @@ class Cloud:
         self.objects = ObjectFiles(layout, self.store)
         self.tokens = Tokens(keys.load_or_make(layout.issuer_key), self.store, pace, lambda: self.base)
         self.services = Controller(self, launcher, timing)
+        self.holds = Holds()
 
     def is_enabled(self, api: str) -> bool:
         """Whether the project has enabled an API."""
@@ -105,6 +107,7 @@ class Cloud:
         from bezel.localcloud.apis import (
             artifact_registry,
             compute,
+            holds,
             iam,
             iam_credentials,
             inventory,
@@ -121,7 +124,7 @@ class Cloud:
 
         apis = [
             *(module.api for module in (run, storage, uploads, iam, iam_credentials, resource_manager, secret_manager)),
-            *(module.api for module in (artifact_registry, service_usage, logs, compute, inventory)),
+            *(module.api for module in (artifact_registry, service_usage, logs, compute, inventory, holds)),
         ]
         routes = [*oauth.routes(self), *registry.routes(self)]
         routes += [route for api in apis for route in api.routes(self)]
@@ -131,4 +134,4 @@ class Cloud:
 
         app = Starlette(routes=routes, exception_handlers={404: not_found, 405: not_found})
         app.router.redirect_slashes = False
-        return WireLog(app, self.layout.wire_log)
+        return WireLog(app, self.layout.wire_log, self.holds)

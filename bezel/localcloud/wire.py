@@ -1,4 +1,7 @@
-"""The log of the wire: one JSON line a request, without bodies, authorization or anything secret."""
+"""The log of the wire: one JSON line a request, without bodies, authorization or anything secret.
+
+Also where a call is stopped at its boundary, if somebody asked for that (`holds`).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from bezel.localcloud.holds import Holds
+
 # Arguments that are, or work like, credentials.
 _SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", "token"})
 
@@ -21,9 +26,10 @@ _SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", 
 class WireLog:
     """ASGI middleware that appends to a file; whoever has the whole answer finds its line there."""
 
-    def __init__(self, app: ASGIApp, path: Path) -> None:
+    def __init__(self, app: ASGIApp, path: Path, holds: Holds) -> None:
         self._app = app
         self._file = LogFile(path)
+        self._holds = holds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note it."""
@@ -31,6 +37,7 @@ class WireLog:
             await self._app(scope, receive, send)
             return
         began, status, noted = time.time(), 0, False
+        hold = self._holds.taking(scope["method"], scope["path"])
 
         def note() -> None:
             nonlocal noted
@@ -49,15 +56,36 @@ class WireLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if hold is not None and hold.when == "after":
+                    await hold.stop()
             elif not message.get("more_body") and not noted:
                 note()
             await send(message)
 
         try:
+            if hold is not None and hold.when == "before":
+                # Read first: the body of a client that is killed meanwhile would be lost.
+                receive = await _received(receive)
+                await hold.stop()
+                if hold.dropped:
+                    return
             await self._app(scope, receive, noting_send)
         finally:
             if not noted:
                 note()
+
+
+async def _received(receive: Receive) -> Receive:
+    """The request's body, taken in as a whole, to be received again."""
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    rest = iter(messages)
+
+    async def again() -> Message:
+        return next(rest, None) or await receive()
+
+    return again
 
 
 def _query(raw: bytes) -> str:
