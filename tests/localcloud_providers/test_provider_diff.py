@@ -34,6 +34,23 @@ def detailed(answer: Any) -> dict[str, str]:
 
 
 CONTAINER = "template.containers.0"
+# A rule's condition is a set of one: another age is another member, without the zeros that were read of the old one.
+GONE_WITH_IT = (
+    "daysSinceCustomTime",
+    "daysSinceNoncurrentTime",
+    "numNewerVersions",
+    "sendAgeIfZero",
+    "sendDaysSinceCustomTimeIfZero",
+    "sendDaysSinceNoncurrentTimeIfZero",
+    "sendNumNewerVersionsIfZero",
+    "sizeAboveBytes",
+    "sizeBelowBytes",
+)
+RULE_REPLACED = {
+    "lifecycleRules[0].condition.age": "UPDATE",
+    "lifecycleRules[0].condition.withState": "UPDATE",
+    **{f"lifecycleRules[0].condition.{name}": "DELETE" for name in GONE_WITH_IT},
+}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +71,7 @@ CONTAINER = "template.containers.0"
         (SERVICE, "template.nodeSelector", {"accelerator": "nvidia-l4"}, {"template.nodeSelector": "ADD"}),
         (SERVICE, "deletionProtection", True, {"deletionProtection": "UPDATE"}),
         (SERVICE, "location", "europe-west4", {"location": "UPDATE_REPLACE"}),
-        (BUCKET, "lifecycleRules.0.condition.age", 60, {"lifecycleRules[0].condition.age": "UPDATE"}),
+        (BUCKET, "lifecycleRules.0.condition.age", 60, RULE_REPLACED),
         (BUCKET, "versioning.enabled", True, {"versioning.enabled": "UPDATE"}),
         (BUCKET, "location", "EU", {"location": "UPDATE_REPLACE"}),
         ("gcp:serviceaccount/account:Account", "accountId", "other", {"accountId": "UPDATE_REPLACE"}),
@@ -103,6 +120,15 @@ def test_what_means_the_same_is_no_change(kind: str, path: str, value: Any, gcp:
     answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
     assert detailed(answer) == {}
     assert answer.changes == pb.DiffResponse.DIFF_NONE
+
+
+def test_a_rule_that_was_changed_is_unchanged_from_then_on(gcp: Provider) -> None:
+    resource_id, made = gcp.create(BUCKET, PROGRAMS[BUCKET])
+    assert made["lifecycleRules"][0]["condition"]["withState"] == "ANY"
+    wanted = changed(PROGRAMS[BUCKET], "lifecycleRules.0.condition.age", 60)
+    updated = gcp.update(BUCKET, resource_id, made, wanted)
+    assert updated["lifecycleRules"][0]["condition"]["withState"] == ""
+    assert detailed(gcp.diff(BUCKET, resource_id, updated, wanted)) == {}
 
 
 def test_an_ignored_change_is_none_and_others_beside_it_show(gcp: Provider) -> None:

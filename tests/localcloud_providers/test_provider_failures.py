@@ -13,6 +13,8 @@ from test_provider_diff import changed
 from test_provider_lifecycle import PROGRAMS
 
 from bezel.localcloud.providers.google_plugin import GooglePlugin
+from bezel.localcloud.providers.policies import MemberType
+from bezel.localcloud.providers.rows import TYPES
 from bezel.localcloud.providers.wire import decode
 
 SERVICE = "gcp:cloudrunv2/service:Service"
@@ -152,6 +154,25 @@ def test_a_protected_service_is_not_deleted_and_an_unprotected_is(google: FakeGo
     assert google.sent("DELETE") == []
     gcp.delete(SERVICE, resource_id, made)
     assert len(google.sent("DELETE")) == 1
+
+
+@pytest.mark.parametrize("kind", sorted(kind for kind, row in TYPES.items() if not isinstance(row, MemberType)))
+def test_a_deletion_policy_is_kept(kind: str, google: FakeGoogle, gcp: Provider) -> None:
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    google.requests.clear()
+    with pytest.raises(FailedError, match='without setting deletion_policy="DELETE"'):
+        gcp.delete(kind, resource_id, {**made, "deletionPolicy": "PREVENT"})
+    gcp.delete(kind, resource_id, {**made, "deletionPolicy": "ABANDON"})
+    assert google.requests == []
+    gcp.delete(kind, resource_id, made)
+    assert google.requests != []
+
+
+def test_a_secret_version_may_be_switched_off_instead_of_destroyed(google: FakeGoogle, gcp: Provider) -> None:
+    kind = "gcp:secretmanager/secretVersion:SecretVersion"
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    gcp.delete(kind, resource_id, {**made, "deletionPolicy": "DISABLE"})
+    assert google.things[f"/secretmanager/v1/{resource_id}"]["state"] == "DISABLED"
 
 
 def test_a_bucket_with_objects_goes_only_where_that_was_allowed(google: FakeGoogle, gcp: Provider) -> None:

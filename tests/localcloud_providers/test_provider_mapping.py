@@ -42,7 +42,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
 
 
 def objects(fields: tuple[Field, ...], *, all_of: bool = False) -> st.SearchStrategy[dict[str, Any]]:
-    settable = {item.name: values(item) for item in fields if not item.marks & Mark.OUTPUT}
+    settable = {item.name: values(item) for item in fields if not item.marks & (Mark.OUTPUT | Mark.REFUSED)}
     return st.fixed_dictionaries(settable) if all_of else st.fixed_dictionaries({}, optional=settable)
 
 

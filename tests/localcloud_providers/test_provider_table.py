@@ -25,6 +25,7 @@ LEFT_OUT: dict[str, set[str]] = {
     },
     "gcp:secretmanager/secret:Secret": {"-secret_type"},
     "gcp:storage/bucket:Bucket": {
+        "-enable_object_retention",
         "-encryption.customer_managed_encryption_enforcement_config",
         "-encryption.customer_supplied_encryption_enforcement_config",
         "-encryption.google_managed_encryption_enforcement_config",
@@ -32,9 +33,20 @@ LEFT_OUT: dict[str, set[str]] = {
         "-ip_filter.allow_cross_org_vpcs",
         "-ip_filter.public_network_source",
         "-ip_filter.vpc_network_sources",
+        "-lifecycle_rules.condition.send_age_if_zero",
+        "-lifecycle_rules.condition.send_days_since_custom_time_if_zero",
+        "-lifecycle_rules.condition.send_days_since_noncurrent_time_if_zero",
+        "-lifecycle_rules.condition.send_num_newer_versions_if_zero",
+        "-lifecycle_rules.condition.with_state",
+        "-retention_policy.is_locked",
         "-soft_delete_policy.effective_time",
     },
-    "gcp:storage/bucketObject:BucketObject": {"-contexts.customs.create_time", "-contexts.customs.update_time"},
+    "gcp:storage/bucketObject:BucketObject": {
+        "-contexts",
+        "-customer_encryption",
+        "-force_empty_content_type",
+        "-retention",
+    },
 }
 
 
@@ -44,7 +56,7 @@ def snake(name: str) -> str:
 
 def compared(fields: Fields, parameters: dict[str, Any], inputs: Any, path: str = "") -> Iterator[str]:
     """`+path` for a property of ours that the SDK lacks, `-path` for one of the SDK's that we lack."""
-    ours = {snake(item.name): item for item in fields if not item.marks & Mark.OUTPUT}
+    ours = {snake(item.name): item for item in fields if not item.marks & (Mark.OUTPUT | Mark.REFUSED)}
     yield from (f"+{path}{name}" for name in sorted(ours.keys() - parameters.keys()))
     yield from (f"-{path}{name}" for name in sorted(parameters.keys() - ours.keys()))
     for name, item in ours.items():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .fields import OUTPUT, REQUIRED, Field, Fields, Kind
+from .fields import OUTPUT, REFUSED, REQUIRED, Field, Fields, Kind
 from .wire import Properties, unknown
 
 DEFAULTS = "__defaults"
@@ -54,8 +54,9 @@ class _Check:
             if name == DEFAULTS or value is None:
                 continue
             found = known.get(name)
-            if found is None or found.marks & OUTPUT:
-                self.failures.append((path + name, self._stranger(name, output=found is not None)))
+            if found is None or found.marks & (OUTPUT | REFUSED):
+                output = found is not None and not found.marks & REFUSED
+                self.failures.append((path + name, self._stranger(name, output=output)))
             else:
                 result[name] = self._value(found, value, path + name)
         for name, found in known.items():

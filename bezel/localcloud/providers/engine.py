@@ -11,7 +11,7 @@ from typing import Any
 
 from .check import DEFAULTS, Checked, autoname, check
 from .cloud import DEFAULT_TIMEOUT, Cloud
-from .errors import PartlyDoneError
+from .errors import PartlyDoneError, ProviderError
 from .fields import NEW, Fields
 from .inputs import imported, refreshed
 from .labels import add_labels, show_labels
@@ -155,7 +155,17 @@ class Engine:
         return whole_id, self.seal(kind, found), self.seal(kind, shown)
 
     def delete(self, kind: ResourceType, resource_id: str, known: Properties, timeout: float) -> None:
-        """Delete a resource; one that is gone is no error."""
+        """Delete a resource, unless its deletion policy says otherwise; one that is gone is no error.
+
+        Raises:
+            ProviderError: It is protected, or Google refuses.
+        """
+        policy = known.get("deletionPolicy")
+        if policy == "PREVENT":
+            wish = 'setting deletion_policy="DELETE" and running `terraform apply`'
+            raise ProviderError(f"cannot destroy {kind.title} without {wish}")
+        if policy == "ABANDON":
+            return  # it leaves the state and stays at Google
         self._operations(kind, timeout).delete(resource_id, known)
 
     def _operations(self, kind: ResourceType, timeout: float) -> Operations:

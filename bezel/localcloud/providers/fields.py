@@ -44,6 +44,9 @@ class Mark(enum.Flag):
     LISTED = enum.auto()  # one object here, a list of one on the wire
     WRAPPED = enum.auto()  # a list of one here, one object on the wire
     PROJECT = enum.auto()  # filled in from the provider's project, in preview too
+    INPUT_ONLY = enum.auto()  # sent, and kept as it was where the answer lacks it
+    NULL = enum.auto()  # stays null where the answer lacks it
+    REFUSED = enum.auto()  # the published provider's, which a program cannot use here: Check says so
 
 
 NOTHING = Mark(0)
@@ -51,6 +54,7 @@ REQUIRED, COMPUTED, OUTPUT, NEW, SECRET = Mark.REQUIRED, Mark.COMPUTED, Mark.OUT
 LOCAL, CREATE_ONLY, ZERO, SET, SHORT = Mark.LOCAL, Mark.CREATE_ONLY, Mark.ZERO, Mark.SET, Mark.SHORT
 LISTED, WRAPPED, PROJECT, EMPTY = Mark.LISTED, Mark.WRAPPED, Mark.PROJECT, Mark.EMPTY
 UNSENT, UNREAD, KEYED = Mark.UNSENT, Mark.UNREAD, Mark.KEYED
+INPUT_ONLY, NULL, REFUSED = Mark.INPUT_ONLY, Mark.NULL, Mark.REFUSED
 
 Same = Callable[[object, object], bool]
 

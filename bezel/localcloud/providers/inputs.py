@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .check import DEFAULTS
-from .fields import OUTPUT, SET, Field, Fields, Kind
+from .fields import OUTPUT, REFUSED, SET, Field, Fields, Kind
 from .mapping import zero
 from .wire import Properties
 
@@ -56,7 +56,7 @@ def imported(fields: Fields, found: Mapping[str, Any]) -> Properties:
         value = found.get(field.name)
         if (
             value is None
-            or field.marks & OUTPUT
+            or field.marks & (OUTPUT | REFUSED)
             or zero(value)
             or (value == field.default and field.name != "deletionPolicy")
         ):

@@ -11,9 +11,11 @@ from .fields import (
     COMPUTED,
     CREATE_ONLY,
     EMPTY,
+    INPUT_ONLY,
     KEYED,
     LISTED,
     LOCAL,
+    NULL,
     OUTPUT,
     SECRET,
     SET,
@@ -93,9 +95,10 @@ def outputs(fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any],
             result[field.name] = field.default if before is None or unknown(before) else before
         else:
             found = dig(answer, field.path)
-            if found is None and field.marks & UNSENT and not unknown(before):
+            if found is None and field.marks & (UNSENT | INPUT_ONLY) and not unknown(before):
                 found = before
-            result[field.name] = _read(field, found, before, fresh=fresh)
+            missing = found is None and field.marks & NULL
+            result[field.name] = None if missing else _read(field, found, before, fresh=fresh)
     return result
 
 

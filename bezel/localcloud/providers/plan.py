@@ -15,7 +15,12 @@ from .wire import UNKNOWN, Properties, unknown
 
 
 def plan(
-    fields: Fields, wanted: Mapping[str, Any], known: Mapping[str, Any] | None, project: str | None = None
+    fields: Fields,
+    wanted: Mapping[str, Any],
+    known: Mapping[str, Any] | None,
+    project: str | None = None,
+    *,
+    creating: bool | None = None,
 ) -> Properties:
     """All properties as they are to be after the operation.
 
@@ -24,13 +29,15 @@ def plan(
         wanted: The checked inputs.
         known: The outputs so far, or None for what does not exist yet: then Google's choices are unknown.
         project: What a property marked PROJECT is when nobody says.
+        creating: Whether the whole resource does not exist yet; inside it `known` may be missing all the same.
     """
+    creating = known is None if creating is None else creating
     result: Properties = {}
     for field in fields:
         value = None if field.marks & OUTPUT else wanted.get(field.name)
         before = None if known is None else known.get(field.name)
         if value is not None:
-            result[field.name] = _wanted(field, value, before)
+            result[field.name] = _wanted(field, value, before, creating=creating)
         elif field.marks & PROJECT and known is None:
             result[field.name] = project
         elif field.marks & (COMPUTED | OUTPUT):
@@ -42,22 +49,41 @@ def plan(
     return result
 
 
-def _wanted(field: Field, value: Any, before: Any) -> Any:
+def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
     if unknown(value):
         return UNKNOWN
     if field.kind is Kind.BLOCK:
-        planned = plan(field.fields, value, before if isinstance(before, Mapping) else None)
-        return _filled(field, planned) if field.marks & SET else planned
+        known = before if isinstance(before, Mapping) else None
+        planned = plan(field.fields, value, known, creating=creating)
+        return _member(field, value, known, planned, creating=creating) if field.marks & SET else planned
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
         members = in_set_order(field, value) if field.marks & SET else value
         return [
             UNKNOWN
             if unknown(item)
-            else _filled(field, plan(field.fields, item, befores[index] if index < len(befores) else None))
+            else _filled(
+                field, plan(field.fields, item, befores[index] if index < len(befores) else None, creating=creating)
+            )
             for index, item in enumerate(members)
         ]
     return value
+
+
+def _member(
+    field: Field, value: Mapping[str, Any], known: Mapping[str, Any] | None, planned: Properties, *, creating: bool
+) -> Properties:
+    """A set of one: its member stays as it is while it says the same, and is otherwise another one.
+
+    The other one has nothing of the old: what Google chose for the old member is gone from it, and not unknown either,
+    as nothing of a changed resource is before it is changed.
+    """
+    if known is not None and not any(differences(field.fields, known, planned)):
+        return dict(known)
+    fresh = plan(field.fields, value, None, creating=True)
+    if not creating:
+        fresh = {name: None if unknown(made) and not unknown(value.get(name)) else made for name, made in fresh.items()}
+    return _filled(field, fresh)
 
 
 def _filled(field: Field, planned: Properties) -> Properties:
@@ -102,13 +128,24 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
         if not field.marks & OUTPUT:
             yield Difference(path, "ADD" if old is None else "UPDATE", replaces)
     elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
-        yield from differences(field.fields, old, new, path + ".", replaces=replaces)
+        found = list(differences(field.fields, old, new, path + ".", replaces=replaces))
+        yield from _replaced(field, old, new, path, replaces=replaces) if found and field.marks & SET else found
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
         yield from _table(old or {}, new or {}, path, replaces=replaces)
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
         yield from _list(field, old or [], new or [], path, replaces=replaces)
     elif not _same(field, old, new):
         yield Difference(path, _kind(old, new), replaces)
+
+
+def _replaced(
+    field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str, *, replaces: bool
+) -> Iterator[Difference]:
+    """One member of a set in another's place: every value shows, a zero that gives way to nothing too."""
+    for inner in field.fields:
+        before, after = old.get(inner.name), new.get(inner.name)
+        if before != after:
+            yield Difference(f"{path}.{inner.name}", _kind(before, after), replaces or bool(inner.marks & NEW))
 
 
 def _same(field: Field, old: Any, new: Any) -> bool:

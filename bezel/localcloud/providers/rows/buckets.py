@@ -9,7 +9,9 @@ from bezel.localcloud.providers.fields import (
     COMPUTED,
     LOCAL,
     NEW,
+    NULL,
     OUTPUT,
+    REFUSED,
     REQUIRED,
     SET,
     UNSENT,
@@ -30,6 +32,12 @@ from bezel.localcloud.providers.policies import member_type
 from bezel.localcloud.providers.resource import GO_CLIENT, Operations, ResourceType, fill
 from bezel.localcloud.providers.wire import Properties, unknown
 
+
+def _any_state(left: object, right: object) -> bool:
+    """Whether two states of a rule's condition are the same: the provider writes both ANY and nothing for any."""
+    return (left or "ANY") == (right or "ANY")
+
+
 _RULE: Fields = (
     block("action", text("type", REQUIRED), text("storageClass"), marks=REQUIRED | SET),
     block(
@@ -44,13 +52,13 @@ _RULE: Fields = (
         items("matchesSuffixes", wire="matchesSuffix"),
         text("noncurrentTimeBefore"),
         whole("numNewerVersions"),
-        flag("sendAgeIfZero", UNSENT),
-        flag("sendDaysSinceCustomTimeIfZero", UNSENT),
-        flag("sendDaysSinceNoncurrentTimeIfZero", UNSENT),
-        flag("sendNumNewerVersionsIfZero", UNSENT),
+        flag("sendAgeIfZero", UNSENT | REFUSED),
+        flag("sendDaysSinceCustomTimeIfZero", UNSENT | REFUSED),
+        flag("sendDaysSinceNoncurrentTimeIfZero", UNSENT | REFUSED),
+        flag("sendNumNewerVersionsIfZero", UNSENT | REFUSED),
         big("sizeAboveBytes"),
         big("sizeBelowBytes"),
-        text("withState", UNSENT | COMPUTED),
+        text("withState", UNSENT | COMPUTED | REFUSED, same=_any_state),
         marks=REQUIRED | SET,
     ),
 )
@@ -76,7 +84,7 @@ _FIELDS: Fields = (
     block("website", text("mainPageSuffix"), text("notFoundPage"), marks=COMPUTED),
     block("logging", text("logBucket", REQUIRED), text("logObjectPrefix", COMPUTED)),
     block("encryption", text("defaultKmsKeyName")),
-    block("retentionPolicy", big("retentionPeriod", REQUIRED), flag("isLocked")),
+    block("retentionPolicy", big("retentionPeriod", REQUIRED), flag("isLocked", UNSENT | REFUSED)),
     block("autoclass", flag("enabled", REQUIRED | ZERO), text("terminalStorageClass", COMPUTED)),
     block(
         "softDeletePolicy",
@@ -89,8 +97,8 @@ _FIELDS: Fields = (
     block("ipFilter", text("mode", REQUIRED)),
     flag("defaultEventBasedHold"),
     flag("requesterPays", wire="billing.requesterPays"),
-    flag("enableObjectRetention", NEW | UNSENT),
-    text("rpo", COMPUTED),
+    flag("enableObjectRetention", NEW | UNSENT | REFUSED),
+    text("rpo", COMPUTED | NULL),
     text("deletionPolicy", LOCAL, default="DELETE"),
     big("projectNumber", OUTPUT),
     text("selfLink", OUTPUT),
@@ -125,6 +133,7 @@ class Bucket(Operations):
         if not project or unknown(project):
             project = self.cloud.call("GET", "COMPUTE", f"projects/{answer['projectNumber']}", until=self.until)["name"]
         namespace = answer.get("hierarchicalNamespace") or {"enabled": False}
+        _name_states(answer, values.get("lifecycleRules") or [])
         return {**answer, "project": project, "url": f"gs://{resource_id}", "hierarchicalNamespace": namespace}
 
     def update(
@@ -169,6 +178,15 @@ class Bucket(Operations):
     def _objects(self, bucket: str) -> list[Properties]:
         answer = self.call("GET", f"b/{bucket}/o", {**GO_CLIENT, "versions": "true"})
         return list((answer or {}).get("items") or [])
+
+
+def _name_states(answer: Properties, known: list[Properties]) -> None:
+    """Say in the rules that each concerns objects of any state; a rule that an update has replaced goes without."""
+    for index, rule in enumerate((answer.get("lifecycle") or {}).get("rule") or []):
+        before = known[index].get("condition") or {} if index < len(known) else {}
+        state = {True: "LIVE", False: "ARCHIVED", None: "" if before.get("withState") == "" else "ANY"}
+        condition = rule.setdefault("condition", {})
+        condition["withState"] = state[condition.get("isLive")]
 
 
 ROWS: tuple[ResourceType, ...] = (

@@ -125,12 +125,9 @@ class Version(Operations):
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
-        """Destroy the version, unless its deletion policy says to leave or disable it."""
-        policy = known.get("deletionPolicy") or "DELETE"
-        if policy == "DELETE":
-            self._delete("POST", f"{resource_id}:destroy")
-        elif policy == "DISABLE":
-            self._delete("POST", f"{resource_id}:disable")
+        """Destroy the version, or only switch it off where its deletion policy says so."""
+        verb = "disable" if known.get("deletionPolicy") == "DISABLE" else "destroy"
+        self._delete("POST", f"{resource_id}:{verb}")
 
 
 ROWS: tuple[ResourceType, ...] = (
