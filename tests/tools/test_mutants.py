@@ -1,0 +1,74 @@
+"""The mutation script removes exactly one thing at a time, and what it makes can be run."""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from mutants import mutants  # noqa: E402
+from mutation_areas import AREAS, Area  # noqa: E402
+
+ROW = 'FIELDS = (text("name", REQUIRED), block("gcs", text("bucket"), flag("readOnly")), *LABELS, len("x"))'
+
+
+def names(source: str, kind: str) -> list[str]:
+    return [mutant.name for mutant in mutants("x.py", source, (kind,))]
+
+
+def test_every_row_of_a_table_is_removed_once_and_nothing_else() -> None:
+    made = mutants("rows.py", ROW, ("rows",))
+    assert [mutant.name for mutant in made] == [
+        "FIELDS: text('name', REQUIRED)",
+        "FIELDS: block('gcs', text('bucket'), flag('readOnly'))",
+        "FIELDS.gcs: text('bucket')",
+        "FIELDS.gcs: flag('readOnly')",
+        "FIELDS: *LABELS",
+    ]
+    assert made[2].source == "FIELDS = (text('name', REQUIRED), block('gcs', flag('readOnly')), *LABELS, len('x'))"
+
+
+def test_a_refusal_is_removed_and_a_generator_stays_one() -> None:
+    source = "def f(x):\n    if x:\n        yield 'field', 'wrong'\n    raise ValueError(x)\n    raise\n"
+    made = mutants("x.py", source, ("refusals",))
+    assert [mutant.name for mutant in made] == ["f: yield ('field', 'wrong')", "f: raise ValueError(x)"]
+    scope: dict[str, object] = {}
+    exec(made[0].source.replace("raise ValueError(x)", "return").replace("raise\n", ""), scope)  # noqa: S102
+    assert list(scope["f"](1)) == []  # type: ignore[operator]
+
+
+def test_statements_conditions_and_keys_are_each_taken_once() -> None:
+    source = '"""Text."""\nA = 1\ndef f(x):\n    "Says."\n    y = {"a": 1, "b": x}\n    return y if x else None\n'
+    assert names(source, "statements") == ["f: y = {'a': 1, 'b': x}", "f: key a", "f: key b", "f: not (x)"]
+
+
+def test_what_only_types_need_is_left_alone() -> None:
+    assert names("if TYPE_CHECKING:\n    import x\ndef f(a: dict) -> list:\n    pass\n", "statements") == []
+
+
+def test_an_entry_of_a_list_in_json_is_removed_by_its_name() -> None:
+    (one, two) = mutants("m.json", json.dumps({"v": 1, "families": [{"name": "a"}, {"name": "b"}]}), ("entries",))
+    assert one.name == "families: a"
+    assert json.loads(two.source) == {"v": 1, "families": [{"name": "a"}]}
+
+
+def test_two_of_the_same_name_are_told_apart() -> None:
+    assert names("def f():\n    g()\n    g()\n", "statements") == ["f: g()", "f: g() (2)"]
+
+
+def test_every_area_finds_something_that_still_is_python() -> None:
+    for area in AREAS.values():
+        files = [file for pattern in area.files for file in ROOT.glob(pattern)]
+        assert files, area.about
+        file = min(files)
+        made = [mutant for mutant in mutants(file.name, file.read_text(), area.kinds) if file.suffix == ".py"]
+        for mutant in made[:3]:
+            ast.parse(mutant.source)
+
+
+def test_only_what_an_area_names_is_excused() -> None:
+    area = Area("x", (), (), (), harmless=(("a.py: f: *", "it only logs"),))
+    assert area.excuse("a.py: f: g()") == "it only logs"
+    assert area.excuse("b.py: f: g()") is None

@@ -1,0 +1,172 @@
+"""What may be taken out of the source, one thing at a time: the mutants of an area. Pure; `mutate.py` runs them.
+
+The kinds of things that are removed:
+
+- `rows`: a property in a table of the provider, such as `text("location", REQUIRED | NEW)`;
+- `refusals`: a statement that refuses an input, `raise …` or `yield field, text`;
+- `statements`: a statement of a function that sends, yields or sets something, a key of a dict, an `if` turned round;
+- `entries`: a member of a list in a JSON file.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_FIELDS = {"text", "flag", "whole", "big", "real", "table", "items", "block", "blocks", "asset"}
+_DOING = (ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Break, ast.Continue)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One file with one thing removed."""
+
+    file: str
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A node, the names of what it stands in, and where its parent holds it."""
+
+    place: str
+    node: ast.AST
+    parent: ast.AST
+    field: str
+    index: int | None
+
+
+def mutants(file: str, source: str, kinds: tuple[str, ...]) -> list[Mutant]:
+    """Every mutant of one file, in the order of the source; names are unique within the file."""
+    if file.endswith(".json"):
+        found = list(_entries(json.loads(source)))
+    else:
+        tree = ast.parse(source)
+        found = [pair for kind in kinds for pair in _IN_PYTHON[kind](tree)]
+    seen: dict[str, int] = {}
+    made = []
+    for name, text in found:
+        seen[name] = seen.get(name, 0) + 1
+        made.append(Mutant(file, name if seen[name] == 1 else f"{name} ({seen[name]})", text))
+    return made
+
+
+def _entries(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in document.items():
+        if isinstance(value, list):
+            for index, entry in enumerate(value):
+                name = entry.get("name", index) if isinstance(entry, dict) else entry
+                yield f"{key}: {name}", json.dumps({**document, key: value[:index] + value[index + 1 :]})
+
+
+def _rows(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for spot in _spots(tree):
+        if spot.index is None or spot.field not in ("elts", "args"):
+            continue
+        node = spot.node.value if isinstance(spot.node, ast.Starred) else spot.node
+        if isinstance(spot.node, ast.Starred):
+            is_row = isinstance(node, ast.Name) and node.id.isupper()
+        else:
+            is_row = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and _makes_a_field(node.func.id)
+        if is_row:
+            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, None)
+
+
+def _makes_a_field(name: str) -> bool:
+    return name in _FIELDS or (name.startswith("_") and name.islower())
+
+
+def _refusals(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for spot in _spots(tree):
+        if isinstance(spot.node, ast.Raise) and spot.node.exc is not None:
+            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, ast.Pass())
+        elif isinstance(spot.node, ast.Expr) and isinstance(spot.node.value, ast.Yield):
+            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, _yield_nothing())
+        elif isinstance(spot.node, ast.Expr) and ast.unparse(spot.node).startswith("problems.append"):
+            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, ast.Pass())
+
+
+def _statements(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for spot in _spots(tree):
+        node = spot.node
+        if spot.place and isinstance(node, _DOING) and spot.field in ("body", "orelse", "finalbody"):
+            if not isinstance(spot.parent, ast.ClassDef) and not _is_docstring(node):
+                yields = isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield)
+                instead = _yield_nothing() if yields else ast.Pass()
+                yield f"{spot.place}: {_short(node)}", _edited(tree, spot, instead)
+        elif spot.field == "test" and isinstance(node, ast.expr):
+            turned = ast.UnaryOp(op=ast.Not(), operand=node)
+            yield f"{spot.place}: not ({_short(node)})", _edited(tree, spot, turned)
+        elif isinstance(node, ast.Dict):
+            for index, key in enumerate(node.keys):
+                if isinstance(key, ast.Constant):
+                    rest = ast.Dict(node.keys[:index] + node.keys[index + 1 :], _but(node.values, index))
+                    yield f"{spot.place}: key {key.value!s}", _edited(tree, spot, rest)
+
+
+_IN_PYTHON: dict[str, Callable[[ast.Module], Iterator[tuple[str, str]]]] = {
+    "rows": _rows,
+    "refusals": _refusals,
+    "statements": _statements,
+}
+
+
+def _but(values: list[ast.expr], index: int) -> list[ast.expr]:
+    return values[:index] + values[index + 1 :]
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _yield_nothing() -> ast.stmt:
+    """What keeps a generator one, without yielding."""
+    return ast.If(test=ast.Constant(False), body=[ast.Expr(ast.Yield())], orelse=[])
+
+
+def _spots(node: ast.AST, place: str = "") -> Iterator[_Spot]:
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list"):
+            continue
+        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if not isinstance(child, ast.AST) or (isinstance(child, ast.If) and _short(child.test) == "TYPE_CHECKING"):
+                continue
+            yield _Spot(place, child, node, field, index)
+            yield from _spots(child, _inside(place, child))
+
+
+def _inside(place: str, node: ast.AST) -> str:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return f"{place}.{node.name}".lstrip(".")
+    if isinstance(node, ast.Assign | ast.AnnAssign) and not place:
+        return ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("block", "blocks"):
+        first = node.args[0]
+        return f"{place}.{first.value!s}" if isinstance(first, ast.Constant) else place
+    return place
+
+
+def _edited(tree: ast.Module, spot: _Spot, instead: ast.AST | None) -> str:
+    """The source with the node at the spot replaced, or taken out of its list."""
+    memo: dict[int, Any] = {}
+    twin = copy.deepcopy(tree, memo)
+    parent = memo[id(spot.parent)]
+    if spot.index is None:
+        setattr(parent, spot.field, instead)
+    elif instead is None:
+        del getattr(parent, spot.field)[spot.index]
+    else:
+        getattr(parent, spot.field)[spot.index] = instead
+    return ast.unparse(ast.fix_missing_locations(twin))
+
+
+def _short(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 100 else f"{text[:99]}…"

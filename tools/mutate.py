@@ -1,0 +1,234 @@
+"""Take one thing out of the source, run the tests, and see which of them notices.
+
+    .venv/bin/python tools/mutate.py --area provider [--only GLOB] [--jobs 2] [--list] [--record]
+
+Works on copies of what is committed, never in the checkout. What a test has noticed is remembered in `.mutations/`, by
+the content of the mutated file: a run that was cut off goes on where it stopped, and after new tests only the survivors
+run again. `--fresh` forgets. `--record` writes `tests/results/mutations.json` when every area has been run.
+Exit status 1 if a mutant lives that nobody has excused in `mutation_areas.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import contextlib
+import datetime as dt
+import fnmatch
+import hashlib
+import json
+import os
+import queue
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mutants import Mutant, mutants
+from mutation_areas import AREAS, Area
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+MEMORY = ROOT / ".mutations"
+RESULTS = ROOT / "tests" / "results" / "mutations.json"
+SECONDS = 180
+# So many of the tests that noticed most are tried before all of them are run.
+FIRST = 12
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+def main() -> int:
+    """Run one area, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--area", choices=[*AREAS, "all"], default="all")
+    parser.add_argument("--only", default="*", help="a pattern that 'file: name' of a mutant must match")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--list", action="store_true", help="name the mutants, run nothing")
+    parser.add_argument("--fresh", action="store_true", help="forget what was found before")
+    parser.add_argument("--record", action="store_true", help="write the table of all areas")
+    options = parser.parse_args()
+    names = list(AREAS) if options.area == "all" else [options.area]
+    alive = 0
+    for name in names:
+        made = [mutant for mutant in _of(AREAS[name]) if fnmatch.fnmatchcase(_title(mutant), options.only)]
+        if options.list:
+            print(*map(_title, made), sep="\n")
+            continue
+        alive += _run(name, made, options.jobs, fresh=options.fresh)
+    if options.record:
+        _record()
+    return 1 if alive else 0
+
+
+def _title(mutant: Mutant) -> str:
+    return f"{mutant.file}: {mutant.name}"
+
+
+def _of(area: Area) -> list[Mutant]:
+    listed = _git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    files = [file for file in listed if any(fnmatch.fnmatchcase(file, pattern) for pattern in area.files)]
+    return [mutant for file in files for mutant in mutants(file, _git("show", f"HEAD:{file}"), area.kinds)]
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def _run(name: str, made: list[Mutant], jobs: int, *, fresh: bool) -> int:
+    """Run the mutants of an area that no test has noticed yet; return how many live unexcused."""
+    area, memory = AREAS[name], Memory(name, fresh=fresh)
+    left = [mutant for mutant in made if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
+    print(f"{name}: {len(made)} mutants, {len(left)} to run", flush=True)
+    if left:
+        with _copies(jobs) as copies:
+            place = copies.get()
+            if found := _tests(place, area.tests):
+                raise SystemExit(f"the tests fail already without a mutant: {found}")
+            copies.put(place)
+            _run_all(left, area, memory, copies, jobs)
+    alive = [mutant for mutant in made if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
+    for mutant in alive:
+        print(f"  lives: {_title(mutant)}")
+    print(f"{name}: {len(made) - len(alive)} of {len(made)} noticed or excused", flush=True)
+    return len(alive)
+
+
+def _run_all(left: list[Mutant], area: Area, memory: Memory, copies: queue.Queue[Path], jobs: int) -> None:
+    def one(mutant: Mutant) -> tuple[Mutant, str | None]:
+        place = copies.get()
+        try:
+            return mutant, _try(place, mutant, area.tests, memory.best())
+        finally:
+            copies.put(place)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for number, (mutant, test) in enumerate(pool.map(one, left), 1):
+            memory.remember(mutant, test)
+            print(f"  {number}/{len(left)} {_title(mutant)} -> {test or 'LIVES'}", flush=True)
+
+
+def _try(place: Path, mutant: Mutant, tests: tuple[str, ...], first: list[str]) -> str | None:
+    """The test that notices the mutant."""
+    file = place / mutant.file
+    original = file.read_text()
+    file.write_text(mutant.source)
+    try:
+        return (_tests(place, first) if first else None) or _tests(place, tests)
+    finally:
+        file.write_text(original)
+
+
+def _tests(place: Path, tests: list[str] | tuple[str, ...]) -> str | None:
+    """The first of the tests that fails, None if none does; tests that are no longer there are left out by pytest."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment |= {"PYTHONPATH": str(place), "HYPOTHESIS_STORAGE_DIRECTORY": str(place / ".hypothesis")}
+    try:
+        run = subprocess.run(
+            [*command, "--timeout", "60", *tests],
+            cwd=place,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "the time limit"
+    if run.returncode == 1:
+        found = _FAILED.search(run.stdout)
+        return found[1] if found else "a failure without a name"
+    if run.returncode == 2:
+        return "the import of the tests"
+    return None
+
+
+class Memory:
+    """What noticed each mutant of an area, kept between runs by the mutated file's content."""
+
+    def __init__(self, area: str, *, fresh: bool) -> None:
+        self._file = MEMORY / f"{area}.json"
+        self._known: dict[str, str] = {}
+        if self._file.exists() and not fresh:
+            self._known = json.loads(self._file.read_text())
+
+    def noticed(self, mutant: Mutant) -> str | None:
+        """The test that failed."""
+        return self._known.get(self._key(mutant))
+
+    def best(self) -> list[str]:
+        """The tests that noticed most mutants so far."""
+        counted = Counter(test for test in self._known.values() if "::" in test)
+        there = [test for test, _ in counted.most_common(2 * FIRST) if (ROOT / test.partition("::")[0]).exists()]
+        return there[:FIRST]
+
+    def remember(self, mutant: Mutant, test: str | None) -> None:
+        """Keep what was found, at once."""
+        if test is None:
+            self._known.pop(self._key(mutant), None)
+        else:
+            self._known[self._key(mutant)] = test
+        MEMORY.mkdir(exist_ok=True)
+        new = self._file.with_suffix(".new")
+        new.write_text(json.dumps(self._known, indent=1))
+        new.replace(self._file)
+
+    @staticmethod
+    def _key(mutant: Mutant) -> str:
+        return f"{_title(mutant)} #{hashlib.sha256(mutant.source.encode()).hexdigest()[:12]}"
+
+
+@contextlib.contextmanager
+def _copies(number: int) -> Iterator[queue.Queue[Path]]:
+    """Copies of what is committed."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        places: queue.Queue[Path] = queue.Queue()
+        for index in range(number):
+            place = Path(folder) / str(index)
+            place.mkdir()
+            archive = subprocess.Popen(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE)
+            subprocess.run(["tar", "-x"], cwd=place, stdin=archive.stdout, check=True)
+            if archive.wait(timeout=SECONDS):
+                raise SystemExit("git archive failed: is this a checkout with a commit?")
+            (place / ".venv").symlink_to(ROOT / ".venv")
+            places.put(place)
+        yield places
+
+
+def _record() -> None:
+    rows: list[list[Any]] = []
+    notes = []
+    for name, area in AREAS.items():
+        memory, made = Memory(name, fresh=False), _of(area)
+        excused = [(mutant, why) for mutant in made if (why := area.excuse(_title(mutant)))]
+        lives = {_title(mutant) for mutant, _ in excused}
+        noticed = [test for mutant in made if _title(mutant) not in lives and (test := memory.noticed(mutant))]
+        rows.append([area.about, len(made), len(noticed), len(excused), len(made) - len(noticed) - len(excused)])
+        notes += [
+            {"what": _title(mutant), "why": why, "evidence": "tools/mutation_areas.py"} for mutant, why in excused
+        ]
+    stamp = {
+        "commit": _git("rev-parse", "--short", "HEAD").strip(),
+        "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
+    }
+    table = {
+        "title": "Mutations: each rule removed in turn",
+        "document": "fidelity",
+        "order": 90,
+        "about": "A rule is taken out of the source and the tests are run: a named test has to fail.",
+        "command": ".venv/bin/python tools/mutate.py --record",
+        "stamp": stamp,
+        "columns": ["what is removed", "mutants", "noticed by a named test", "excused", "alive"],
+        "rows": rows,
+        "notes": notes,
+    }
+    RESULTS.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
