@@ -6,7 +6,7 @@ LOCAL = .venv/bin/bezel local
 HOW = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down check test lint types
+.PHONY: help setup up preview outputs down check test lint types reports mutate
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -42,3 +42,9 @@ types: setup ## mypy, strict
 
 test: check ## everything, with the real engine on the embedded cloud
 	@.venv/bin/pytest -q --timeout 300 tests/e2e
+
+reports: setup ## docs/fidelity.md and docs/reliability.md, of the tables in tests/results
+	@.venv/bin/python tools/reports.py
+
+mutate: setup ## take each rule out in turn and see which test notices; goes on where it stopped
+	@.venv/bin/python tools/mutate.py --record
