@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 
 from bezel.localcloud import keys
-from bezel.localcloud.access import PROJECT_NAME, Access
+from bezel.localcloud.access import PROJECT_NAME
 from bezel.localcloud.api import unknown_method
+from bezel.localcloud.faults.book import Faults
+from bezel.localcloud.faults.platform import FaultyAccess, FaultyOperations, FaultyTokens
+from bezel.localcloud.faults.wire import Spoiled
 from bezel.localcloud.holds import Holds
 from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, RUN_AGENT, Layout, write_atomically
 from bezel.localcloud.logbook import Logbook
 from bezel.localcloud.objects import ObjectFiles
-from bezel.localcloud.operations import Operations
 from bezel.localcloud.run.controller import Controller
 from bezel.localcloud.shapes import timestamp, without_zeros
 from bezel.localcloud.store import Store
-from bezel.localcloud.tokens import Tokens
 from bezel.localcloud.wire import WireLog
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Cloud:
 
     Attributes:
         base: Address of the APIs, set once the daemon listens.
+        faults: What is to go wrong, and does.
     """
 
     def __init__(
@@ -57,11 +59,13 @@ class Cloud:
         self.layout = layout
         self.pace = pace
         self.store = Store(layout.database)
-        self.access = Access(self.store)
-        self.operations = Operations(self.store, pace)
+        self.faults = Faults(layout.root)
+        self.access = FaultyAccess(self.store, self.faults)
+        self.operations = FaultyOperations(self.store, pace, self.faults)
         self.logbook = Logbook(self.store, pace)
         self.objects = ObjectFiles(layout, self.store)
-        self.tokens = Tokens(keys.load_or_make(layout.issuer_key), self.store, pace, lambda: self.base)
+        issuer_key = keys.load_or_make(layout.issuer_key)
+        self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
         self.services = Controller(self, launcher, timing)
         self.holds = Holds()
 
@@ -134,4 +138,4 @@ class Cloud:
 
         app = Starlette(routes=routes, exception_handlers={404: not_found, 405: not_found})
         app.router.redirect_slashes = False
-        return WireLog(app, self.layout.wire_log, self.holds)
+        return WireLog(Spoiled(app, self.faults, "api"), self.layout.wire_log, self.holds)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
 DEPLOYER = f"deployer@{PROJECT}.iam.gserviceaccount.com"
+CONTROL_AUDIENCE = "localcloud:control"
 # Everything here is plain HTTP on the loopback: an HTTP client need not load the machine's certificates for it.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"

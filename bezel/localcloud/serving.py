@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_HANG_UP = "localcloud.hang_up"
+
+
+async def hang_up(scope: Scope, receive: Receive) -> None:
+    """Close the connection of a request whatever has been answered so far; returns when it is gone."""
+    scope[_HANG_UP]()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class _Protocol(H11Protocol):
+    """A connection that an application may close: ASGI itself has no word for it."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        app = self.app
+
+        async def with_its_end(scope: Scope, receive: Receive, send: Send) -> None:
+            scope[_HANG_UP] = self.transport.close
+            await app(scope, receive, send)
+
+        self.app = with_its_end
 
 
 class _Server(uvicorn.Server):
@@ -44,7 +68,7 @@ class HttpServer:
     def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=_Protocol,
             ws="none",
             interface="asgi3",
             lifespan="off",

@@ -24,6 +24,13 @@ CLOUD_COMMANDS = {
     "status": "whether it runs, and where",
     "env": 'shell lines that point pulumi at it: eval "$(.venv/bin/bezel local env)"',
 }
+FAULT = "rehearse a failure: what can go wrong in the embedded cloud, put on and taken off"
+FAULT_COMMANDS = {
+    "list": "every kind of fault with its parameters and their defaults",
+    "add": "put a fault on, in place of one of the same kind",
+    "show": "what is on",
+    "clear": "take one kind off, or everything",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return local.run_stack(options.action, options.stack, options.pulumi)
         if options.action == "token":
             return local.token(options.url)
+        if options.action == "fault":
+            return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
         return local.run_cloud(options.action)
     except (ProjectError, EngineError) as error:
         sys.stderr.write(f"bezel: {error}\n")
@@ -70,6 +79,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         _action(actions, name, text)
     token = _action(actions, "token", "an identity token for a service's URL, as curl needs it")
     token.add_argument("url")
+    fault = actions.add_parser("fault", help=FAULT, description=FAULT)
+    faults = fault.add_subparsers(dest="fault", required=True, metavar="COMMAND")
+    for name, text in FAULT_COMMANDS.items():
+        command = _action(faults, name, text)
+        if name == "add":
+            command.add_argument("kind", metavar="KIND")
+            command.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
+        elif name == "clear":
+            command.add_argument("kind", nargs="?", default="", metavar="KIND")
     return parser.parse_args(arguments)
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from bezel.localcloud import control, made_up, real_vllm, seed
 from bezel.localcloud.layout import Endpoint
+from bezel.ops import faults
 from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
@@ -93,6 +94,16 @@ class Local:
         except RestError as error:
             raise EngineError(str(error)) from error
         return 0
+
+    def fault(self, action: str, kind: str, parameters: Sequence[str]) -> int:
+        """Run `list`, `show`, `add` or `clear` of `bezel local fault`; the exit code."""
+        if action == "list":
+            return faults.print_kinds()
+        if action == "show":
+            return faults.print_faults(self._running())
+        if action == "add":
+            return faults.add_fault(self._running(), kind, parameters)
+        return faults.clear_faults(self._running(), kind)
 
     def _start(self) -> Endpoint:
         if self.server == "vllm":

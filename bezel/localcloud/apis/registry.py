@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from bezel.localcloud.api import caller_of
 from bezel.localcloud.errors import ApiError, permission_denied, unauthenticated
+from bezel.localcloud.faults.platform import hides_image
 from bezel.localcloud.images import Manifest, Reference, upstream_manifest, upstream_tags
 from bezel.localcloud.layout import PROJECT
 
@@ -42,7 +43,7 @@ def find_image(cloud: Cloud, image: Reference, reader: str | None) -> Manifest:
         if not cloud.access.allows(reader, "artifactregistry.repositories.downloadArtifacts", name):
             raise permission_denied("artifactregistry.repositories.downloadArtifacts", name)
         manifest = _in_repository(cloud, name, path, image.version) if project == PROJECT else None
-    if manifest is None:
+    if manifest is None or hides_image(cloud.faults, reader):
         raise ApiError("NOT_FOUND", f"manifest unknown: {image.registry}/{image.repository} {image.version}")
     return manifest
 

@@ -187,6 +187,7 @@ class Controller:
             container = Container(
                 args=serve_arguments(spec.command, spec.args),
                 environment=environment | platform | {DIRECTORY_VARIABLE: str(self._cloud.layout.root)},
+                faults=self._cloud.faults.container_file,
                 mounts=resolve_mounts(self._cloud, spec),
                 spec=spec,
                 port=instance.port,

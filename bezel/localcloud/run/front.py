@@ -14,6 +14,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, NoReturn
 
+from bezel.localcloud.faults.wire import Spoiled
 from bezel.localcloud.keys import TokenError
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run.pool import NoInstanceError
@@ -51,7 +52,7 @@ class Front:
         self._cloud = cloud
         self._controller = controller
         self._name = name
-        self._server = HttpServer(self._app, listener)
+        self._server = HttpServer(Spoiled(self._app, cloud.faults, "service"), listener)
         self.port = int(listener.getsockname()[1])
         self.uri = f"http://127.0.0.1:{self.port}"
 

@@ -32,6 +32,7 @@ class Container:
         environment: The container's own variables, secrets resolved.
         mounts: Mount path -> folder of this machine.
         port: Free port of this machine that stands for the container's port.
+        faults: File that tells a simulated server what is to go wrong in it.
     """
 
     args: tuple[str, ...]
@@ -40,6 +41,7 @@ class Container:
     spec: RevisionSpec
     port: int
     speed: float
+    faults: Path
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def environment_of(container: Container) -> dict[str, str]:
             "LOCALCLOUD_HARDWARE": json.dumps(hardware),
             "LOCALCLOUD_MOUNTS": json.dumps(dict(container.mounts)),
             "LOCALCLOUD_SPEED": f"{container.speed:g}",
+            "LOCALCLOUD_FAULTS": str(container.faults),
         }
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.apis.registry import find_image
 from bezel.localcloud.apis.secret_manager import find_version, payload_of
 from bezel.localcloud.errors import ApiError
+from bezel.localcloud.faults.platform import gpu_quota, hides_secret
 from bezel.localcloud.images import parse_reference
 from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER, RUN_AGENT
 from bezel.localcloud.run.failures import (
@@ -36,7 +37,7 @@ def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
     if not spec.accelerators:
         return
     known = limits()["accelerators"][spec.accelerator]
-    quota = known["quota_redundant" if spec.redundant else "quota"]
+    quota = gpu_quota(cloud.faults, known["quota_redundant" if spec.redundant else "quota"])
     wanted = 0
     for _, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/"):
         newest = service.get("latestCreatedRevision" if service.get("reconciling") else "latestReadyRevision", "")
@@ -97,6 +98,8 @@ def _secret(cloud: Cloud, spec: RevisionSpec, source: Json) -> str:
         )
         raise secret_failure(text, "PERMISSION_DENIED")
     try:
+        if hides_secret(cloud.faults, name):
+            raise ApiError("NOT_FOUND", f"Secret [projects/{PROJECT_NUMBER}/secrets/{secret}] not found.")  # noqa: TRY301
         return payload_of(cloud.store, *find_version(cloud.store, name, version)).decode()
     except ApiError as error:
         text = f"Secret {shown} was not found or cannot be read: {error.message}"

@@ -1,0 +1,61 @@
+"""localcloud's own: what is to go wrong, put on and taken off by whoever rehearses or tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.access import PROJECT_NAME
+from bezel.localcloud.api import Api
+from bezel.localcloud.errors import ApiError, invalid
+from bezel.localcloud.faults.asked import FaultError, checked, known
+from bezel.localcloud.faults.others import change_services, delete_services
+from bezel.localcloud.faults.table import table
+
+if TYPE_CHECKING:
+    from bezel.localcloud.api import Call
+    from bezel.localcloud.shapes import Json
+
+api = Api("", "localcloud")
+_PATH = "/localcloud/faults"
+_GET, _SET = "resourcemanager.projects.get", "resourcemanager.projects.update"
+
+
+@api.route("GET", _PATH, needs=_GET, on=PROJECT_NAME)
+def show(call: Call) -> Json:
+    """What is on (`faults`), and everything that can be put on (`kinds`)."""
+    return {"faults": [fault.shown() for fault in call.cloud.faults.all()], "kinds": table()}
+
+
+@api.route("POST", _PATH, needs=_SET, on=PROJECT_NAME)
+async def add(call: Call) -> Json:
+    """Put on {"kind": ..., "parameters": {...}}; what strikes at once and is over is answered with `struck`."""
+    body = await call.json()
+    kind, given = str(body.get("kind", "")), body.get("parameters") or {}
+    try:
+        if known(kind).place != "at once":
+            return call.cloud.faults.add(kind, given).shown()
+        values = checked(kind, given)
+    except FaultError as error:
+        raise invalid(str(error)) from None
+    struck = await (
+        delete_services(call) if kind == "service-deleted" else change_services(call, int(values["max_instances"]))
+    )
+    if not struck:
+        text = f"no service is deployed, so nobody can do {kind} to one: deploy a stack first."
+        raise ApiError("FAILED_PRECONDITION", text)
+    return {"kind": kind, "parameters": dict(values), "struck": struck}
+
+
+@api.route("DELETE", _PATH, needs=_SET, on=PROJECT_NAME)
+def clear_all(call: Call) -> Json:
+    """Take everything off."""
+    return {"cleared": call.cloud.faults.clear()}
+
+
+@api.route("DELETE", _PATH + "/{kind:id}", needs=_SET, on=PROJECT_NAME)
+def clear(call: Call) -> Json:
+    """Take one kind off."""
+    try:
+        return {"cleared": call.cloud.faults.clear(known(call.param("kind")).name)}
+    except FaultError as error:
+        raise ApiError("NOT_FOUND", str(error)) from None

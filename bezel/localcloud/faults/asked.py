@@ -1,0 +1,91 @@
+"""What somebody asks for becomes a fault, or every reason why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.faults.kinds import KINDS, Kind, Parameter, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class FaultError(Exception):
+    """It cannot be made to go wrong that way; the text is for the user and tells what can."""
+
+
+def known(name: str) -> Kind:
+    """A kind by its name.
+
+    Raises:
+        FaultError: There is none.
+    """
+    if name not in KINDS:
+        raise FaultError(f"there is no fault {name!r}, so nothing was changed. There are: {', '.join(sorted(KINDS))}.")
+    return KINDS[name]
+
+
+def checked(name: str, given: object) -> dict[str, Value]:
+    """All parameters of a kind, those given (texts, or numbers where they are numbers) and the others' defaults.
+
+    Raises:
+        FaultError: It names all that is wrong at once.
+    """
+    kind = known(name)
+    if not isinstance(given, Mapping):
+        raise FaultError(f"the parameters of {name} are no object of names and values, so nothing was changed.")
+    values: dict[str, Value] = {one.name: one.default for one in kind.parameters}
+    problems = []
+    for key, value in given.items():
+        parameter = kind.parameter(str(key))
+        if parameter is None:
+            problems.append(f"{name} has no parameter {key!r}; {_parameters(kind)}")
+            continue
+        try:
+            values[parameter.name] = _value(parameter, value)
+        except ValueError as error:
+            problems.append(f"{key}={value}: {error}")
+    if problems:
+        raise FaultError("; ".join(problems) + ". Nothing was changed.")
+    return values
+
+
+def pairs(texts: Iterable[str]) -> dict[str, str]:
+    """`key=value` words as the command line has them.
+
+    Raises:
+        FaultError: A word is none.
+    """
+    found = dict(text.partition("=")[::2] for text in texts)
+    if wrong := [text for text in texts if "=" not in text]:
+        raise FaultError(f"{', '.join(wrong)}: parameters are written NAME=VALUE. Nothing was changed.")
+    return found
+
+
+def _value(parameter: Parameter, value: object) -> Value:
+    if isinstance(parameter.default, str):
+        text = str(value)
+        if parameter.choices and text not in parameter.choices:
+            raise ValueError(f"it must be one of {', '.join(parameter.choices)}")
+        return text
+    whole = isinstance(parameter.default, int)
+    try:
+        number: int | float = int(str(value)) if whole else float(str(value))
+    except ValueError:
+        raise ValueError(f"it must be a {'whole number' if whole else 'number'}") from None
+    if not isfinite(number):
+        raise ValueError("it must be a finite number")
+    if (parameter.least is not None and number < parameter.least) or (
+        parameter.most is not None and number > parameter.most
+    ):
+        bounds = [f"at least {parameter.least:g}"] if parameter.least is not None else []
+        bounds += [f"at most {parameter.most:g}"] if parameter.most is not None else []
+        raise ValueError(f"it must be {' and '.join(bounds)}")
+    return number
+
+
+def _parameters(kind: Kind) -> str:
+    names = ", ".join(one.name for one in kind.parameters)
+    return f"it has {names}" if names else "it has none"

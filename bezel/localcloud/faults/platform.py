@@ -1,0 +1,141 @@
+"""Faults of the platform: what Cloud Run and its neighbours find, and how operations end, while one is on.
+
+Each class stands in place of the one that it extends and differs from it only under its own fault.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.access import Access
+from bezel.localcloud.errors import ApiError
+from bezel.localcloud.keys import TokenError
+from bezel.localcloud.layout import CONTROL_AUDIENCE, DEPLOYER, RUN_AGENT
+from bezel.localcloud.operations import Operations
+from bezel.localcloud.tokens import Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    from bezel.localcloud.faults.book import Faults
+    from bezel.localcloud.pace import Pace
+    from bezel.localcloud.shapes import Json
+    from bezel.localcloud.store import Store
+
+# The permissions that a fault takes away, from whatever account the services run as.
+_TAKEN = {
+    "bucket-permission-missing": "storage.objects.",
+    "secret-permission-missing": "secretmanager.versions.access",
+}
+_TIME_OFF = (
+    "Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in "
+    "the JWT claim."
+)
+_ALLOWED_SECONDS = 300.0  # that Google lets a clock be off
+
+
+class FaultyAccess(Access):
+    """Grants of the services' accounts that are there and do not count."""
+
+    def __init__(self, store: Store, faults: Faults) -> None:
+        super().__init__(store)
+        self._faults = faults
+
+    def allows(self, email: str | None, permission: str, resource: str) -> bool:
+        """Whether an account has a permission; see `Access.allows`."""
+        if email not in {None, DEPLOYER, RUN_AGENT}:
+            for kind, taken in _TAKEN.items():
+                if permission.startswith(taken) and self._faults.find(kind):
+                    return False
+        return super().allows(email, permission, resource)
+
+
+class FaultyTokens(Tokens):
+    """A token endpoint whose clock is another than this machine's, and a way in that no fault bars."""
+
+    def __init__(
+        self, key: rsa.RSAPrivateKey, store: Store, pace: Pace, issuer: Callable[[], str], faults: Faults
+    ) -> None:
+        super().__init__(key, store, pace, issuer)
+        self._faults = faults
+
+    def caller(self, token: str) -> str:
+        """The account of an access token, or of a JWT that an account signed itself for localcloud's own routes.
+
+        Raises:
+            TokenError: If it is neither.
+        """
+        try:
+            return super().caller(token)
+        except TokenError:
+            return super().asserted(token, CONTROL_AUDIENCE)[0]
+
+    def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:
+        """(account, claims) of a JWT; see `Tokens.asserted`.
+
+        Raises:
+            TokenError: Also where the clocks are too far apart.
+        """
+        found = super().asserted(assertion, token_uri)
+        fault = self._faults.find("clock-skew")
+        if fault and abs(fault.number("seconds")) > _ALLOWED_SECONDS:
+            raise TokenError(_TIME_OFF)
+        return found
+
+
+class FaultyOperations(Operations):
+    """Operations that end wrongly, or not at all."""
+
+    def __init__(self, store: Store, pace: Pace, faults: Faults) -> None:
+        super().__init__(store, pace)
+        self._store, self._faults = store, faults
+
+    def begin(self, parent: str, metadata: Json) -> str:
+        """Open an operation; see `Operations.begin`."""
+        name = super().begin(parent, metadata)
+        if kind := self._faults.strike_operation(_api(parent, metadata)):
+            self._store.set_setting(f"fault {name}", kind)
+        return name
+
+    def get(self, name: str) -> Json:
+        """The operation as of now; see `Operations.get`.
+
+        Raises:
+            ApiError: NOT_FOUND.
+        """
+        operation = super().get(name)
+        kind = self._store.setting(f"fault {name}")
+        if not kind or not operation.get("done"):
+            return operation
+        begun = {"name": operation["name"], "metadata": operation["metadata"]}
+        if kind == "operation-fails-late":
+            error = ApiError("INTERNAL", "Internal error encountered.")
+            return {"done": True} | begun | {"error": error.rpc_status()}
+        return begun if self._faults.find(kind) else operation
+
+
+def gpu_quota(faults: Faults, quota: int) -> int:
+    """GPUs that a project may have in a region, where it would otherwise be `quota`."""
+    fault = faults.find("quota-exceeded")
+    return min(quota, int(fault.number("quota"))) if fault else quota
+
+
+def hides_image(faults: Faults, reader: str | None) -> bool:
+    """Whether an image is not there for a reader (None: nobody known)."""
+    fault = faults.find("image-missing")
+    return fault is not None and (fault.text("seen") == "look-up" or reader == RUN_AGENT)
+
+
+def hides_secret(faults: Faults, name: str) -> bool:
+    """Whether a secret, `projects/P/secrets/S`, is not there for a service."""
+    fault = faults.find("secret-missing")
+    return fault is not None and fnmatchcase(name.rpartition("/")[2], fault.text("secret"))
+
+
+def _api(parent: str, metadata: Json) -> str:
+    if not parent:
+        return "serviceusage"
+    return "run" if ".run." in str(metadata.get("@type", "")) else "artifactregistry"

@@ -1,0 +1,154 @@
+"""Faults of the wire: an ASGI layer around the APIs, and around each service's front, that spoils what matches.
+
+Owns what happens to one request and its answer. Leaves out which request is struck (book.py) and the texts
+(answers.py). localcloud's own routes below /localcloud/ are never struck, so that a fault can always be cleared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.faults.answers import refusal
+from bezel.localcloud.serving import hang_up
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from bezel.localcloud.faults.book import Fault, Faults
+
+_OWN = "/localcloud/"
+_TOKEN = "/token"  # noqa: S105 - a path
+
+
+class Spoiled:
+    """The application behind it, with the faults that are on."""
+
+    def __init__(self, app: ASGIApp, faults: Faults, at: str) -> None:
+        """Stand before an application.
+
+        Args:
+            app: What answers.
+            faults: What is on.
+            at: "api" or "service".
+        """
+        self._app, self._faults, self._at = app, faults, at
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, spoiled by every fault that it meets."""
+        path = scope.get("path", "")
+        if scope["type"] != "http" or path.startswith(_OWN):
+            await self._app(scope, receive, send)
+            return
+        at = "token" if self._at == "api" and path == _TOKEN else self._at
+        struck = {fault.kind: fault for fault in self._faults.strike(at, scope["method"], path)}
+        if slow := struck.get("slow-connections"):
+            await asyncio.sleep(slow.number("seconds"))
+        for kind in ("server-errors", "rate-limited"):
+            if fault := struck.get(kind):
+                await _refuse(fault, at, path, receive, send)
+                return
+        if dropped := struck.get("dropped-connections"):
+            await self._drop(dropped.text("when"), scope, receive, send)
+            return
+        if cut := struck.get("truncated-streams"):
+            send = _Truncated(send, int(cut.number("events")))
+        if "malformed-json" in struck:
+            send = _Malformed(send)
+        await self._app(scope, receive, send)
+
+    async def _drop(self, when: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if when == "body":
+            await self._app(scope, receive, _Broken(scope, receive, send))
+            return
+        if when == "after":
+
+            async def nowhere(_: Message) -> None:
+                """The request takes its effect; nobody hears of it."""
+
+            await self._app(scope, receive, nowhere)
+        await hang_up(scope, receive)
+
+
+async def _refuse(fault: Fault, at: str, path: str, receive: Receive, send: Send) -> None:
+    while (message := await receive())["type"] == "http.request" and message.get("more_body"):
+        pass
+    status, headers, body = refusal(fault, at, path)
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+class _Broken:
+    """Half of the first piece of a body, then nothing: the connection is gone."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._gone = False
+
+    async def __call__(self, message: Message) -> None:
+        if self._gone:
+            return
+        body = message.get("body", b"")
+        if message["type"] == "http.response.start":
+            await self._send(message)
+        else:
+            self._gone = True
+            await self._send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
+            await hang_up(self._scope, self._receive)
+
+
+class _Truncated:
+    """Some events of an event stream, then a proper end; any other answer passes."""
+
+    def __init__(self, send: Send, events: int) -> None:
+        self._send, self._left = send, events
+        self._streams = self._ended = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._streams = _content_type(message).startswith("text/event-stream")
+        if not self._streams or message["type"] == "http.response.start":
+            await self._send(message)
+            return
+        if self._ended:
+            return
+        *events, rest = message.get("body", b"").split(b"\n\n")
+        kept = events[: self._left]
+        self._left -= len(kept)
+        self._ended = not self._left or not message.get("more_body")
+        body = b"".join(event + b"\n\n" for event in kept) + (b"" if self._ended else rest)
+        await self._send({"type": "http.response.body", "body": body, "more_body": not self._ended})
+
+
+class _Malformed:
+    """A JSON answer cut in half, with the length that it then has; any other answer passes."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: Message | None = None
+        self._held = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if _content_type(message).startswith("application/json"):
+                self._start = message
+            else:
+                await self._send(message)
+            return
+        if self._start is None:
+            await self._send(message)
+            return
+        self._held += message.get("body", b"")
+        if message.get("more_body"):
+            return
+        half = self._held[: len(self._held) // 2]
+        headers = [(key, value) for key, value in self._start["headers"] if key.lower() != b"content-length"]
+        headers.append((b"content-length", str(len(half)).encode()))
+        await self._send(dict(self._start) | {"headers": headers})
+        await self._send({"type": "http.response.body", "body": half})
+
+
+def _content_type(start: Message) -> str:
+    found = (value for key, value in start.get("headers", []) if key.lower() == b"content-type")
+    return bytes(next(found, b"")).decode("latin-1")
