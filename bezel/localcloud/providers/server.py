@@ -45,11 +45,11 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: Context) -> provider_pb2.DiffResponse:
-        """Say what of the configuration changed: the engine keeps the old one where nothing did."""
+        """Say what of the configuration changed; where nothing did, the engine's own comparison says so."""
         del context
         old, new = decode(request.old_inputs), decode(request.news)
         changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-        kind = provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE
+        kind = provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_UNKNOWN
         return provider_pb2.DiffResponse(changes=kind, diffs=changed)
 
     def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:

@@ -1,0 +1,217 @@
+"""The two ends of `compare_traffic.py`: Google as recorded, and the stand-in as the engine asks it.
+
+Owns the replaying server, the gRPC stub and the comparison of two JSON values. What is compared with what, and what the
+differences mean, stands in compare_traffic.py.
+"""
+
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from concurrent import futures
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import grpc
+from google.protobuf import empty_pb2, json_format
+from pulumi.runtime.proto import provider_pb2 as pb
+from pulumi.runtime.proto import provider_pb2_grpc, status_pb2
+
+from bezel.localcloud.providers.fields import Fields, Kind, Mark
+from bezel.localcloud.providers.google_plugin import GooglePlugin
+
+PREFIXES = {
+    "cloudRunV2": "run/v2/",
+    "storage": "storage/v1/",
+    "iam": "iam/v1/",
+    "secretManager": "secretmanager/v1/",
+    "artifactRegistry": "artifactregistry/v1/",
+    "serviceUsage": "serviceusage/v1beta1/",
+    "resourceManager": "crm/v1/",
+    "compute": "compute/beta/",
+}
+ABSENT = "(absent)"
+# The bridge's own: how it finds its way back to the state of the provider that it wraps.
+IGNORED = ("__meta", "__pulumi_raw_state_delta")
+REQUESTS = {
+    "Handshake": pb.ProviderHandshakeRequest,
+    "GetPluginInfo": empty_pb2.Empty,
+    "CheckConfig": pb.CheckRequest,
+    "DiffConfig": pb.DiffRequest,
+    "Configure": pb.ConfigureRequest,
+    "Check": pb.CheckRequest,
+    "Diff": pb.DiffRequest,
+    "Create": pb.CreateRequest,
+    "Read": pb.ReadRequest,
+    "Update": pb.UpdateRequest,
+    "Delete": pb.DeleteRequest,
+}
+
+
+class Difference(NamedTuple):
+    """One leaf in which a recording and we differ."""
+
+    path: str
+    recorded: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: recorded {json.dumps(self.recorded)[:160]}, ours {json.dumps(self.ours)[:160]}"
+
+
+def differences(recorded: Any, ours: Any, path: str = "") -> Iterator[Difference]:
+    """Every leaf in which two JSON values differ."""
+    if isinstance(recorded, dict) and isinstance(ours, dict):
+        for key in sorted(recorded.keys() | ours.keys()):
+            if key not in IGNORED:
+                yield from differences(recorded.get(key, ABSENT), ours.get(key, ABSENT), f"{path}.{key}")
+    elif isinstance(recorded, list) and isinstance(ours, list):
+        for index, (left, right) in enumerate(itertools.zip_longest(recorded, ours, fillvalue=ABSENT)):
+            yield from differences(left, right, f"{path}[{index}]")
+    elif recorded != ours:
+        yield Difference(path, recorded, ours)
+
+
+def load(path: Path) -> Any:
+    """A recording, with the attribution label of the published plugin."""
+    return json.loads(path.read_text().replace("goog-terraform-provisioned", "goog-pulumi-provisioned"))
+
+
+def folded(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Requests without the repetition of identical ones, and without what no comparison can hold."""
+    plain = []
+    for item in requests:
+        body = item.get("body")
+        body = "<multipart>" if isinstance(body, dict) and "_multipart" in body else body
+        if isinstance(body, dict) and "serviceIds" in body:
+            body = {**body, "serviceIds": sorted(body["serviceIds"])}  # in the order in which they happened to come
+        plain.append({"method": item["method"], "path": item["path"], "query": item["query"], "body": body})
+    return [key for key, _ in itertools.groupby(plain)]
+
+
+def distinct(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each request once and in one order: for resources that were made at the same time."""
+    once = {json.dumps(item, sort_keys=True): item for item in folded(requests)}
+    return [once[key] for key in sorted(once)]
+
+
+def answered(fields: Fields, properties: dict[str, Any]) -> dict[str, Any]:
+    """Google's JSON from which properties were read: the import's exchange itself was not recorded."""
+    answer: dict[str, Any] = {}
+    for item in fields:
+        value = properties.get(item.name)
+        if value in (None, "", 0, [], {}):
+            continue
+        if item.kind is Kind.BLOCK:
+            value = answered(item.fields, value)
+        elif item.kind is Kind.BLOCKS:
+            value = [answered(item.fields, one) for one in value]
+        if item.marks & Mark.LISTED:
+            value = [value]
+        elif item.marks & Mark.WRAPPED:
+            value = value[0]
+        into = answer
+        *parents, last = item.path
+        for parent in parents:
+            into = into.setdefault(parent, {})
+        into[last] = value
+    return answer
+
+
+@dataclass
+class Replay:
+    """A server that answers as recorded and remembers what it was asked."""
+
+    exchanges: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    base: str = ""
+
+    def start(self) -> str:
+        """Serve, and return the address."""
+        replay = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def handle_any(self) -> None:
+                raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                parts = urlsplit(self.path)
+                status, answer = replay.answer(self.command, unquote(parts.path), dict(parse_qsl(parts.query)), raw)
+                body = b"" if answer is None else json.dumps(answer).replace("{BASE}", replay.base).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815
+
+            def log_message(self, *arguments: object) -> None:
+                """Keep quiet."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        self.base = f"http://127.0.0.1:{server.server_address[1]}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return self.base
+
+    def expect(self, exchanges: list[dict[str, Any]]) -> None:
+        """Answer by these from now on, and forget what was asked."""
+        self.exchanges, self.asked = [dict(item) for item in exchanges], []
+
+    def answer(self, method: str, path: str, query: dict[str, str], raw: bytes) -> tuple[int, Any]:
+        """The next recorded answer to a request, or the last one again."""
+        with self.lock:
+            body = json.loads(raw) if raw[:1] == b"{" else "<multipart>" if raw else None
+            self.asked.append({"method": method, "path": path, "query": query, "body": body})
+            same = [item for item in self.exchanges if (item["method"], item["path"]) == (method, path)]
+            if not same:
+                return 404, {"error": {"code": 404, "message": f"not recorded: {method} {path}"}}
+            fresh = next((item for item in same if not item.get("used")), same[-1])
+            fresh["used"] = True
+            return int(fresh["status"]), fresh["answer"]
+
+
+class StandIn:
+    """The stand-in provider over its own protocol, configured as the recorded one was."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.left = pb.ErrorResourceInitFailed()
+        self.server = grpc.server(futures.ThreadPoolExecutor(8))
+        provider_pb2_grpc.add_ResourceProviderServicer_to_server(GooglePlugin({}), self.server)
+        port = self.server.add_insecure_port("127.0.0.1:0")
+        self.server.start()
+        self.stub = provider_pb2_grpc.ResourceProviderStub(grpc.insecure_channel(f"127.0.0.1:{port}"))
+        arguments = {f"{api}CustomEndpoint": f"{base}/{path}" for api, path in PREFIXES.items()}
+        where = {"project": "demo-project", "region": "us-central1", "zone": "us-east5-a"}
+        self.call("Configure", {"args": {**arguments, **where, "accessToken": "recorded", "pollInterval": "20ms"}})
+
+    def call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a recorded request as JSON; an error as {"error": text, "kept": id of what stays in state}."""
+        asked = json.loads(json.dumps(request).replace("{BASE}", self.base))
+        wanted = json_format.ParseDict(asked, REQUESTS[method](), ignore_unknown_fields=True)
+        try:
+            answer = getattr(self.stub, method)(wanted, timeout=60)
+        except grpc.RpcError as error:
+            self.left = _left(error)
+            return {"error": f"rpc error: code = {_code(error)} desc = {error.details()}", "kept": self.left.id}  # type: ignore[attr-defined]
+        text = json.dumps(json_format.MessageToDict(answer)).replace(self.base, "{BASE}")
+        return dict(json.loads(text))
+
+
+def _code(error: Any) -> str:
+    return str(error.code().name.title().replace("_", ""))
+
+
+def _left(error: Any) -> pb.ErrorResourceInitFailed:
+    """What a failed call leaves in the state."""
+    detail = pb.ErrorResourceInitFailed()
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            status_pb2.Status.FromString(value).details[0].Unpack(detail)
+    return detail
