@@ -45,13 +45,16 @@ class Logbook:
         entry = self._entry(source, "run.googleapis.com%2Fvarlog%2Fsystem", now)
         self._store.add_log([(now, entry | {"severity": severity, "textPayload": text})])
 
-    def request(self, source: Source, request: Json, message: str = "") -> None:
-        """One request that the front answered: `request` is a google.logging.type.HttpRequest."""
+    def request(self, source: Source, request: Json, message: str = "", *, trace: tuple[str, str]) -> None:
+        """One request that the front answered: a google.logging.type.HttpRequest, with its (trace, span) in hex."""
         now, status = self._pace.now(), int(request["status"])
         severity = "ERROR" if status >= 500 else "WARNING" if status >= 400 else "INFO"
         entry = self._entry(source, "run.googleapis.com%2Frequests", now) | {
             "severity": severity,
             "httpRequest": request,
+            "trace": f"projects/{PROJECT}/traces/{trace[0]}",
+            "spanId": trace[1],
+            "traceSampled": True,
         }
         self._store.add_log([(now, entry | ({"textPayload": message} if message else {}))])
 

@@ -84,6 +84,8 @@ class Tokens:
         claims = keys.verify(token, self._public, now=self._pace.now())
         if claims.get("aud") not in audiences:
             raise TokenError("for another audience")
+        if claims.get("iss") != self._issuer():
+            raise TokenError("of another issuer")
         return self._living(claims)
 
     def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:

@@ -123,7 +123,8 @@ def test_where_no_further_instance_may_start_the_queue_ends_with_429(cloud, serv
     assert sorted(answers) == [200, 429]
     assert front.get("/").status_code == 200
     entries = until(lambda: cloud.log("scaled", "httpRequest.status=429"))
-    assert (entries[0]["severity"], entries[0]["textPayload"]) == ("WARNING", "Rate exceeded.")
+    text = "The request was aborted because there was no available instance."
+    assert (entries[0]["severity"], entries[0]["textPayload"]) == ("WARNING", text)
 
 
 def test_a_cold_start_that_fails_is_told_to_all_that_wait(cloud, service):

@@ -23,7 +23,7 @@ def healthy(tmp_path):
     async def outcome(arguments, window, timing):
         instance = Instance(Source("l", "s", "r"), revision_spec({}, {}), free_port(), Logbook(store, Pace(1)))
         environment = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{instance.port}", "PATH": os.environ["PATH"]}
-        await instance.start(Command((sys.executable, "-S", "-E", str(FAKE), *arguments), environment))
+        await instance.start(Command((sys.executable, "-S", "-E", str(FAKE), *arguments), environment), "DEMAND")
         try:
             return await instance.healthy(Probe("/health", 0, 0.0, 1.0, 1.0, window), timing)
         finally:

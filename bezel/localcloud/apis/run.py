@@ -43,7 +43,7 @@ async def create(call: Call) -> Json:
     _absent(call.cloud, name)
     if call.query("validateOnly") == "true":
         return {"name": f"{call.name(_PARENT)}/operations/validate", "done": True, "metadata": body}
-    uri = await call.cloud.services.open_front(name)
+    uri = call.cloud.services.open_front(name)
     now = call.cloud.pace.now()
     service = {
         "name": name,
@@ -228,6 +228,7 @@ def _settle(cloud: Cloud, service: Json) -> Json:
     operation = cloud.operations.begin(parent, _metadata(name))
     if service.get("latestReadyRevision") == service["latestCreatedRevision"]:
         service |= status.ready_status(service, now)
+    service |= cloud.services.routing(service)
     cloud.store.put("service", name, service)
     terminal = service["terminalCondition"]
     if terminal["state"] == "CONDITION_FAILED":

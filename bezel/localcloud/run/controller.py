@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.logbook import Source
-from bezel.localcloud.run import status
+from bezel.localcloud.run import status, traffic
 from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
-from bezel.localcloud.run.front import Front
+from bezel.localcloud.run.front import Front, listen
 from bezel.localcloud.run.instance import Instance, free_port
 from bezel.localcloud.run.launch import Container, serve_arguments
 from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
@@ -55,7 +55,8 @@ class Controller:
         self._cloud = cloud
         self._launcher = launcher
         self._timing = timing
-        self._fronts: dict[str, Front] = {}
+        self._fronts: dict[tuple[str, str], Front] = {}
+        self._random = random.Random()  # noqa: S311 - shares of traffic
         self._pools: dict[str, Routed] = {}
         self._instances: list[tuple[str, Instance]] = []
         self._deployments: dict[str, asyncio.Task[None]] = {}
@@ -64,13 +65,14 @@ class Controller:
     async def resume(self) -> None:
         """Bring up what the store says: fronts, least instances, deployments that were under way."""
         for name, service in self._cloud.store.rows("service"):
-            uri = await self.open_front(name)
-            if uri != service["uri"]:
-                self._cloud.store.put("service", name, service | {"uri": uri, "urls": [uri]})
+            uri = self.open_front(name)
+            urls = {"uri": uri, "urls": [uri]} | self.routing(service)
+            if any(service.get(key) != value for key, value in urls.items()):
+                self._cloud.store.put("service", name, service | urls)
             if (pending := self._cloud.store.get("deployment", name)) is not None:
                 self._start_deployment(name, pending["operation"], pending["revision"])
-            for revision in self._routed_revisions(service):
-                self._pool(revision, service).pool.keep_least()
+            for revision in self._reachable(service):
+                self._pool(revision, service).pool.fit()
 
     async def close(self) -> None:
         """End everything that runs; the store keeps what should run."""
@@ -83,14 +85,27 @@ class Controller:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
 
-    async def open_front(self, name: str) -> str:
-        """The address of a service; the same one for the same name, where its port is still free."""
-        if name not in self._fronts:
-            kept = self._cloud.store.setting(f"front {name}")
-            front = await Front.open(self._cloud, self, name, int(kept or 0))
-            self._fronts[name] = front
-            self._cloud.store.set_setting(f"front {name}", str(front.port))
-        return self._fronts[name].uri
+    def open_front(self, name: str, tag: str = "") -> str:
+        """The address of a service or of one of its tags; the same one for the same name, where its port is free."""
+        if (name, tag) not in self._fronts:
+            key = f"front {name} {tag}".rstrip()
+            front = Front(self._cloud, self, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
+            self._fronts[name, tag] = front
+            self._cloud.store.set_setting(key, str(front.port))
+            self._spawn(front.serve())
+        return self._fronts[name, tag].uri
+
+    def routing(self, service: Json) -> Json:
+        """The part of a service's status that tells where its traffic goes; its tags have addresses from now on."""
+        wanted = {target["tag"] for target in service["traffic"] if target.get("tag")}
+        for name, tag in [key for key in self._fronts if key[0] == service["name"] and key[1]]:
+            if tag not in wanted:
+                self._spawn(self._fronts.pop((name, tag)).close())
+        statuses = [
+            dict(target) | ({"uri": self.open_front(service["name"], target["tag"])} if target.get("tag") else {})
+            for target in service["traffic"]
+        ]
+        return {"trafficStatuses": statuses}
 
     def deploy(self, name: str, operation: str, revision: str) -> None:
         """Bring up a revision that the store holds, and end the operation with it."""
@@ -108,19 +123,18 @@ class Controller:
             self._cloud.store.delete("deployment", name)
 
     def rescaled(self, service: Json) -> None:
-        """The bounds of a service's scaling have changed."""
-        for revision in self._routed_revisions(service):
-            if found := self._pools.get(revision["name"]):
-                spec = revision_spec(revision, service.get("scaling") or {})
-                found.pool.scaling = self._scaling(spec)
-                found.pool.keep_least()
-        self._retire_unrouted(service)
+        """The traffic of a service, or the bounds of its scaling, have changed."""
+        for revision in self._reachable(service):
+            pool = self._pool(revision, service).pool
+            pool.scaling = self._scaling(revision, service)
+            pool.fit()
+        self._retire_unreachable(service)
 
     def removed(self, name: str) -> None:
-        """A service is gone: end its front and all its instances."""
+        """A service is gone: end its fronts and all its instances."""
         self.superseded(name)
-        if front := self._fronts.pop(name, None):
-            self._spawn(front.close())
+        for key in [key for key in self._fronts if key[0] == name]:
+            self._spawn(self._fronts.pop(key).close())
         for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
             self._spawn(self._pools.pop(revision).pool.close())
 
@@ -132,32 +146,22 @@ class Controller:
             if revision.startswith(f"{name}/") and not instance.exited.is_set()
         )
 
-    def route(self, name: str) -> Routed | None:
-        """Where the next request to a service goes, by its traffic; None while no revision is ready."""
+    def route(self, name: str, tag: str = "") -> Routed | None:
+        """Where the next request to a service, or to a tag's own address, goes; None while no revision is ready."""
         service = self._cloud.store.get("service", name)
         if service is None:
             return None
-        ready, shares = [], []
-        for target in service["traffic"]:
-            revision = self._target(service, target)
-            if revision is not None:
-                ready.append(revision)
-                shares.append(int(target.get("percent", 0)))
-        if not sum(shares):
-            return None
-        revision = random.choices(ready, shares)[0]  # noqa: S311 - a share of traffic
-        return self._pool(revision, service)
-
-    def _routed_revisions(self, service: Json) -> list[Json]:
-        targets = [self._target(service, target) for target in service["traffic"] if target.get("percent")]
-        return list({revision["name"]: revision for revision in targets if revision}.values())
-
-    def _target(self, service: Json, target: Json) -> Json | None:
-        if target.get("revision"):
-            name = f"{service['name']}/revisions/{status.short(target['revision'])}"
+        if tag:
+            chosen = next((target.revision for target in traffic.targets(service) if target.tag == tag), None)
         else:
-            name = service.get("latestReadyRevision", "")
-        return self._cloud.store.get("revision", name)
+            chosen = traffic.pick(traffic.shares(service), self._random.random())
+        revision = self._cloud.store.get("revision", chosen) if chosen else None
+        return self._pool(revision, service) if revision else None
+
+    def _reachable(self, service: Json) -> list[Json]:
+        """The revisions that a request can get to, by a share of the traffic or by a tag."""
+        names = dict.fromkeys(target.revision for target in traffic.targets(service) if target.percent or target.tag)
+        return [revision for name in names if (revision := self._cloud.store.get("revision", name))]
 
     def _pool(self, revision: Json, service: Json) -> Routed:
         if revision["name"] not in self._pools:
@@ -167,19 +171,22 @@ class Controller:
     def _new_pool(self, revision: Json, service: Json) -> Routed:
         spec = revision_spec(revision, service.get("scaling") or {})
         source = Source(service["name"].split("/")[3], status.short(service["name"]), status.short(revision["name"]))
-        return Routed(Pool(lambda: self._start(spec, source, revision["name"]), self._scaling(spec)), spec, source)
+        pool = Pool(lambda why: self._start(spec, source, revision["name"], why), self._scaling(revision, service))
+        return Routed(pool, spec, source)
 
-    def _scaling(self, spec: RevisionSpec) -> Scaling:
+    def _scaling(self, revision: Json, service: Json) -> Scaling:
+        spec = revision_spec(revision, service.get("scaling") or {})
+        least, most = traffic.bounds(service, revision)
         return Scaling(
             concurrency=spec.concurrency,
-            least=spec.min_instances,
-            most=spec.max_instances,
+            least=least,
+            most=most,
             idle_seconds=self._timing.idle_seconds,
             queue_seconds=self._timing.queue_seconds,
             liveness=spec.liveness,
         )
 
-    async def _start(self, spec: RevisionSpec, source: Source, revision: str) -> Instance:
+    async def _start(self, spec: RevisionSpec, source: Source, revision: str, reason: str) -> Instance:
         instance = Instance(source, spec, free_port(), self._cloud.logbook)
         try:
             environment = resolve_environment(self._cloud, spec)
@@ -194,7 +201,7 @@ class Controller:
                 speed=self._timing.startup_speed,
             )
             try:
-                await instance.start(self._launcher(container))
+                await instance.start(self._launcher(container), reason)
                 self._instances = [item for item in self._instances if not item[1].exited.is_set()]
                 self._instances.append((revision, instance))
             except OSError as error:
@@ -207,10 +214,9 @@ class Controller:
             await instance.stop()
             raise
         if not healthy:
-            text = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
-            self._cloud.logbook.platform(instance.source, "ERROR", text)
+            why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
             await instance.stop()
-            raise container_failure(text)
+            raise container_failure(why)
         return instance
 
     def _start_deployment(self, name: str, operation: str, revision: str) -> None:
@@ -229,11 +235,13 @@ class Controller:
         service, revision = store.get("service", name), store.get("revision", revision_name)
         if service is None or revision is None:
             return
-        routed = self._new_pool(revision, service)
+        # Its bounds are those that it will have with the traffic of the latest ready revision.
+        routed = self._new_pool(revision, service | {"latestReadyRevision": revision_name})
         try:
             check_quota(self._cloud, routed.source.location, routed.spec)
             check_image(self._cloud, routed.spec.image)
-            await routed.pool.first()
+            if not service["template"].get("healthCheckDisabled"):
+                await routed.pool.first()
         except RevisionFailureError as failure:
             self._finish_failed(name, operation, revision_name, failure)
         except asyncio.CancelledError:
@@ -245,7 +253,6 @@ class Controller:
         else:
             self._pools[revision_name] = routed
             self._finish_ready(name, operation, revision_name)
-            routed.pool.keep_least()
 
     def _finish_ready(self, name: str, operation: str, revision_name: str) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()
@@ -253,12 +260,13 @@ class Controller:
             service, revision = store.get("service", name) or {}, store.get("revision", revision_name) or {}
             store.put("revision", revision_name, status.ready_revision(revision, now))
             service |= {"latestReadyRevision": revision_name} | status.ready_status(service, now)
+            service |= self.routing(service)
             store.put("service", name, service)
             store.delete("deployment", name)
             self._cloud.operations.finish(
                 operation, response={"@type": status.SERVICE_TYPE} | self._cloud.shown(service)
             )
-        self._retire_unrouted(service)
+        self.rescaled(service)
 
     def _finish_failed(self, name: str, operation: str, revision_name: str, failure: RevisionFailureError) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()
@@ -270,9 +278,9 @@ class Controller:
             message = status.failure_message(revision_name, failure)
             self._cloud.operations.finish(operation, error=ApiError(failure.code, message))
 
-    def _retire_unrouted(self, service: Json) -> None:
-        routed = {revision["name"] for revision in self._routed_revisions(service)}
-        for name in [key for key in self._pools if key.startswith(f"{service['name']}/") and key not in routed]:
+    def _retire_unreachable(self, service: Json) -> None:
+        reachable = {revision["name"] for revision in self._reachable(service)}
+        for name in [key for key in self._pools if key.startswith(f"{service['name']}/") and key not in reachable]:
             retired = self._pools.pop(name)
             self._spawn(retired.pool.close(patience=retired.spec.timeout))
 

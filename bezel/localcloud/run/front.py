@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import html
 import logging
+import re
 import socket
 import time
 import uuid
@@ -36,32 +37,45 @@ _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade "
     b"transfer-encoding".split()
 )
+# What the front says itself, whatever the client said.
+_OURS = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-cloud-trace-context", b"traceparent"))
 _GONE = 499
+_PUBLIC = "INGRESS_TRAFFIC_ALL"
+_NOT_FOUND = (404, "Page not found", "The requested URL was not found on this server.")
+# What the log of requests says where Cloud Run itself answers.
+_BROKEN = (
+    "The request failed because either the HTTP response was malformed or connection to the instance had an error. "
+    "Additional troubleshooting documentation can be found at: "
+    "https://cloud.google.com/run/docs/troubleshooting#malformed-response-or-connection-error"
+)
+_TOO_LATE = (
+    "The request has been terminated because it has reached the maximum request timeout. To change this limit, see "
+    "https://cloud.google.com/run/docs/configuring/request-timeout"
+)
 
 
 class _RefusedError(Exception):
-    def __init__(self, status: int, title: str, text: str, *, challenge: bool = False) -> None:
+    def __init__(self, status: int, title: str, text: str, *, challenge: bool = False, logged: str = "") -> None:
         super().__init__(title)
         self.status, self.title, self.text, self.challenge = status, title, text, challenge
+        self.logged = logged or title
 
 
 class Front:
-    """A listening port that stands for a service's address."""
+    """A listening port that stands for the address of a service, or of one of its tags."""
 
-    def __init__(self, cloud: Cloud, controller: Controller, name: str, listener: socket.socket) -> None:
+    def __init__(self, cloud: Cloud, controller: Controller, name: str, tag: str, listener: socket.socket) -> None:
         self._cloud = cloud
         self._controller = controller
         self._name = name
+        self._tag = tag
         self._server = HttpServer(Spoiled(self._app, cloud.faults, "service"), listener)
         self.port = int(listener.getsockname()[1])
         self.uri = f"http://127.0.0.1:{self.port}"
 
-    @staticmethod
-    async def open(cloud: Cloud, controller: Controller, name: str, port: int) -> Front:
-        """Listen, on a given port if it is free (0: any), and serve from now on."""
-        front = Front(cloud, controller, name, listen(port))
-        await front._server.start()
-        return front
+    async def serve(self) -> None:
+        """Answer from now on; what connected since the port listens is answered too."""
+        await self._server.start()
 
     async def close(self) -> None:
         """Stop listening; requests under way are cut off."""
@@ -75,20 +89,20 @@ class Front:
         try:
             await request.read_body()
             headers = self._authorized(request)
-            routed = self._controller.route(self._name)
+            routed = self._controller.route(self._name, self._tag)
             if routed is None:
-                raise _RefusedError(404, "Page not found", "The requested URL was not found on this server.")  # noqa: TRY301
+                raise _RefusedError(*_NOT_FOUND)  # noqa: TRY301
             await self._serve(request, headers, routed)
         except _RefusedError as refused:
-            message = refused.title
+            message = refused.logged
             await request.refuse(refused)
         finally:
             self._note(request, routed, message)
 
     def _authorized(self, request: _Request) -> Headers:
         service = self._cloud.store.get("service", self._name) or {}
-        if service.get("ingress") == "INGRESS_TRAFFIC_INTERNAL_ONLY":
-            raise _RefusedError(404, "Page not found", "The requested URL was not found on this server.")
+        if service.get("ingress", _PUBLIC) != _PUBLIC or service.get("defaultUriDisabled"):
+            raise _RefusedError(*_NOT_FOUND)
         resource, allows = self._name, self._cloud.access.allows
         if service.get("invokerIamDisabled") or allows(None, "run.routes.invoke", resource):
             return request.headers
@@ -98,7 +112,8 @@ class Front:
             text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
             raise _RefusedError(403, "Forbidden", text)
         try:
-            audiences = {self.uri, f"{self.uri}/", *service.get("customAudiences", [])}
+            # A tag's own address is no audience: tokens for it are for the service.
+            audiences = {service["uri"], f"{service['uri']}/", *service.get("customAudiences", [])}
             caller = self._cloud.tokens.identity(token, audiences)
         except TokenError as error:
             log.info("%s refused a token: %s", self._name, error)
@@ -109,8 +124,7 @@ class Front:
             raise _RefusedError(403, "Forbidden", text)
         # The container learns who called, and gets nothing that it could call others with.
         unsigned = f"Bearer {token.rpartition('.')[0]}.SIGNATURE_REMOVED_BY_GOOGLE".encode()
-        kept = [(key, value) for key, value in request.headers if key != name]
-        return kept if name == b"x-serverless-authorization" else [*kept, (name, unsigned)]
+        return [*((key, value) for key, value in request.headers if key != name), (name, unsigned)]
 
     async def _serve(self, request: _Request, headers: Headers, routed: Routed) -> None:
         serving = asyncio.ensure_future(self._forward(request, headers, routed))
@@ -122,7 +136,7 @@ class Front:
             elif gone.done():
                 request.status = request.status or _GONE
             elif not request.started:
-                raise _RefusedError(504, "Gateway Timeout", "upstream request timeout")
+                raise _RefusedError(504, "Gateway Timeout", "upstream request timeout", logged=_TOO_LATE)
             else:
                 request.cut_off()
         finally:
@@ -136,7 +150,7 @@ class Front:
                 instance = await routed.pool.acquire()
             except NoInstanceError as error:
                 title = "Rate exceeded." if error.status == 429 else "Service Unavailable"
-                raise _RefusedError(error.status, title, error.message) from None
+                raise _RefusedError(error.status, title, error.message, logged=error.message) from None
             try:
                 await self._exchange(request, headers, instance)
             except NotListeningError:
@@ -147,19 +161,20 @@ class Front:
                 if request.started:
                     request.cut_off()
                 text = "upstream connect error or disconnect/reset before headers"
-                raise _RefusedError(503, "Service Unavailable", text) from None
+                raise _RefusedError(503, "Service Unavailable", text, logged=_BROKEN) from None
             finally:
                 routed.pool.release(instance)
             return
 
     async def _exchange(self, request: _Request, headers: Headers, instance: Instance) -> None:
-        kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP]
-        trace = uuid.uuid4().hex
+        request.instance = instance.source
+        kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP | _OURS]
+        came_through = [value for key, value in headers if key == b"x-forwarded-for"]
         kept += [
-            (b"x-forwarded-for", request.client.encode()),
+            (b"x-forwarded-for", b", ".join([*came_through, request.client.encode()])),
             (b"x-forwarded-proto", b"http"),
-            (b"x-cloud-trace-context", f"{trace}/{int(trace[:15], 16)};o=1".encode()),
-            (b"traceparent", f"00-{trace}-{trace[:16]}-01".encode()),
+            (b"x-cloud-trace-context", f"{request.trace}/{int(request.span, 16)};o=1".encode()),
+            (b"traceparent", f"00-{request.trace}-{request.span}-01".encode()),
         ]
         async with Upstream(instance.port) as upstream:
             status, answer = await upstream.ask(request.method, request.target, kept, request.body)
@@ -172,7 +187,7 @@ class Front:
 
     def _note(self, request: _Request, routed: Routed | None, message: str) -> None:
         location, service = self._name.split("/")[3], self._name.rpartition("/")[2]
-        source = routed.source if routed else Source(location, service, "")
+        source = request.instance or (routed.source if routed else Source(location, service, ""))
         entry = {
             "requestMethod": request.method,
             "requestUrl": f"{self.uri}{request.path}",
@@ -185,7 +200,7 @@ class Front:
             "latency": f"{time.monotonic() - request.began:.6f}s",
             "protocol": "HTTP/1.1",
         }
-        self._cloud.logbook.request(source, entry, message)
+        self._cloud.logbook.request(source, entry, message, trace=(request.trace, request.span))
 
 
 class _Request:
@@ -202,9 +217,18 @@ class _Request:
         self.body = b""
         self.began = time.monotonic()
         self.status, self.sent, self.started = 0, 0, False
+        self.trace, self.span = self._traced()
+        self.instance: Source | None = None
 
     def header(self, name: bytes) -> str:
         return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
+
+    def _traced(self) -> tuple[str, str]:
+        """(trace, span) in hex digits; a client that traces already has its trace carried on."""
+        for name, pattern in ((b"traceparent", r"00-([0-9a-f]{32})-"), (b"x-cloud-trace-context", r"([0-9a-f]{32})\b")):
+            if found := re.match(pattern, self.header(name)):
+                return found[1], uuid.uuid4().hex[:16]
+        return uuid.uuid4().hex, uuid.uuid4().hex[:16]
 
     def identity_token(self) -> tuple[bytes, str]:
         """(header, token); a header of Cloud Run's own comes first, so that Authorization stays free for the app."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import tempfile
@@ -29,6 +28,9 @@ REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
 _LONGEST_LINE = 64 * 1024
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
 _INTERPRETER = 60.0  # real seconds for a process to say its first word
+# Beside every instance waits a shell at a pipe whose other end only the daemon holds: however the daemon ends, the
+# instance's whole process group ends with it.
+_GUARD = 'read -r _; kill -s KILL -- "-$0"'
 
 
 def free_port() -> int:
@@ -47,6 +49,7 @@ class Instance:
         in_flight: Requests that it answers right now.
         idle_since: When its last request ended, in the event loop's seconds.
         exited: Set when the process has ended.
+        source: The revision, and this instance's id.
     """
 
     def __init__(self, source: Source, spec: RevisionSpec, port: int, logbook: Logbook) -> None:
@@ -64,14 +67,18 @@ class Instance:
         # A simulated server tells here how many seconds of the platform its start took.
         self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
         self._process: asyncio.subprocess.Process | None = None
+        self._guard: asyncio.subprocess.Process | None = None
 
-    async def start(self, command: Command) -> None:
-        """Start the process; its output goes to the log from now on."""
+    async def start(self, command: Command, reason: str) -> None:
+        """Start the process, for a reason that the log tells; its output goes to the log from now on.
+
+        Raises:
+            OSError: If there is no such command.
+        """
+        self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
         for note in command.notes:
             self._logbook.platform(self.source, "NOTICE", note)
-        guard = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
         self._process = await asyncio.create_subprocess_exec(
-            *guard,
             *command.argv,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -80,6 +87,17 @@ class Instance:
             pass_fds=(self._report.fileno(),),
             start_new_session=True,
         )
+        try:
+            self._guard = await asyncio.create_subprocess_exec(
+                *("/bin/sh", "-c", _GUARD, str(self._process.pid)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError:
+            self._signal(signal.SIGKILL)
+            raise
         streams = {"stdout": self._process.stdout, "stderr": self._process.stderr}
         pumps = [asyncio.create_task(self._pump(name, stream)) for name, stream in streams.items() if stream]
         self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
@@ -89,8 +107,26 @@ class Instance:
 
         The window is one of the platform's time. Of a simulated server the seconds count that it says its start took:
         what this machine needed besides, to run a process, would be hours on a fast clock. Any other process has the
-        window, from its first word on.
+        window, from its first word on. The log tells how it went.
         """
+        begun = asyncio.get_running_loop().time()
+        passed = await self._starts(probe, timing)
+        spent = self._start_seconds() or (asyncio.get_running_loop().time() - begun) * timing.startup_speed
+        kind, where = _kind("STARTUP", probe), _where(self.source.service, probe, self._spec.port)
+        if passed:
+            attempts = 1 + int(max(0.0, spent - probe.initial_delay) / probe.period)
+            text = f"{kind} probe succeeded after {_times(attempts, 'attempt')} for {where}."
+            self._logbook.platform(self.source, "INFO", text)
+        else:
+            # One whose container ends was cut off; one that gives up has failed as often as it may.
+            cut_off = self.exited.is_set()
+            failed = _times(1 if cut_off else probe.failures, "time")
+            text = f"{kind} probe failed {failed} consecutively for {where}. The instance was not started."
+            how = "CANCELLED" if cut_off else "ERROR_CONNECTION_FAILED"
+            self._logbook.platform(self.source, "ERROR", f"{text}\nConnection failed with status {how}.")
+        return passed
+
+    async def _starts(self, probe: Probe, timing: InstanceTiming) -> bool:
         loop, speed = asyncio.get_running_loop(), timing.startup_speed
         spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
         ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
@@ -98,7 +134,7 @@ class Instance:
             if deadline == float("inf") and (self._spoke.is_set() or loop.time() > spoken_by):
                 ready_at = loop.time() + probe.initial_delay / speed
                 deadline = loop.time() + probe.window / speed + timing.machine_seconds
-            if loop.time() >= ready_at and await passes(probe, self.port, max(probe.timeout / speed, 1.0)):
+            if loop.time() >= ready_at and await self._passes(probe, max(probe.timeout / speed, 1.0)):
                 return not self.exited.is_set() and self._start_seconds() <= probe.window
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.exited.wait(), pause)
@@ -110,7 +146,10 @@ class Instance:
         await asyncio.sleep(probe.initial_delay)
         while failures < probe.failures:
             await asyncio.sleep(probe.period)
-            failures = 0 if await passes(probe, self.port, probe.timeout) else failures + 1
+            failures = 0 if await self._passes(probe, probe.timeout) else failures + 1
+        where = _where(self.source.service, probe, self._spec.port)
+        text = f"{_kind('LIVENESS', probe)} probe failed {_times(failures, 'time')} consecutively for {where}."
+        self._logbook.platform(self.source, "ERROR", f"{text} The instance has been shut down.")
 
     async def stop(self) -> None:
         """End the whole process group, politely first; returns when nothing of it is left."""
@@ -123,7 +162,14 @@ class Instance:
         self._signal(signal.SIGKILL)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    async def _passes(self, probe: Probe, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
+        # Of the container's ports the one that it takes requests at is the only one that stands for a real one.
+        return probe.port in {0, self._spec.port} and await passes(probe, self.port, timeout)
+
     def _start_seconds(self) -> float:
+        """Seconds of the platform that a simulated server's start took, 0 of any other process or while it starts."""
+        if self._report.closed:
+            return 0.0
         self._report.seek(0)
         return float(self._report.read() or 0)
 
@@ -151,6 +197,10 @@ class Instance:
         # A grandchild may hold the pipes open: it goes with the group.
         self._signal(signal.SIGKILL)
         await asyncio.wait(pumps, timeout=_GRACE)
+        if self._guard is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._guard.kill()
+            await self._guard.wait()
         # One that was told to end ends by the signal; one that had died by itself is told of all the same.
         if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
             self._logbook.platform(self.source, *self._last_words(code))
@@ -167,3 +217,17 @@ class Instance:
         if code < 0:
             return "ERROR", f"Container terminated on signal {-code}."
         return "WARNING", f"Container called exit({code})."
+
+
+def _kind(role: str, probe: Probe) -> str:
+    """How the platform's log names a probe."""
+    return f"{role} HTTP" if probe.path is not None else f"Default {role} TCP" if role == "STARTUP" else f"{role} TCP"
+
+
+def _where(service: str, probe: Probe, port: int) -> str:
+    path = f' path "{probe.path}"' if probe.path is not None else ""
+    return f'container "{service}-1" on port {probe.port or port}{path}'
+
+
+def _times(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
