@@ -9,6 +9,7 @@ from bezel.ops.engine import EngineError
 from bezel.ops.local import Local
 from bezel.ops.plan import print_plan
 from bezel.ops.project import ProjectError, find_project
+from bezel.ops.recover import RecoveryError, recover_stack
 
 DIRECTORY = ".localcloud"
 STACK_COMMANDS = {
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         project = find_project(Path.cwd())
         if options.command == "plan":
             return print_plan(project, options.stack)
+        if options.command == "recover":
+            return recover_stack(project, options.stack)
         local = Local(
             project=project,
             directory=options.dir or project.folder / DIRECTORY,
@@ -52,10 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return local.run_stack(options.action, options.stack, options.pulumi)
         if options.action == "token":
             return local.token(options.url)
+        if options.action == "recover":
+            return local.recover(options.stack, adopt=options.adopt)
         if options.action == "fault":
             return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
         return local.run_cloud(options.action)
-    except (ProjectError, EngineError) as error:
+    except (ProjectError, EngineError, RecoveryError) as error:
         sys.stderr.write(f"bezel: {error}\n")
         return 1
     except KeyboardInterrupt:
@@ -69,6 +74,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="what a stack deploys, needs and costs, and where each value comes from")
     plan.add_argument("stack")
+    recover = commands.add_parser("recover", help="after a kill: find out how the unfinished changes of a stack ended")
+    recover.add_argument("stack")
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
     actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
     for name, text in STACK_COMMANDS.items():
@@ -77,6 +84,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action.add_argument("pulumi", nargs="*", metavar="-- OPTION", help="passed on to pulumi")
     for name, text in CLOUD_COMMANDS.items():
         _action(actions, name, text)
+    recover = _action(actions, "recover", "after a kill: unlock a stack, find out how its unfinished changes ended")
+    recover.add_argument("stack")
+    recover.add_argument("--adopt", action="store_true", help="take in also what exists already, if it is yours")
     token = _action(actions, "token", "an identity token for a service's URL, as curl needs it")
     token.add_argument("url")
     fault = actions.add_parser("fault", help=FAULT, description=FAULT)

@@ -1,4 +1,4 @@
-"""Runs the Pulumi engine on localcloud: the environment it gets, its state folder, its stacks.
+"""Runs the Pulumi engine on localcloud: the environment it gets, its state folder, its stacks, the record of its runs.
 
 What differs from a run against Google is the environment only; program and stack files are used as they are. Leaves out
 localcloud itself (`bezel.localcloud`) and what is printed (`bezel.ops.summary`).
@@ -17,6 +17,8 @@ from typing import Literal
 
 from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
+from bezel.ops.recover import Recovered, RecoveryError, recover
+from bezel.ops.runs import MARK, LastRun
 
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "localcloud" / "plugins"
@@ -36,6 +38,14 @@ QUICK_SECONDS = 120
 
 class EngineError(Exception):
     """The engine refused; its own words are in the text."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command of the engine ended: its exit code, and whether the user had interrupted it."""
+
+    code: int
+    interrupted: bool
 
 
 @dataclass(frozen=True)
@@ -95,28 +105,84 @@ class Engine:
         """Where the engine reads the stack's configuration from."""
         return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
 
-    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> int:
-        """Run `pulumi COMMAND` on the stack in the project's folder, its output the user's; the engine's exit code.
+    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> Ended:
+        """Run `pulumi COMMAND` on the stack in the project's folder, its output the user's.
 
-        A lock that a killed run left is removed first, and said.
+        What a killed run left behind is removed first, and said: its lock and its processes. What it had begun is for
+        `recover`, which wants the record that a run that does not end well keeps.
 
         Raises:
             EngineError: that lock cannot be removed.
         """
-        for pid in left_by_the_dead(self.folder / "state", self.project.name, stack):
-            sys.stdout.write(f"the last run on {stack} was killed (process {pid}): unlocking the stack\n")
-            sys.stdout.flush()
-            self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
+        self._unlock(stack)
+        last = self._last_run(stack)
+        alone = not last.lives()  # else the engine is going to refuse, and the record is the other run's
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
-        with subprocess.Popen(
-            [self._pulumi(), *arguments], cwd=self.project.folder, env=self._whole_environment()
-        ) as engine:
+        environment = self._whole_environment()
+        if alone:
+            environment[MARK] = last.begin() if command != "preview" else last.mark()
+            # The engine hides the option for its event log; nothing else changes by this.
+            environment["PULUMI_DEBUG_COMMANDS"] = "1"
+            arguments += ["--event-log", str(last.events)] if command != "preview" else []
+        ended = self._wait([self._pulumi(), *arguments], environment)
+        if alone:
+            last.end_leftovers()
+            if ended.code == 0 and command != "preview":
+                last.forget()
+        return ended
+
+    def recover(self, stack: str, *, adopt: bool = False, whatever: bool = False) -> Recovered:
+        """Take the stack out of the state in which a killed run left it: lock, processes, changes without an end.
+
+        Args:
+            stack: The stack's name.
+            adopt: Take in also what the last run could not create because it exists already.
+            whatever: Look into the state also where the last run is known to have ended well.
+
+        Raises:
+            EngineError: it cannot be recovered from here; the text says how.
+        """
+        unlocked = self._unlock(stack)
+        last = self._last_run(stack)
+        if last.lives() or (last.ended_well() and not unlocked and not whatever):
+            return Recovered()
+        last.end_leftovers()
+        copies, project = self.stack_copy(stack).parent, self.cloud.get("GOOGLE_PROJECT")
+        try:
+            return recover(
+                lambda arguments: self._quick([*arguments, "--stack", stack], cwd=copies),
+                self.project.cloud_project(stack, self.cloud) or project,
+                _say,
+                last.open_changes(existing=adopt),
+                last.remember,
+            )
+        except RecoveryError as error:
+            raise EngineError(str(error)) from error
+
+    def refused(self, stack: str) -> int:
+        """How many resources the last run could not create because they exist already."""
+        return len(self._last_run(stack).refused())
+
+    def _unlock(self, stack: str) -> bool:
+        dead = left_by_the_dead(self.folder / "state", self.project.name, stack)
+        for pid in dead:
+            _say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
+        if dead:
+            self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
+        return bool(dead)
+
+    def _wait(self, command: Sequence[str], environment: Mapping[str, str]) -> Ended:
+        interrupted = False
+        with subprocess.Popen(command, cwd=self.project.folder, env=environment) as engine:
             while True:
                 try:
-                    return engine.wait()
+                    return Ended(engine.wait(), interrupted)
                 except KeyboardInterrupt:
                     # The engine got the signal too: it ends in order, and is waited for.
-                    continue
+                    interrupted = True
+
+    def _last_run(self, stack: str) -> LastRun:
+        return LastRun(self.folder.absolute() / "runs" / stack)
 
     def outputs(self, stack: str) -> dict[str, object]:
         """The stack's outputs, secrets masked.
@@ -169,6 +235,11 @@ class Engine:
         if not own.exists():
             raise EngineError("the Pulumi CLI is not set up in this virtual environment: run `make setup`.")
         return str(own)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _salt(text: str) -> str:

@@ -54,18 +54,44 @@ class Local:
                 self._put_weights(endpoint, plan)
                 self._say_what_is_rewritten(plan)
         if action == "preview":
-            return engine.run("preview", stack, options)
+            return engine.run("preview", stack, options).code
+        engine.recover(stack)
         if action == "refresh":
-            return engine.run("refresh", stack, [*UNATTENDED, *options])
+            return engine.run("refresh", stack, [*UNATTENDED, *options]).code
         if action == "down":
-            code = engine.run("destroy", stack, [*UNATTENDED, *options])
+            code = engine.run("destroy", stack, [*UNATTENDED, *options]).code
             if code == 0:
                 control.stop(self.directory)
             return code
-        code = engine.run("up", stack, [*UNATTENDED, *options])
+        code = self._up(engine, stack, options)
         if code == 0:
             sys.stdout.write(summary(stack, engine.outputs(stack), behind=self._behind(endpoint)))
         return code
+
+    def recover(self, stack: str, *, adopt: bool) -> int:
+        """Take a stack out of the state in which a killed run left it; the exit code."""
+        engine = self._engine(self._start())
+        engine.prepare(stack)
+        found = engine.recover(stack, adopt=adopt, whatever=True)
+        if not found.looked_at:
+            _say(f"{stack}: nothing is open")
+        return 0
+
+    @staticmethod
+    def _up(engine: Engine, stack: str, options: Sequence[str]) -> int:
+        """Deploy; once more where a plugin died over something that the cloud has made nevertheless."""
+        ended = engine.run("up", stack, [*UNATTENDED, *options])
+        if ended.code <= 0 or ended.interrupted or control.status(engine.folder) is None:
+            return ended.code
+        count = engine.refused(stack)
+        if engine.recover(stack).adopted:
+            return engine.run("up", stack, [*UNATTENDED, *options]).code
+        if count:
+            _say(
+                f"{count} of the resources exist already. If they are this stack's own (an answer was lost), "
+                f"take them in: .venv/bin/bezel local recover {stack} --adopt"
+            )
+        return ended.code
 
     def run_cloud(self, action: str) -> int:
         """Run `start`, `stop`, `status` or `env`; the exit code."""

@@ -1,0 +1,110 @@
+"""What the engine's event log says of a run that did not end well: which changes it began and never heard the end of.
+
+The engine keeps a record of its own only of what it was doing when it was killed itself (pending operations). Where a
+plugin died, or the line to the cloud, it takes the change for failed, whatever exists by then. Leaves out what is done
+about it: see `recovery`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bezel.ops.identity import MAKES_NOTHING
+
+_CHANGES = frozenset(
+    {"create", "create-replacement", "update", "delete", "delete-replaced", "import", "import-replacement"}
+)
+# The plugin died, or the line to the cloud: whatever else made a change fail, it is known not to have happened.
+_LOST = (
+    "error reading from server",
+    "code = Unavailable",
+    "does not answer",
+    "connection refused",
+    "connection reset",
+    "broken pipe",
+    "unexpected EOF",
+    "i/o timeout",
+    "timeout while waiting",
+    "called off",
+)
+_EXISTS = "googleapi: Error 409"
+_NOTHING_KEPT = 0  # `status` of a failed operation: the resource is not in the state
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change whose end is not known.
+
+    Attributes:
+        urn: Of the resource.
+        kind: "creating", "updating" or "deleting", as the state calls it.
+        resource: The resource as the state would have it, without its id; without dependencies, which the log lacks.
+        exists: Google refused to create it because it exists already.
+    """
+
+    urn: str
+    kind: str
+    resource: Mapping[str, Any]
+    exists: bool = False
+
+
+def unfinished(log: Path) -> list[Change]:
+    """The changes that a run began and whose end nobody knows, in their order; none without a log."""
+    begun: dict[str, Change] = {}
+    failed: set[str] = set()
+    said: dict[str, str] = {}
+    for event in _events(log):
+        if "resourcePreEvent" in event:
+            metadata = event["resourcePreEvent"]["metadata"]
+            change = _change(metadata)
+            if metadata["op"] in _CHANGES and change.resource.get("custom"):
+                begun[change.urn] = change
+        elif "resOutputsEvent" in event:
+            begun.pop(event["resOutputsEvent"]["metadata"]["urn"], None)
+        elif "resOpFailedEvent" in event:
+            urn = event["resOpFailedEvent"]["metadata"]["urn"]
+            if event["resOpFailedEvent"].get("status") == _NOTHING_KEPT:
+                failed.add(urn)
+            else:
+                begun.pop(urn, None)
+        elif "diagnosticEvent" in event and event["diagnosticEvent"].get("severity") == "error":
+            urn = event["diagnosticEvent"].get("urn", "")
+            said[urn] = said.get(urn, "") + event["diagnosticEvent"]["message"]
+    return [
+        found
+        for change in begun.values()
+        if change.resource["type"] not in MAKES_NOTHING
+        and not change.resource["type"].startswith("pulumi:providers:")
+        and (found := _judged(change, failed, said.get(change.urn, "")))
+    ]
+
+
+def _judged(change: Change, failed: set[str], said: str) -> Change | None:
+    if change.urn not in failed or any(word in said for word in _LOST):
+        return change
+    if change.kind == "creating" and _EXISTS in said:
+        return Change(change.urn, change.kind, change.resource, exists=True)
+    return None
+
+
+def _change(metadata: Mapping[str, Any]) -> Change:
+    operation = str(metadata["op"])
+    kind = "deleting" if operation.startswith("delete") else "updating" if operation == "update" else "creating"
+    shown = metadata.get("new") or metadata.get("old") or {}
+    kept = ("urn", "custom", "type", "inputs", "parent", "provider", "protect")
+    return Change(metadata["urn"], kind, {key: shown[key] for key in kept if shown.get(key)})
+
+
+def _events(log: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = log.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # the last line of an engine that was killed
+        yield event

@@ -1,0 +1,100 @@
+"""The last run of the engine on a stack: its processes, its event log, and the changes whose end it never knew.
+
+Kept below localcloud's directory until a run ends well. Leaves out what becomes of those changes: see `recovery`.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bezel.localcloud.run.leftovers import end_marked, marked
+from bezel.ops.journal import Change, unfinished
+
+MARK = "BEZEL_RUN"
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """What is kept of a stack's last run in a folder of its own."""
+
+    folder: Path
+
+    @property
+    def events(self) -> Path:
+        """The engine's event log."""
+        return self.folder / "events.jsonl"
+
+    def begin(self) -> str:
+        """Start the record of a run, in the stead of the one before it; the value that marks its processes."""
+        self.events.unlink(missing_ok=True)
+        return self.mark()
+
+    def mark(self) -> str:
+        """A new value to mark the processes of a run with, whose changes (it makes none) are not recorded."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        mark = secrets.token_hex(8)
+        self._put("mark", mark)
+        return mark
+
+    def lives(self) -> bool:
+        """Whether the run still goes on: its engine is there."""
+        mark = self._get("mark")
+        return bool(mark) and any(_is_engine(process) for process in marked(MARK, mark))
+
+    def end_leftovers(self) -> int:
+        """End the processes that a killed engine left; how many. Not to be called while the run lives."""
+        mark = self._get("mark")
+        return end_marked(MARK, mark) if mark else 0
+
+    def open_changes(self, *, existing: bool = False) -> list[Change]:
+        """The changes whose end is not known, the earlier ones first.
+
+        Args:
+            existing: Also creates that Google refused because there is such a resource already.
+        """
+        kept = [Change(**item) for item in json.loads(self._get("open") or "[]")]
+        looked_for = {change.urn for change in kept}
+        found = [
+            change for change in unfinished(self.events) if not change.exists or existing or change.urn in looked_for
+        ]
+        return [*kept, *found]
+
+    def refused(self) -> list[Change]:
+        """The creates that Google refused because there is such a resource already."""
+        return [change for change in unfinished(self.events) if change.exists]
+
+    def remember(self, changes: Sequence[Change]) -> None:
+        """Keep these changes as open, and nothing else of the run."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
+        self.events.unlink(missing_ok=True)
+
+    def ended_well(self) -> bool:
+        """Whether there is nothing to look into."""
+        return not self.events.exists() and not json.loads(self._get("open") or "[]")
+
+    def forget(self) -> None:
+        """The run ended well, and nothing is open."""
+        self.events.unlink(missing_ok=True)
+        (self.folder / "open").unlink(missing_ok=True)
+
+    def _get(self, name: str) -> str:
+        try:
+            return (self.folder / name).read_text()
+        except FileNotFoundError:
+            return ""
+
+    def _put(self, name: str, text: str) -> None:
+        part = self.folder / f".{name}.{os.getpid()}"
+        part.write_text(text)
+        part.replace(self.folder / name)
+
+
+def _is_engine(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip() == "pulumi"
+    except OSError:
+        return False
