@@ -1,8 +1,4 @@
-"""Who may do what: predefined roles, the policies of a resource and of its project, and the test of a permission.
-
-Conditional bindings grant nothing here: their expressions are not evaluated, and a grant that Google might withhold
-must not be taken for given.
-"""
+"""Who may do what: predefined roles, the policies of a resource and of what it is in, and the test of a permission."""
 
 from __future__ import annotations
 
@@ -12,9 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.conditions import holds
 from bezel.localcloud.layout import PROJECT
+from bezel.localcloud.pace import Pace
 
 if TYPE_CHECKING:
+    from bezel.localcloud.shapes import Json
     from bezel.localcloud.store import Store
 
 PROJECT_NAME = f"projects/{PROJECT}"
@@ -35,16 +34,19 @@ class Access:
         self._store = store
 
     def allows(self, email: str | None, permission: str, resource: str) -> bool:
-        """Whether an account (None: nobody known) has a permission on a resource, by its or its project's policy."""
-        names = dict.fromkeys((resource, PROJECT_NAME))
-        return any(self._grants(name, email, permission) for name in names)
+        """Whether an account (None: nobody known) has a permission on a resource.
 
-    def _grants(self, name: str, email: str | None, permission: str) -> bool:
+        Policies count of the resource, of what it is in (a version's secret, an object's bucket) and of the project.
+        """
+        return any(self._grants(name, email, permission, resource) for name in _with_parents(resource))
+
+    def _grants(self, name: str, email: str | None, permission: str, resource: str) -> bool:
         policy = self._store.policy(name) or {}
         return any(
-            _holds(binding["role"], permission) and self._is_member(email, binding.get("members", []))
+            _holds(binding["role"], permission)
+            and self._is_member(email, binding.get("members", []))
+            and _applies(binding, resource)
             for binding in policy.get("bindings", [])
-            if "condition" not in binding
         )
 
     def _is_member(self, email: str | None, members: list[str]) -> bool:
@@ -68,3 +70,14 @@ class Access:
 
 def _holds(role: str, permission: str) -> bool:
     return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))
+
+
+def _applies(binding: Json, resource: str) -> bool:
+    condition = binding.get("condition")
+    return condition is None or holds(condition["expression"], resource, Pace.now())
+
+
+def _with_parents(resource: str) -> list[str]:
+    parts = resource.split("/")
+    parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -2)]
+    return list(dict.fromkeys([*parents, PROJECT_NAME]))

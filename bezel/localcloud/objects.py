@@ -7,7 +7,6 @@ folder of another) are refused here, although Google takes them.
 from __future__ import annotations
 
 import hashlib
-import shutil
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 # Above this size the CRC32C, slow in pure Python, is left out of an object's metadata.
 _CRC_LIMIT = 4 * 1024 * 1024
+# Source: Cloud Storage's page on resumable uploads: a session's address is good for a week.
+_SESSION_SECONDS = 7 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,19 @@ class ObjectFiles:
             if parent == folder or not _remove_if_empty(parent):
                 break
 
+    def forget_sessions(self, now: float, bucket: str = "") -> None:
+        """Forget the resumable uploads of a bucket, or those that nobody has ended for a week, as Google does."""
+        for name, session in self._store.rows("upload"):
+            if session["bucket"] == bucket or session["opened"] < now - _SESSION_SECONDS:
+                self._store.delete("upload", name)
+                (self._layout.uploads / name).unlink(missing_ok=True)
+
     def recover(self) -> None:
         """Make files and rows agree after a kill between the two: what has no row goes, what changed is measured."""
-        shutil.rmtree(self._layout.uploads, ignore_errors=True)
-        self._layout.uploads.mkdir()
+        sessions = {name for name, _ in self._store.rows("upload")}
+        for path in self._layout.uploads.iterdir():
+            if path.name not in sessions:
+                path.unlink()
         rows = dict(self._store.rows("object"))
         for name, row in rows.items():
             path = self.path(row["bucket"], row["name"])

@@ -66,9 +66,12 @@ class Store:
         row = self._connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
 
-    def set_setting(self, key: str, value: str) -> None:
-        """Keep a value under a key."""
-        self._connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
+    def set_setting(self, key: str, value: str | None) -> None:
+        """Keep a value under a key, or forget it with None."""
+        if value is None:
+            self._connection.execute("DELETE FROM settings WHERE key = ?", (key,))
+        else:
+            self._connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
 
     def next_number(self, key: str) -> int:
         """1, 2, 3, ... for each key."""

@@ -7,7 +7,7 @@ from cloud_client import APIS, PARENT, RUNTIME, plain
 
 from bezel.localcloud.checksums import crc32c
 from bezel.localcloud.errors import ApiError
-from bezel.localcloud.messages import checked_message, condensed
+from bezel.localcloud.messages import checked_message
 
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
@@ -216,22 +216,6 @@ def test_what_is_no_method_is_not_found_and_no_json_is_invalid(cloud):
 def test_a_log_filter_that_is_no_list_of_comparisons_is_refused(cloud, text):
     answer = cloud.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": text})
     assert refusal(answer) == (400, "INVALID_ARGUMENT")
-
-
-def test_condensing_a_discovery_document_follows_every_reference():
-    document = {
-        "schemas": {
-            "A": {"properties": {"b": {"$ref": "B"}, "n": {"type": "integer", "format": "int32"}}},
-            "B": {"properties": {"c": {"type": "array", "items": {"$ref": "C"}}}},
-            "C": {"properties": {"m": {"type": "object", "additionalProperties": {"type": "string"}}}},
-            "Unused": {},
-        }
-    }
-    assert condensed(document, ["A"], "x") == {
-        "x.A": {"b": "@B", "n": "int32"},
-        "x.B": {"c": "[]@C"},
-        "x.C": {"m": "{}string"},
-    }
 
 
 def test_names_in_snake_case_are_taken_as_googles_and_null_is_absent():

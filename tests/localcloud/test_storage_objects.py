@@ -88,7 +88,7 @@ def test_a_multipart_upload_without_metadata_is_refused(shelf, metadata):
     body = b"--XX\r\n\r\n" + metadata + b"\r\n--XX\r\n\r\ncontent\r\n--XX--\r\n"
     headers = {"Content-Type": "multipart/related; boundary=XX"}
     answer = shelf.http.post(UPLOAD, params={"uploadType": "multipart"}, content=body, headers=headers)
-    assert (answer.status_code, "not a JSON object" in answer.text) == (400, True)
+    assert (answer.status_code, "Invalid JSON payload received" in answer.text) == (400, True)
 
 
 def test_objects_are_listed_by_prefix_folded_and_paged(shelf):

@@ -8,40 +8,48 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.api import Api
 from bezel.localcloud.errors import ApiError, invalid
 from bezel.localcloud.layout import PROJECT
-from bezel.localcloud.policies import read_policy, write_policy
+from bezel.localcloud.masks import masked
+from bezel.localcloud.policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.regions import regions
 from bezel.localcloud.shapes import timestamp
 
 if TYPE_CHECKING:
     from bezel.localcloud.api import Call
     from bezel.localcloud.shapes import Json
 
-api = Api("artifactregistry.googleapis.com", "Artifact Registry API")
+api = Api("artifactregistry.googleapis.com", "Artifact Registry API", locations=regions() | {"us", "europe", "asia"})
 _LOCATION = "/artifactregistry/v1/projects/{project:id}/locations/{location:id}"
 _ONE = _LOCATION + "/repositories/{repository:id}"
 _NAME = "projects/{project}/locations/{location}/repositories/{repository}"
 _TYPE = "type.googleapis.com/google.devtools.artifactregistry.v1.Repository"
 _CREATE_SECONDS, _DELETE_SECONDS = 10.0, 5.0  # of the platform's time
-_UPDATABLE = (
-    "description",
-    "labels",
-    "cleanupPolicies",
-    "cleanupPolicyDryRun",
-    "remoteRepositoryConfig",
-    "dockerConfig",
+_UPDATABLE = frozenset(
+    {"description", "labels", "cleanupPolicies", "cleanupPolicyDryRun", "remoteRepositoryConfig", "dockerConfig"}
 )
+_KEPT = _UPDATABLE | {"format", "mode", "disallowUnspecifiedMode"}
+# Nothing here would act upon these.
+_UNSERVED = frozenset({"kmsKeyName", "mavenConfig", "platformLogsConfig", "virtualRepositoryConfig"})
+_METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
 
 
-@api.route("POST", _LOCATION + "/repositories", needs="artifactregistry.repositories.create")
-async def create(call: Call) -> Json:
+@api.route(
+    "POST",
+    _LOCATION + "/repositories",
+    needs="artifactregistry.repositories.create",
+    query="repositoryId",
+    body="repository",
+)
+def create(call: Call) -> Json:
     """Create a repository."""
-    repository_id, body = call.query("repositoryId"), await call.message("artifactregistry.Repository", "repository")
+    repository_id, body = call.query("repositoryId"), call.body
     if not re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", repository_id):
         raise invalid(
             f"Invalid repository ID {repository_id!r}.", ("repository_id", "lower case letters, digits, hyphens")
         )
-    if body.get("format") != "DOCKER":
-        raise invalid(f"Format {body.get('format')!r} is not served here; use DOCKER.", ("repository.format", "DOCKER"))
     mode, remote = body.get("mode", "STANDARD_REPOSITORY"), body.get("remoteRepositoryConfig")
+    _refuse_unserved(body, mode)
+    if not body.get("format"):
+        raise invalid("Repository format is required.", ("repository.format", "DOCKER"))
     if (mode == "REMOTE_REPOSITORY") != bool(remote):
         raise invalid(
             "A remote repository needs remote_repository_config, others must not have it.", ("repository.mode", mode)
@@ -60,21 +68,21 @@ async def create(call: Call) -> Json:
             "enablementState": "SCANNING_DISABLED",
             "enablementStateReason": "API containerscanning.googleapis.com is not enabled.",
         },
-    } | {key: value for key, value in body.items() if key != "name" and value not in ("", None, {}, [])}
+    } | {key: value for key, value in body.items() if key in _KEPT and value not in ("", False, {}, [])}
     repository["mode"] = mode
     with call.cloud.store.transaction():
         if call.cloud.store.get("repository", name):
             raise ApiError("ALREADY_EXISTS", "the repository already exists")
         call.cloud.store.put("repository", name, repository)
         parent = f"projects/{PROJECT}/locations/{location}"
-        return call.cloud.operations.timed(parent, {}, {"@type": _TYPE} | repository, _CREATE_SECONDS)
+        return call.cloud.operations.timed(parent, _METADATA, {"@type": _TYPE} | repository, _CREATE_SECONDS)
 
 
-@api.route("GET", _LOCATION + "/repositories", needs="artifactregistry.repositories.list")
+@api.route("GET", _LOCATION + "/repositories", needs="artifactregistry.repositories.list", query="pageSize pageToken")
 def list_repositories(call: Call) -> Json:
     """Repositories of a location."""
     prefix = call.name("projects/{project}/locations/{location}/repositories/")
-    return call.page(call.cloud.store.rows("repository", prefix), "repositories", default=1000)
+    return call.page(call.cloud.store.rows("repository", prefix), "repositories")
 
 
 @api.route("GET", _ONE, needs="artifactregistry.repositories.get", on=_NAME)
@@ -83,20 +91,18 @@ def get(call: Call) -> Json:
     return _repository(call)
 
 
-@api.route("PATCH", _ONE, needs="artifactregistry.repositories.update", on=_NAME)
-async def patch(call: Call) -> Json:
-    """Change what the mask names; answers with the repository, not with an operation."""
-    body = await call.message("artifactregistry.Repository", "repository")
-    mask = [path.partition(".")[0] for path in call.query("updateMask").split(",") if path] or list(_UPDATABLE)
+@api.route("PATCH", _ONE, needs="artifactregistry.repositories.update", on=_NAME, query="updateMask", body="repository")
+def patch(call: Call) -> Json:
+    """Change what the mask names (all that may be changed without one); answers with the repository."""
+    _refuse_unserved(call.body)
     with call.cloud.store.transaction():
-        repository = _repository(call)
-        for path in mask:
-            key = re.sub(r"_([a-z])", lambda match: match.group(1).upper(), path)
-            if key not in _UPDATABLE:
-                raise invalid(f"Field {path} cannot be updated.", ("update_mask", path))
-            repository.pop(key, None)
-            if body.get(key):
-                repository[key] = body[key]
+        old = _repository(call)
+        changed = masked(old, call.body, call.mask() or ["*"], "artifactregistry.Repository", _UPDATABLE)
+        repository = {key: value for key, value in old.items() if key not in _UPDATABLE}
+        repository |= {key: value for key, value in changed.items() if value}
+        if (old["mode"] == "REMOTE_REPOSITORY") != bool(repository.get("remoteRepositoryConfig")):
+            text = "A remote repository keeps its remote_repository_config, others must not have it."
+            raise invalid(text, ("repository.remote_repository_config", old["mode"]))
         repository["updateTime"] = timestamp(call.cloud.pace.now())
         call.cloud.store.put("repository", repository["name"], repository)
     return repository
@@ -110,26 +116,46 @@ def delete(call: Call) -> Json:
         call.cloud.store.delete("repository", name)
         parent = call.name("projects/{project}/locations/{location}")
         empty = {"@type": "type.googleapis.com/google.protobuf.Empty"}
-        return call.cloud.operations.timed(parent, {}, empty, _DELETE_SECONDS)
+        return call.cloud.operations.timed(parent, _METADATA, empty, _DELETE_SECONDS)
 
 
-@api.route("GET", _ONE + ":getIamPolicy", needs="artifactregistry.repositories.getIamPolicy", on=_NAME)
+@api.route(
+    "GET",
+    _ONE + ":getIamPolicy",
+    needs="artifactregistry.repositories.getIamPolicy",
+    on=_NAME,
+    query="options.requestedPolicyVersion",
+)
 def get_policy(call: Call) -> Json:
     """Policy of a repository."""
-    return read_policy(call.cloud.store, _repository(call)["name"])
+    return read_policy(call.cloud.store, _repository(call)["name"], call.query("options.requestedPolicyVersion"))
 
 
 @api.route("POST", _ONE + ":setIamPolicy", needs="artifactregistry.repositories.setIamPolicy", on=_NAME)
-async def set_policy(call: Call) -> Json:
+def set_policy(call: Call) -> Json:
     """Replace it."""
-    body = await call.message("artifactregistry.SetIamPolicyRequest")
-    return write_policy(call.cloud.store, _repository(call)["name"], body.get("policy"))
+    return write_policy(call.cloud.store, _repository(call)["name"], call.body)
+
+
+@api.route("POST", _ONE + ":testIamPermissions")
+def test_permissions(call: Call) -> Json:
+    """Those of the given permissions that the caller has on a repository."""
+    return held_permissions(call, _repository(call)["name"], call.body.get("permissions") or [])
 
 
 @api.route("GET", _LOCATION + "/operations/{operation:id}")
 def get_operation(call: Call) -> Json:
     """An operation."""
     return call.cloud.operations.get(call.name("projects/{project}/locations/{location}/operations/{operation}"))
+
+
+def _refuse_unserved(body: Json, mode: str = "STANDARD_REPOSITORY") -> None:
+    if refused := sorted(body.keys() & _UNSERVED):
+        text = f"localcloud does not serve {', '.join(refused)} of a repository: leave it out."
+        raise ApiError("UNIMPLEMENTED", text)
+    if body.get("format", "DOCKER") != "DOCKER" or mode not in {"STANDARD_REPOSITORY", "REMOTE_REPOSITORY"}:
+        text = f"localcloud serves standard and remote repositories of format DOCKER, not {body.get('format')} {mode}."
+        raise ApiError("UNIMPLEMENTED", text)
 
 
 def _repository(call: Call) -> Json:

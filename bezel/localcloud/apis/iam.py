@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.api import Api
 from bezel.localcloud.errors import ApiError, invalid
 from bezel.localcloud.layout import PROJECT
-from bezel.localcloud.policies import forget_member, read_policy, write_policy
+from bezel.localcloud.masks import masked
+from bezel.localcloud.policies import forget_member, held_permissions, read_policy, write_policy
 from bezel.localcloud.shapes import Json, without_zeros
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ api = Api("iam.googleapis.com", "Identity and Access Management (IAM) API")
 _ROOT = "/iam/v1/projects/{project:id}/serviceAccounts"
 _ONE = _ROOT + "/{account:id}"
 _NAME = "projects/{project}/serviceAccounts/{account}"
+_SETTABLE = frozenset({"displayName", "description"})
 
 
 def new_account(email: str, display_name: str = "", description: str = "") -> Json:
@@ -40,9 +42,9 @@ def new_account(email: str, display_name: str = "", description: str = "") -> Js
 
 
 @api.route("POST", _ROOT, needs="iam.serviceAccounts.create")
-async def create(call: Call) -> Json:
+def create(call: Call) -> Json:
     """Create an account."""
-    body = await call.message("iam.CreateServiceAccountRequest")
+    body = call.body
     account_id, given = str(body.get("accountId", "")), body.get("serviceAccount") or {}
     if not re.fullmatch(r"[a-z](?:[-a-z0-9]{4,28}[a-z0-9])", account_id):
         text = f'The account ID "{account_id}" is not of 6 to 30 characters of the form [a-z]([-a-z0-9]*[a-z0-9]).'
@@ -58,10 +60,10 @@ async def create(call: Call) -> Json:
     return account
 
 
-@api.route("GET", _ROOT, needs="iam.serviceAccounts.list")
+@api.route("GET", _ROOT, needs="iam.serviceAccounts.list", query="pageSize pageToken")
 def list_accounts(call: Call) -> Json:
     """Accounts of the project."""
-    return call.page([(name, body) for name, body in call.cloud.store.rows("account")], "accounts", default=20)
+    return call.page(call.cloud.store.rows("account"), "accounts", default=20, most=100)
 
 
 @api.route("GET", _ONE, needs="iam.serviceAccounts.get", on=_NAME)
@@ -71,18 +73,16 @@ def get(call: Call) -> Json:
 
 
 @api.route("PATCH", _ONE, needs="iam.serviceAccounts.update", on=_NAME)
-async def patch(call: Call) -> Json:
+def patch(call: Call) -> Json:
     """Change display name or description: only what the mask names."""
-    body = await call.message("iam.PatchServiceAccountRequest")
-    given = body.get("serviceAccount") or {}
-    fields = {"display_name": "displayName", "displayName": "displayName", "description": "description"}
+    mask = [path for path in call.body.get("updateMask", "").split(",") if path]
+    if not mask:
+        raise invalid("Update mask must be provided.", ("update_mask", "is required"))
+    given = call.body.get("serviceAccount") or {}
     with call.cloud.store.transaction():
         account = _account(call.cloud.store, call.param("account"))
-        for path in str(body.get("updateMask", "")).split(","):
-            if path not in fields:
-                raise invalid(f"Field {path!r} of the update mask cannot be updated.", ("update_mask", path))
-            account[fields[path]] = given.get(fields[path], "")
-        account = {key: value for key, value in account.items() if value}
+        changed = masked(account, given, mask, "iam.ServiceAccount", _SETTABLE)
+        account = {key: value for key, value in account.items() if key not in _SETTABLE} | without_zeros(changed)
         call.cloud.store.put("account", account["email"], account)
     return account
 
@@ -111,17 +111,31 @@ def enable(call: Call) -> Json:
     return _set_disabled(call, disabled=False)
 
 
-@api.route("POST", _ONE + ":getIamPolicy", needs="iam.serviceAccounts.getIamPolicy", on=_NAME)
+@api.route(
+    "POST",
+    _ONE + ":getIamPolicy",
+    needs="iam.serviceAccounts.getIamPolicy",
+    on=_NAME,
+    query="options.requestedPolicyVersion",
+)
 def get_policy(call: Call) -> Json:
     """Policy of an account: who may act as it."""
-    return read_policy(call.cloud.store, _account(call.cloud.store, call.param("account"))["name"])
+    name = _account(call.cloud.store, call.param("account"))["name"]
+    return read_policy(call.cloud.store, name, call.query("options.requestedPolicyVersion"))
 
 
 @api.route("POST", _ONE + ":setIamPolicy", needs="iam.serviceAccounts.setIamPolicy", on=_NAME)
-async def set_policy(call: Call) -> Json:
+def set_policy(call: Call) -> Json:
     """Replace it."""
     name = _account(call.cloud.store, call.param("account"))["name"]
-    return write_policy(call.cloud.store, name, (await call.message("iam.SetIamPolicyRequest")).get("policy"))
+    return write_policy(call.cloud.store, name, call.body)
+
+
+@api.route("POST", _ONE + ":testIamPermissions")
+def test_permissions(call: Call) -> Json:
+    """Those of the given permissions that the caller has on an account."""
+    name = _account(call.cloud.store, call.param("account"))["name"]
+    return held_permissions(call, name, call.body.get("permissions") or [])
 
 
 def _set_disabled(call: Call, *, disabled: bool) -> Json:

@@ -20,9 +20,9 @@ _MAX_PAGE = 1000
 
 
 @api.route("POST", "/logging/v2/entries:list", needs="logging.logEntries.list", on=PROJECT_NAME)
-async def list_entries(call: Call) -> Json:
+def list_entries(call: Call) -> Json:
     """Entries that fulfil a filter, in order of time."""
-    body = await call.message("logging.ListLogEntriesRequest")
+    body = call.body
     names = body.get("resourceNames") or []
     if not names:
         raise invalid("At least one resource name is required.", ("resource_names", "is required"))

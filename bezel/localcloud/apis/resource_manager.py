@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.api import Api
+from bezel.localcloud.errors import ApiError
 from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
-from bezel.localcloud.policies import read_policy, write_policy
+from bezel.localcloud.policies import held_permissions, read_policy, write_policy
 
 if TYPE_CHECKING:
     from bezel.localcloud.api import Call
@@ -15,11 +16,27 @@ if TYPE_CHECKING:
 api = Api("cloudresourcemanager.googleapis.com", "Cloud Resource Manager API")
 _PROJECT = "/crm/v1/projects/{project:id}"
 _NAME = "projects/{project}"
+_LISTED = "filter pageSize pageToken"
 
 
 @api.route("GET", _PROJECT, needs="resourcemanager.projects.get")
 def get_project(call: Call) -> Json:
     """The one project."""
+    return _project(call)
+
+
+@api.route("GET", "/crm/v1/projects", needs="resourcemanager.projects.get", on=f"projects/{PROJECT}", query=_LISTED)
+def list_projects(call: Call) -> Json:
+    """The one project, if the filter names it by `id:`, `projectId:` or `name:` or there is none."""
+    field, _, value = call.query("filter").partition(":")
+    if field not in {"", "id", "projectId", "name"}:
+        text = f"localcloud does not serve the filter {call.query('filter')!r}: use id:, projectId: or name:."
+        raise ApiError("UNIMPLEMENTED", text)
+    found = [(PROJECT, _project(call))] if not field or value.strip('"') in {PROJECT, "*"} else []
+    return call.page(found, "projects")
+
+
+def _project(call: Call) -> Json:
     return {
         "projectNumber": PROJECT_NUMBER,
         "projectId": PROJECT,
@@ -32,20 +49,17 @@ def get_project(call: Call) -> Json:
 @api.route("POST", _PROJECT + ":getIamPolicy", needs="resourcemanager.projects.getIamPolicy")
 def get_policy(call: Call) -> Json:
     """Policy of the project."""
-    return read_policy(call.cloud.store, call.name(_NAME))
+    version = (call.body.get("options") or {}).get("requestedPolicyVersion", "")
+    return read_policy(call.cloud.store, call.name(_NAME), str(version))
 
 
 @api.route("POST", _PROJECT + ":setIamPolicy", needs="resourcemanager.projects.setIamPolicy")
-async def set_policy(call: Call) -> Json:
+def set_policy(call: Call) -> Json:
     """Replace the policy of the project."""
-    return write_policy(
-        call.cloud.store, call.name(_NAME), (await call.message("crm.SetIamPolicyRequest")).get("policy")
-    )
+    return write_policy(call.cloud.store, call.name(_NAME), call.body)
 
 
 @api.route("POST", _PROJECT + ":testIamPermissions")
-async def test_permissions(call: Call) -> Json:
+def test_permissions(call: Call) -> Json:
     """Those of the given permissions that the caller has."""
-    asked = (await call.json()).get("permissions") or []
-    held = [p for p in asked if call.cloud.access.allows(call.caller, p, call.name(_NAME))]
-    return {"permissions": held} if held else {}
+    return held_permissions(call, call.name(_NAME), call.body.get("permissions") or [])

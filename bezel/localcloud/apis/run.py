@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-import re
 import uuid
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.api import Api
 from bezel.localcloud.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, PROJECT
-from bezel.localcloud.policies import read_policy, write_policy
+from bezel.localcloud.masks import masked
+from bezel.localcloud.policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.regions import regions
 from bezel.localcloud.run import status
 from bezel.localcloud.run.checks import violations
 from bezel.localcloud.shapes import Json, seconds_of, timestamp, without_zeros
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.api import Call
     from bezel.localcloud.cloud import Cloud
 
-api = Api("run.googleapis.com", "Cloud Run Admin API")
+api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 _LOCATION = "/run/v2/projects/{project:id}/locations/{location:id}"
 _SERVICE = _LOCATION + "/services/{service:id}"
 _PARENT = "projects/{project}/locations/{location}"
@@ -31,19 +31,20 @@ _SETTABLE = frozenset(
      "template", "traffic", "scaling", "invokerIamDisabled", "defaultUriDisabled", "customAudiences", "iapEnabled",
      "buildConfig", "multiRegionSettings", "sshEnabled", "functionalType"}
 )  # fmt: skip
-_MESSAGE = "run.GoogleCloudRunV2Service"
 
 
-@api.route("POST", _LOCATION + "/services", needs="run.services.create")
-async def create(call: Call) -> Json:
+@api.route("POST", _LOCATION + "/services", needs="run.services.create", query="serviceId validateOnly", body="service")
+def create(call: Call) -> Json:
     """Create a service and deploy its first revision."""
-    body, service_id = await call.message(_MESSAGE, "service"), call.query("serviceId")
+    return _create(call, call.query("serviceId"))
+
+
+def _create(call: Call, service_id: str) -> Json:
+    body = call.body
     _check(call, body, service_id, "CreateServiceRequest")
     name = _name_of(call, service_id)
     _absent(call.cloud, name)
-    if call.query("validateOnly") == "true":
-        return {"name": f"{call.name(_PARENT)}/operations/validate", "done": True, "metadata": body}
-    uri = call.cloud.services.open_front(name)
+    uri = "" if call.flag("validateOnly") else call.cloud.services.open_front(name)
     now = call.cloud.pace.now()
     service = {
         "name": name,
@@ -61,16 +62,23 @@ async def create(call: Call) -> Json:
         "satisfiesPzs": True,
         "etag": _etag(),
     } | {key: value for key, value in body.items() if key in _SETTABLE and value not in (None, [])}
+    if call.flag("validateOnly"):
+        return _validated(call, service)
     with call.cloud.store.transaction():
         _absent(call.cloud, name)
         return _deploy(call.cloud, service)
 
 
-@api.route("GET", _LOCATION + "/services", needs="run.services.list")
+@api.route("GET", _LOCATION + "/services", needs="run.services.list", query="pageSize pageToken")
 def list_services(call: Call) -> Json:
-    """Services of a location; "-" is every location."""
-    location = call.param("location")
-    prefix = f"projects/{PROJECT}/locations/" + ("" if location == "-" else f"{location}/services/")
+    """Services of a location.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for "-", which other APIs take for every location.
+    """
+    if call.param("location") == "-":
+        raise invalid("Location must be a region, and cannot be the '-' wildcard.", ("parent", "names no region"))
+    prefix = f"{call.name(_PARENT)}/services/"
     return call.page([(n, call.cloud.shown(s)) for n, s in call.cloud.store.rows("service", prefix)], "services")
 
 
@@ -80,18 +88,26 @@ def get(call: Call) -> Json:
     return call.cloud.shown(_service(call))
 
 
-@api.route("PATCH", _SERVICE, needs="run.services.update", on=_NAME)
-async def patch(call: Call) -> Json:
+@api.route(
+    "PATCH",
+    _SERVICE,
+    needs="run.services.update",
+    on=_NAME,
+    query="updateMask validateOnly allowMissing forceNewRevision",
+    body="service",
+)
+def patch(call: Call) -> Json:
     """Replace what may be set (or what the mask names); another template makes another revision."""
-    body = await call.message(_MESSAGE, "service")
-    if call.query("allowMissing") == "true" and call.cloud.store.get("service", call.name(_NAME)) is None:
-        raise ApiError("UNIMPLEMENTED", "allow_missing is not served here: create the service with POST.")
+    body = call.body
+    if call.flag("allowMissing") and call.cloud.store.get("service", call.name(_NAME)) is None:
+        if not call.cloud.access.allows(call.caller, "run.services.create", call.name("projects/{project}")):
+            raise permission_denied("run.services.create", call.name("projects/{project}"))
+        return _create(call, call.param("service"))
     with call.cloud.store.transaction():
         old = _service(call)
-        if body.get("etag") not in (None, "", old["etag"]):
-            text = f"Conflict for resource '{call.param('service')}': the etag given is not the current one."
-            raise ApiError("ABORTED", text)
-        wanted = _masked(old, body, [path for path in call.query("updateMask").split(",") if path])
+        _check_etag(call, old, body.get("etag", ""))
+        mask = call.mask()
+        wanted = masked(old, body, mask, "run.GoogleCloudRunV2Service", _SETTABLE) if mask else body
         _check(call, wanted, call.param("service"), "UpdateServiceRequest")
         kept = {key: value for key, value in old.items() if key not in _SETTABLE}
         service = kept | {key: value for key, value in wanted.items() if key in _SETTABLE and value not in (None, [])}
@@ -103,51 +119,59 @@ async def patch(call: Call) -> Json:
             "lastModifier": call.caller,
             "etag": _etag(),
         }
-        if call.query("validateOnly") == "true":
-            return {
-                "name": f"{call.name(_PARENT)}/operations/validate",
-                "done": True,
-                "metadata": call.cloud.shown(service),
-            }
-        if (
-            without_zeros(service["template"]) != without_zeros(old["template"])
-            or call.query("forceNewRevision") == "true"
-        ):
+        if call.flag("validateOnly"):
+            return _validated(call, service)
+        if without_zeros(service["template"]) != without_zeros(old["template"]) or call.flag("forceNewRevision"):
             call.cloud.services.superseded(service["name"])
             return _deploy(call.cloud, service)
         return _settle(call.cloud, service)
 
 
-@api.route("DELETE", _SERVICE, needs="run.services.delete", on=_NAME)
+@api.route("DELETE", _SERVICE, needs="run.services.delete", on=_NAME, query="etag validateOnly")
 def delete(call: Call) -> Json:
     """Delete a service with its revisions; its instances end, its log stays."""
     cloud = call.cloud
     with cloud.store.transaction():
         service = _service(call)
+        _check_etag(call, service, call.query("etag"))
+        if call.flag("validateOnly"):
+            return _validated(call, service)
         name = service["name"]
         cloud.services.removed(name)
         for revision, _ in cloud.store.rows("revision", f"{name}/revisions/"):
             cloud.store.delete("revision", revision)
         cloud.store.delete("service", name)
+        cloud.store.set_setting(f"revisions {service['uid']}", None)
         shown = cloud.shown(service | {"deleteTime": timestamp(cloud.pace.now())})
         response = {"@type": status.SERVICE_TYPE} | shown
         return cloud.operations.timed(call.name(_PARENT), _metadata(name), response, _DELETE_SECONDS)
 
 
-@api.route("GET", _SERVICE + ":getIamPolicy", needs="run.services.getIamPolicy", on=_NAME)
+@api.route(
+    "GET",
+    _SERVICE + ":getIamPolicy",
+    needs="run.services.getIamPolicy",
+    on=_NAME,
+    query="options.requestedPolicyVersion",
+)
 def get_policy(call: Call) -> Json:
     """Policy of a service."""
-    return read_policy(call.cloud.store, _service(call)["name"])
+    return read_policy(call.cloud.store, _service(call)["name"], call.query("options.requestedPolicyVersion"))
 
 
 @api.route("POST", _SERVICE + ":setIamPolicy", needs="run.services.setIamPolicy", on=_NAME)
-async def set_policy(call: Call) -> Json:
+def set_policy(call: Call) -> Json:
     """Replace it."""
-    body = await call.message("run.GoogleIamV1SetIamPolicyRequest")
-    return write_policy(call.cloud.store, _service(call)["name"], body.get("policy"))
+    return write_policy(call.cloud.store, _service(call)["name"], call.body)
 
 
-@api.route("GET", _SERVICE + "/revisions", needs="run.revisions.list", on=_NAME)
+@api.route("POST", _SERVICE + ":testIamPermissions")
+def test_permissions(call: Call) -> Json:
+    """Those of the given permissions that the caller has on a service."""
+    return held_permissions(call, _service(call)["name"], call.body.get("permissions") or [])
+
+
+@api.route("GET", _SERVICE + "/revisions", needs="run.revisions.list", on=_NAME, query="pageSize pageToken")
 def list_revisions(call: Call) -> Json:
     """Revisions of a service, newest first."""
     found = call.cloud.store.rows("revision", f"{_service(call)['name']}/revisions/")
@@ -178,7 +202,7 @@ def get_operation(call: Call) -> Json:
 async def wait_operation(call: Call) -> Json:
     """An operation when done, or as it is when the time given is over."""
     try:
-        timeout = min(seconds_of((await call.json()).get("timeout"), 30.0), 300.0)
+        timeout = min(seconds_of(call.body.get("timeout"), 30.0), 300.0)
     except ValueError as error:
         raise invalid(str(error), ("timeout", str(error))) from None
     return await call.cloud.operations.wait(call.name(_PARENT + "/operations/{operation}"), timeout)
@@ -240,29 +264,24 @@ def _settle(cloud: Cloud, service: Json) -> Json:
     return cloud.operations.get(operation)
 
 
-def _masked(old: Json, body: Json, mask: list[str]) -> Json:
-    if not mask:
-        return body
-    wanted = copy.deepcopy({key: value for key, value in old.items() if key in _SETTABLE})
-    for path in mask:
-        *parents, last = [re.sub(r"_([a-z])", lambda m: m.group(1).upper(), part) for part in path.split(".")]
-        target, source = wanted, body
-        for parent in parents:
-            target, source = target.setdefault(parent, {}), (source.get(parent) or {})
-        if [*parents, last][0] not in _SETTABLE:
-            raise invalid(f"Field {path} of the update mask cannot be updated.", ("update_mask", path))
-        if last in source:
-            target[last] = source[last]
-        else:
-            target.pop(last, None)
-    return wanted
-
-
 def _service(call: Call) -> Json:
     found = call.cloud.store.get("service", call.name(_NAME))
     if found is None:
         raise ApiError("NOT_FOUND", _missing("SERVICE", call.param("service"), call.param("location")))
     return found
+
+
+def _check_etag(call: Call, service: Json, given: str) -> None:
+    if given not in {"", service["etag"]}:
+        text = f"Conflict for resource '{call.param('service')}': the etag given is not the current one."
+        raise ApiError("ABORTED", text)
+
+
+def _validated(call: Call, service: Json) -> Json:
+    """The answer to validateOnly: what would have been, and nothing is kept, not even the operation."""
+    response = {"@type": status.SERVICE_TYPE} | call.cloud.shown(service)
+    operation = {"name": f"{call.name(_PARENT)}/operations/{uuid.uuid4()}", "done": True, "response": response}
+    return operation | {"metadata": _metadata(service["name"])}
 
 
 def _missing(kind: str, name: str, location: str) -> str:

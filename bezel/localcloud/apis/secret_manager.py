@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,8 @@ from bezel.localcloud.api import Api
 from bezel.localcloud.checksums import crc32c
 from bezel.localcloud.errors import ApiError, invalid
 from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
-from bezel.localcloud.policies import read_policy, write_policy
+from bezel.localcloud.masks import masked
+from bezel.localcloud.policies import held_permissions, read_policy, write_policy
 from bezel.localcloud.shapes import Json, b64, timestamp
 
 if TYPE_CHECKING:
@@ -23,13 +23,21 @@ _ROOT = "/secretmanager/v1/projects/{project:id}/secrets"
 _ONE = _ROOT + "/{secret:id}"
 _VERSION = _ONE + "/versions/{version:id}"
 _NAME = "projects/{project}/secrets/{secret}"
+_VERSION_NAME = _NAME + "/versions/{version}"
 _MAX_PAYLOAD = 65_536
+# What a caller may change, what is kept of a new secret, and what nothing here would act upon.
+_SETTABLE = frozenset({"labels", "annotations", "versionAliases"})
+_KEPT = frozenset({"labels", "annotations", "replication", "secretType"})
+_UNSERVED = frozenset(
+    {"ttl", "expireTime", "rotation", "topics", "versionDestroyTtl", "customerManagedEncryption", "tags"}
+)
 
 
-@api.route("POST", _ROOT, needs="secretmanager.secrets.create")
-async def create(call: Call) -> Json:
+@api.route("POST", _ROOT, needs="secretmanager.secrets.create", query="secretId", body="secret")
+def create(call: Call) -> Json:
     """Create a secret without a version."""
-    secret_id, body = call.query("secretId"), await call.message("secretmanager.Secret", "secret")
+    secret_id, body = call.query("secretId"), call.body
+    _refuse_unserved(body)
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", secret_id):
         raise invalid(f"Secret ID {secret_id!r} is not of the form [A-Za-z0-9_-]{{1,255}}.", ("secret_id", secret_id))
     if not body.get("replication"):
@@ -39,15 +47,17 @@ async def create(call: Call) -> Json:
         if call.cloud.store.get("secret", name):
             raise ApiError("ALREADY_EXISTS", f"Secret [{_shown(name)}] already exists.")
         secret = {"name": _shown(name), "createTime": timestamp(call.cloud.pace.now()), "etag": _etag(call.cloud.store)}
-        secret |= {k: v for k, v in body.items() if k not in {"name", "createTime", "etag"} and v}
+        secret |= {key: value for key, value in body.items() if key in _KEPT and value}
         call.cloud.store.put("secret", name, secret)
     return secret
 
 
-@api.route("GET", _ROOT, needs="secretmanager.secrets.list")
+@api.route("GET", _ROOT, needs="secretmanager.secrets.list", query="pageSize pageToken")
 def list_secrets(call: Call) -> Json:
-    """Secrets of the project."""
-    return call.page(call.cloud.store.rows("secret"), "secrets", default=25_000)
+    """Secrets of the project, newest first."""
+    secrets = [body for _, body in call.cloud.store.rows("secret")]
+    ordered = sorted(secrets, key=lambda body: str(body["createTime"]), reverse=True)
+    return _listed(call, ordered, "secrets")
 
 
 @api.route("GET", _ONE, needs="secretmanager.secrets.get", on=_NAME)
@@ -56,35 +66,32 @@ def get(call: Call) -> Json:
     return _secret(call)[1]
 
 
-@api.route("PATCH", _ONE, needs="secretmanager.secrets.update", on=_NAME)
-async def patch(call: Call) -> Json:
+@api.route("PATCH", _ONE, needs="secretmanager.secrets.update", on=_NAME, query="updateMask", body="secret")
+def patch(call: Call) -> Json:
     """Change what the mask names."""
-    body, mask = (
-        await call.message("secretmanager.Secret", "secret"),
-        [path for path in call.query("updateMask").split(",") if path],
-    )
+    body, mask = call.body, call.mask()
     if not mask:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
+    _refuse_unserved(body)
     with call.cloud.store.transaction():
         name, secret = _secret(call)
-        for path in mask:
-            key = re.sub(r"_([a-z])", lambda match: match.group(1).upper(), path.partition(".")[0])
-            if key in {"name", "createTime", "replication", "etag"}:
-                raise invalid(f"Field {path} cannot be updated.", ("update_mask", path))
-            secret.pop(key, None)
-            if body.get(key):
-                secret[key] = body[key]
+        _check_etag(body.get("etag", ""), secret)
+        changed = masked(secret, body, mask, "secretmanager.Secret", _SETTABLE)
+        _check_aliases(call.cloud.store, name, changed.get("versionAliases") or {})
+        secret = {key: value for key, value in secret.items() if key not in _SETTABLE}
+        secret |= {key: value for key, value in changed.items() if value}
         secret["etag"] = _etag(call.cloud.store)
         call.cloud.store.put("secret", name, secret)
     return secret
 
 
-@api.route("DELETE", _ONE, needs="secretmanager.secrets.delete", on=_NAME)
+@api.route("DELETE", _ONE, needs="secretmanager.secrets.delete", on=_NAME, query="etag")
 def delete(call: Call) -> Json:
     """Delete a secret with all versions."""
     store = call.cloud.store
     with store.transaction():
-        name, _ = _secret(call)
+        name, secret = _secret(call)
+        _check_etag(call.query("etag"), secret)
         for version, _ in store.rows("secretVersion", f"{name}/versions/"):
             store.delete("secretVersion", version)
             store.put_payload(version, None)
@@ -92,27 +99,35 @@ def delete(call: Call) -> Json:
     return {}
 
 
-@api.route("GET", _ONE + ":getIamPolicy", needs="secretmanager.secrets.getIamPolicy", on=_NAME)
+@api.route(
+    "GET",
+    _ONE + ":getIamPolicy",
+    needs="secretmanager.secrets.getIamPolicy",
+    on=_NAME,
+    query="options.requestedPolicyVersion",
+)
 def get_policy(call: Call) -> Json:
     """Policy of a secret."""
-    return read_policy(call.cloud.store, _secret(call)[0])
+    return read_policy(call.cloud.store, _secret(call)[0], call.query("options.requestedPolicyVersion"))
 
 
 @api.route("POST", _ONE + ":setIamPolicy", needs="secretmanager.secrets.setIamPolicy", on=_NAME)
-async def set_policy(call: Call) -> Json:
+def set_policy(call: Call) -> Json:
     """Replace it."""
-    body = await call.message("secretmanager.SetIamPolicyRequest")
-    return write_policy(call.cloud.store, _secret(call)[0], body.get("policy"))
+    return write_policy(call.cloud.store, _secret(call)[0], call.body)
+
+
+@api.route("POST", _ONE + ":testIamPermissions")
+def test_permissions(call: Call) -> Json:
+    """Those of the given permissions that the caller has on a secret."""
+    return held_permissions(call, _secret(call)[0], call.body.get("permissions") or [])
 
 
 @api.route("POST", _ONE + ":addVersion", needs="secretmanager.versions.add", on=_NAME)
-async def add_version(call: Call) -> Json:
+def add_version(call: Call) -> Json:
     """Add a version, which becomes the latest."""
-    payload = (await call.message("secretmanager.AddSecretVersionRequest")).get("payload") or {}
-    try:
-        data = base64.b64decode(payload.get("data", ""), validate=True)
-    except binascii.Error:
-        raise invalid("Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed.") from None
+    payload = call.body.get("payload") or {}
+    data = base64.b64decode(payload.get("data", ""))
     if not data or len(data) > _MAX_PAYLOAD:
         raise invalid("Secret Payload must be between 1 and 65536 bytes.", ("payload.data", f"{len(data)} bytes"))
     given = payload.get("dataCrc32c")
@@ -134,21 +149,21 @@ async def add_version(call: Call) -> Json:
     return version
 
 
-@api.route("GET", _ONE + "/versions", needs="secretmanager.versions.list", on=_NAME)
+@api.route("GET", _ONE + "/versions", needs="secretmanager.versions.list", on=_NAME, query="pageSize pageToken")
 def list_versions(call: Call) -> Json:
     """Versions of a secret, newest first."""
     versions = call.cloud.store.rows("secretVersion", f"{_secret(call)[0]}/versions/")
     ordered = sorted(versions, key=lambda item: -_number(item[0]))
-    return {"versions": [body for _, body in ordered], "totalSize": len(ordered)} if ordered else {}
+    return _listed(call, [body for _, body in ordered], "versions")
 
 
-@api.route("GET", _VERSION, needs="secretmanager.versions.get", on=_NAME)
+@api.route("GET", _VERSION, needs="secretmanager.versions.get", on=_VERSION_NAME)
 def get_version(call: Call) -> Json:
     """One version, without its payload; "latest" is the newest one."""
     return find_version(call.cloud.store, call.name(_NAME), call.param("version"))[1]
 
 
-@api.route("GET", _VERSION + ":access", needs="secretmanager.versions.access", on=_NAME)
+@api.route("GET", _VERSION + ":access", needs="secretmanager.versions.access", on=_VERSION_NAME)
 def access(call: Call) -> Json:
     """The payload of an enabled version."""
     name, version = find_version(call.cloud.store, call.name(_NAME), call.param("version"))
@@ -156,26 +171,26 @@ def access(call: Call) -> Json:
     return {"name": version["name"], "payload": {"data": b64(data), "dataCrc32c": str(crc32c(data))}}
 
 
-@api.route("POST", _VERSION + ":enable", needs="secretmanager.versions.enable", on=_NAME)
+@api.route("POST", _VERSION + ":enable", needs="secretmanager.versions.enable", on=_VERSION_NAME)
 def enable(call: Call) -> Json:
     """Make a version readable."""
     return _set_state(call, "ENABLED")
 
 
-@api.route("POST", _VERSION + ":disable", needs="secretmanager.versions.disable", on=_NAME)
+@api.route("POST", _VERSION + ":disable", needs="secretmanager.versions.disable", on=_VERSION_NAME)
 def disable(call: Call) -> Json:
     """Make it unreadable for now."""
     return _set_state(call, "DISABLED")
 
 
-@api.route("POST", _VERSION + ":destroy", needs="secretmanager.versions.destroy", on=_NAME)
+@api.route("POST", _VERSION + ":destroy", needs="secretmanager.versions.destroy", on=_VERSION_NAME)
 def destroy(call: Call) -> Json:
     """Forget its payload for good."""
     return _set_state(call, "DESTROYED")
 
 
 def find_version(store: Store, secret: str, version: str) -> tuple[str, Json]:
-    """(name, body) of a version by number or "latest".
+    """(name, body) of a version by number, alias or "latest".
 
     Raises:
         ApiError: NOT_FOUND.
@@ -183,6 +198,7 @@ def find_version(store: Store, secret: str, version: str) -> tuple[str, Json]:
     if version == "latest":
         numbers = [_number(name) for name, _ in store.rows("secretVersion", f"{secret}/versions/")]
         version = str(max(numbers, default=0))
+    version = ((store.get("secret", secret) or {}).get("versionAliases") or {}).get(version, version)
     name = f"{secret}/versions/{version}"
     found = store.get("secretVersion", name)
     if found is None:
@@ -206,9 +222,10 @@ def _set_state(call: Call, state: str) -> Json:
     store = call.cloud.store
     with store.transaction():
         name, version = find_version(store, call.name(_NAME), call.param("version"))
+        _check_etag(call.body.get("etag", ""), version)
         if version["state"] == "DESTROYED":
             raise ApiError("FAILED_PRECONDITION", f"Secret Version [{version['name']}] is already destroyed.")
-        version["state"] = state
+        version |= {"state": state, "etag": _etag(store)}
         if state == "DESTROYED":
             version["destroyTime"] = timestamp(call.cloud.pace.now())
             store.put_payload(name, None)
@@ -222,6 +239,30 @@ def _secret(call: Call) -> tuple[str, Json]:
     if found is None:
         raise ApiError("NOT_FOUND", f"Secret [{_shown(name)}] not found.")
     return name, found
+
+
+def _listed(call: Call, ordered: list[Json], key: str) -> Json:
+    page = call.page([(f"{n:09d}", body) for n, body in enumerate(ordered)], key, default=25_000, most=25_000)
+    return page | ({"totalSize": len(ordered)} if ordered else {})
+
+
+def _refuse_unserved(body: Json) -> None:
+    if refused := sorted(body.keys() & _UNSERVED):
+        text = f"localcloud does not serve {', '.join(refused)} of a secret: leave it out."
+        raise ApiError("UNIMPLEMENTED", f"{text} Nothing here expires, rotates, publishes or has keys of its own.")
+
+
+def _check_etag(given: str, current: Json) -> None:
+    if given not in {"", current["etag"]}:
+        text = f"The etag given is not the current one of [{current['name']}]: read it again, then change it."
+        raise ApiError("ABORTED", text)
+
+
+def _check_aliases(store: Store, name: str, aliases: Json) -> None:
+    for alias, number in aliases.items():
+        if alias == "latest" or alias.isdigit() or store.get("secretVersion", f"{name}/versions/{number}") is None:
+            text = f"Version alias {alias!r} must name a version that exists, and be no number and not 'latest'."
+            raise invalid(text, ("secret.version_aliases", alias))
 
 
 def _shown(name: str) -> str:

@@ -20,13 +20,20 @@ _TYPE = "type.googleapis.com/google.api.serviceusage.v1"
 _ROOT = "/serviceusage/v1/projects/{project:id}/services"
 
 
-@api.route("GET", _ROOT, needs="serviceusage.services.list")
+@api.route("GET", _ROOT, needs="serviceusage.services.list", query="filter pageSize pageToken")
 def list_services(call: Call) -> Json:
-    """Enabled services (`filter=state:ENABLED`); what was never enabled is not listed."""
-    wanted = call.query("filter").removeprefix("state:") or "ENABLED"
+    """Services, or those of a state; what was never enabled is not listed.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for another filter than the two that Google has.
+    """
+    wanted = call.query("filter")
+    if wanted not in {"", "state:ENABLED", "state:DISABLED"}:
+        text = f"Invalid filter {wanted!r}: allowed are state:ENABLED and state:DISABLED."
+        raise invalid(text, ("filter", wanted))
     states = {name: body["state"] for name, body in call.cloud.store.rows("api")}
-    items = [(name, _service(name, state)) for name, state in states.items() if state == wanted]
-    return call.page(items, "services", default=50)
+    items = [(name, _service(name, state)) for name, state in states.items() if wanted in {"", f"state:{state}"}]
+    return call.page(items, "services", default=50, most=200)
 
 
 @api.route("GET", _ROOT + "/{service:id}", needs="serviceusage.services.get")
@@ -56,12 +63,9 @@ def disable(call: Call) -> Json:
 
 
 @api.route("POST", _ROOT + ":batchEnable", needs="serviceusage.services.enable")
-async def batch_enable(call: Call) -> Json:
+def batch_enable(call: Call) -> Json:
     """Enable up to 20 services, all or none."""
-    names = [
-        _checked(name)
-        for name in (await call.message("serviceusage.BatchEnableServicesRequest")).get("serviceIds") or []
-    ]
+    names = [_checked(name) for name in call.body.get("serviceIds") or []]
     if not 1 <= len(names) <= 20:
         raise invalid("Between 1 and 20 services must be given.", ("service_ids", f"{len(names)} given"))
     services = [_service(name, "ENABLED") for name in names]
@@ -79,7 +83,8 @@ def _switch(call: Call, names: list[str], state: str, response: Json) -> Json:
     with call.cloud.store.transaction():
         for name in names:
             call.cloud.store.put("api", name, {"state": state})
-        return call.cloud.operations.timed("", {}, response, _SECONDS)
+        metadata = {"@type": f"{_TYPE}.OperationMetadata", "resourceNames": [_name(name) for name in names]}
+        return call.cloud.operations.timed("", metadata, response, _SECONDS)
 
 
 def _checked(name: str) -> str:
@@ -88,11 +93,14 @@ def _checked(name: str) -> str:
     return name
 
 
+def _name(service: str) -> str:
+    return f"projects/{PROJECT_NUMBER}/services/{service}"
+
+
 def _service(name: str, state: str) -> Json:
-    parent = f"projects/{PROJECT_NUMBER}"
     return {
-        "name": f"{parent}/services/{name}",
-        "parent": parent,
+        "name": _name(name),
+        "parent": f"projects/{PROJECT_NUMBER}",
         "config": {"name": name, "title": name},
         "state": state,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from email.message import Message
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from bezel.localcloud.api import Api
+from bezel.localcloud.api import Api, json_object
+from bezel.localcloud.apis.preconditions import OF_OBJECTS, check_preconditions, conditions_of
 from bezel.localcloud.apis.storage import POLICY, bucket_of, object_shown
 from bezel.localcloud.errors import ApiError, invalid
+from bezel.localcloud.messages import checked_message
 from bezel.localcloud.objects import Upload, measured
 
 if TYPE_CHECKING:
@@ -25,23 +26,30 @@ api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
 _PATH = "/upload/storage/v1/b/{bucket:id}/o"
 
 
-@api.route("POST", _PATH, needs="storage.objects.create", on=POLICY)
+@api.route(
+    "POST",
+    _PATH,
+    needs="storage.objects.create",
+    on=POLICY,
+    query=f"name contentEncoding {OF_OBJECTS}",
+    reads_body=True,
+)
 async def upload(call: Call) -> Json | Response:
     """Put an object, or with uploadType=resumable open a session for one."""
     bucket_of(call)
-    kind = call.query("uploadType")
+    kind, conditions = call.query("uploadType"), conditions_of(call.arguments)
     if kind == "media":
         metadata = {"name": call.query("name"), "contentType": call.request.headers.get("content-type")}
-        return _place(call, metadata, await call.cloud.objects.receive(call.request.stream()))
+        return _place(call, metadata, conditions, await call.cloud.objects.receive(call.request.stream()))
     if kind == "multipart":
         metadata, content = _parts(await call.request.body(), call.request.headers.get("content-type", ""))
         metadata.setdefault("name", call.query("name"))
-        return _place(call, metadata, await call.cloud.objects.receive(_once(content)))
+        return _place(call, metadata, conditions, await call.cloud.objects.receive(_once(content)))
     if kind == "resumable":
-        metadata = await call.json()
+        metadata = _checked(json_object(await call.request.body()))
         metadata.setdefault("name", call.query("name"))
         metadata.setdefault("contentType", call.request.headers.get("x-upload-content-type", ""))
-        return _open_session(call, metadata)
+        return _open_session(call, metadata, conditions)
     raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
 
 
@@ -53,7 +61,7 @@ async def resume(call: Call) -> Json | Response:
         raise ApiError("NOT_FOUND", "No such upload session.")
     path = call.cloud.objects.new_upload().with_name(call.query("upload_id"))
     size = path.stat().st_size if path.exists() else 0
-    begin, total = _range(call.request.headers.get("content-range"))
+    begin, total = _range(call.request.headers.get("content-range"), size)
     if begin is not None and begin != size:
         return _incomplete(size)
     if begin is not None or call.request.headers.get("content-range") is None:
@@ -65,34 +73,30 @@ async def resume(call: Call) -> Json | Response:
         return _incomplete(size)
     if call.request.headers.get("content-range", "").endswith("/*"):
         return _incomplete(size)
-    answer = _place(call, session["metadata"], measured(path))
+    answer = _place(call, session["metadata"], session["conditions"], measured(path))
     call.cloud.store.delete("upload", call.query("upload_id"))
     return answer
 
 
-def _place(call: Call, metadata: Json, received: Upload) -> Json:
+def _place(call: Call, metadata: Json, conditions: dict[str, str], received: Upload) -> Json:
     bucket, name = call.param("bucket"), str(metadata.get("name") or "")
+    metadata = {"contentEncoding": call.query("contentEncoding")} | metadata
     try:
         with call.cloud.store.transaction():
-            _check_target(call, f"{bucket}/{name}", name)
+            if not name:
+                raise invalid("Required parameter: name", ("name", "is required"))
+            check_preconditions(conditions, call.cloud.store.get("object", f"{bucket}/{name}"))
             return object_shown(call, call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now()))
     except ApiError:
         received.path.unlink(missing_ok=True)
         raise
 
 
-def _check_target(call: Call, key: str, name: str) -> None:
-    if not name:
-        raise invalid("Required parameter: name")
-    condition, current = call.query("ifGenerationMatch"), call.cloud.store.get("object", key) or {}
-    if condition and condition != current.get("generation", "0"):
-        text = "At least one of the pre-conditions you specified did not hold."
-        raise ApiError("FAILED_PRECONDITION", text, status=412)
-
-
-def _open_session(call: Call, metadata: Json) -> Response:
-    identifier = uuid.uuid4().hex
-    call.cloud.store.put("upload", identifier, {"bucket": call.param("bucket"), "metadata": metadata})
+def _open_session(call: Call, metadata: Json, conditions: dict[str, str]) -> Response:
+    identifier, now = uuid.uuid4().hex, call.cloud.pace.now()
+    session = {"bucket": call.param("bucket"), "metadata": metadata, "conditions": conditions, "opened": now}
+    call.cloud.objects.forget_sessions(now)
+    call.cloud.store.put("upload", identifier, session)
     location = f"{call.cloud.base}{call.request.url.path}?uploadType=resumable&upload_id={identifier}"
     return Response(status_code=200, headers={"Location": location, "X-GUploader-UploadID": identifier})
 
@@ -106,12 +110,7 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
         raise invalid("A multipart upload has a multipart/related body of two parts: metadata and content.")
     _, first = _split(pieces[1])
     second_head, second = _split(pieces[2])
-    try:
-        metadata = json.loads(first)
-    except ValueError:
-        metadata = None
-    if not isinstance(metadata, dict):
-        raise invalid("The first part of a multipart upload is not a JSON object.")
+    metadata = _checked(json_object(first))
     content_line = re.search(r"(?im)^content-type:\s*(.+?)\s*$", second_head)
     metadata.setdefault("contentType", content_line.group(1) if content_line else "")
     return metadata, second
@@ -122,11 +121,30 @@ def _split(piece: bytes) -> tuple[str, bytes]:
     return head.decode("latin-1"), content.removesuffix(b"\r\n")
 
 
-def _range(header: str | None) -> tuple[int | None, int | None]:
-    match = re.fullmatch(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)", header or "")
-    if match is None:
+def _checked(metadata: Json) -> Json:
+    """Metadata of an object without what is null, every field of it known."""
+    found = checked_message(metadata, "storage.Object", "", keep_null=True)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _range(header: str | None, received: int) -> tuple[int | None, int | None]:
+    """(first byte, bytes of the whole) of a Content-Range; None where it leaves that open.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for what is no range, or one that the whole does not hold.
+    """
+    if header is None:
         return None, None
-    return (int(match[1]) if match[1] else None), (int(match[2]) if match[2] != "*" else None)
+    match = re.fullmatch(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15}|\*)", header)
+    if match is None:
+        raise invalid(f"Failed to parse Content-Range header {header!r}.", ("Content-Range", header))
+    total = None if match[3] == "*" else int(match[3])
+    if total is not None and total < max(received, int(match[2] or -1) + 1):
+        text = (
+            f"Content-Range {header!r} ends before byte {max(received, int(match[2] or -1) + 1)}, which it must hold."
+        )
+        raise invalid(text, ("Content-Range", header))
+    return (int(match[1]) if match[1] else None), total
 
 
 def _incomplete(size: int) -> Response:

@@ -1,0 +1,180 @@
+"""Conditions of IAM bindings: the part of the Common Expression Language that they are mostly made of. Pure.
+
+Understood: `request.time` compared with `timestamp("...")`; `resource.name`, `resource.type` and `resource.service`
+compared (== and !=) with a text; `.startsWith("...")` and `.endsWith("...")` of them; `&&`, `||`, `!`, parentheses.
+The rest is refused when a policy is written, so that no grant is taken for given that Google would withhold.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Test = Callable[["Asked"], bool]
+
+Asked = tuple[str, float]  # name of a resource, Unix seconds
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<word>[A-Za-z_][\w.]*)|(?P<sign>&&|\|\||[=!<>]=|[!<>()]))""", re.ASCII
+)
+_MOST_TOKENS = 150
+_COMPARISONS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+# The types of the resources that localcloud has: the collection in a name -> (service, type).
+_TYPES = {
+    "objects": ("storage", "Object"),
+    "buckets": ("storage", "Bucket"),
+    "versions": ("secretmanager", "SecretVersion"),
+    "secrets": ("secretmanager", "Secret"),
+    "repositories": ("artifactregistry", "Repository"),
+    "services": ("run", "Service"),
+    "serviceAccounts": ("iam", "ServiceAccount"),
+    "projects": ("cloudresourcemanager", "Project"),
+}
+_ATTRIBUTES = frozenset({"resource.name", "resource.type", "resource.service"})
+
+
+class ConditionError(Exception):
+    """An expression, or a part of one, that is not understood; the text names it."""
+
+
+def holds(expression: str, resource: str, now: float) -> bool:
+    """Whether a condition is fulfilled.
+
+    Args:
+        expression: Text of the condition.
+        resource: Name of the resource that is asked for, e.g. "projects/_/buckets/b/objects/o".
+        now: Unix seconds.
+
+    Raises:
+        ConditionError: If the expression is not understood.
+    """
+    return parsed(expression)((resource, now))
+
+
+def parsed(expression: str) -> Test:
+    """An expression as a function of what is asked.
+
+    Raises:
+        ConditionError: If it is not understood.
+    """
+    parser = _Parser(expression)
+    test = parser.either()
+    if parser.left():
+        raise ConditionError(parser.rest())
+    return test
+
+
+class _Parser:
+    """Recursive descent over the tokens."""
+
+    def __init__(self, expression: str) -> None:
+        self._tokens: list[str] = []
+        position, text = 0, expression.rstrip()
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ConditionError(text[position:])
+            self._tokens.append(match[0].strip())
+            position = match.end()
+        if len(self._tokens) > _MOST_TOKENS:
+            raise ConditionError(f"an expression of more than {_MOST_TOKENS} words and signs")
+
+    def left(self) -> bool:
+        return bool(self._tokens)
+
+    def rest(self) -> str:
+        return " ".join(self._tokens) or "the end"
+
+    def either(self) -> Test:
+        tests = [self._both()]
+        while self._accept("||"):
+            tests.append(self._both())
+        return lambda asked: any(test(asked) for test in tests)
+
+    def _both(self) -> Test:
+        tests = [self._single()]
+        while self._accept("&&"):
+            tests.append(self._single())
+        return lambda asked: all(test(asked) for test in tests)
+
+    def _single(self) -> Test:
+        if self._accept("!"):
+            test = self._single()
+            return lambda asked: not test(asked)
+        if self._accept("("):
+            test = self.either()
+            self._expect(")")
+            return test
+        return self._comparison()
+
+    def _comparison(self) -> Test:
+        rest, word = self.rest(), self._next()
+        attribute, _, function = word.rpartition(".")
+        if attribute in _ATTRIBUTES and function in {"startsWith", "endsWith"}:
+            self._expect("(")
+            text = self._text()
+            self._expect(")")
+            begins = function == "startsWith"
+            return lambda asked: (str.startswith if begins else str.endswith)(_attribute(attribute, asked[0]), text)
+        sign = self._next()
+        if word in _ATTRIBUTES and sign in {"==", "!="}:
+            text = self._text()
+            return lambda asked: (_attribute(word, asked[0]) == text) == (sign == "==")
+        if word == "request.time" and sign in _COMPARISONS:
+            self._expect("timestamp")
+            self._expect("(")
+            moment = _moment(self._text())
+            self._expect(")")
+            return lambda asked: bool(_COMPARISONS[sign](asked[1], moment))
+        raise ConditionError(rest)
+
+    def _accept(self, token: str) -> bool:
+        if self._tokens[:1] == [token]:
+            del self._tokens[0]
+            return True
+        return False
+
+    def _expect(self, token: str) -> None:
+        if not self._accept(token):
+            raise ConditionError(self.rest())
+
+    def _next(self) -> str:
+        if not self._tokens:
+            raise ConditionError(self.rest())
+        return self._tokens.pop(0)
+
+    def _text(self) -> str:
+        if not self._tokens or self._tokens[0][0] not in "\"'":
+            raise ConditionError(self.rest())
+        return self._next()[1:-1]
+
+
+def _moment(text: str) -> float:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConditionError(text) from None
+    if found.tzinfo is None:
+        raise ConditionError(text)
+    return found.timestamp()
+
+
+def _attribute(name: str, resource: str) -> str:
+    if name == "resource.name":
+        return resource
+    collections = resource.split("/")[::2]
+    service, kind = next((_TYPES[part] for part in reversed(collections) if part in _TYPES), ("", ""))
+    address = f"{service}.googleapis.com"
+    return address if name == "resource.service" else f"{address}/{kind}"

@@ -1,0 +1,149 @@
+"""Which methods Google's APIs have, which of them are served here, and the query parameters of those.
+
+The table (data/methods.json) is trimmed from Google's discovery documents by tools/discovery_data.py. Owns finding a
+method and checking a query against it. Leaves out what answers it: the modules of `apis`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.errors import ApiError, invalid
+from bezel.localcloud.messages import NotOfKindError, camel, scalar, shown_kind, snake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bezel.localcloud.shapes import Json
+
+# Parameters of every method, as each discovery document lists them; they change nothing that a caller here could see.
+_OF_EVERY_METHOD = frozenset(
+    {"alt", "callback", "fields", "key", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
+     "access_token", "oauth_token", "$.xgafv"}
+)  # fmt: skip
+# What these parameters of Cloud Storage ask for makes no difference here: nobody is billed, there are no access control
+# lists, and an object has one generation.
+_WITHOUT_EFFECT = frozenset({"userProject", "projection", "versions"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method that is served.
+
+    Attributes:
+        id: Google's name for it, e.g. "run.projects.locations.services.get".
+        http: GET, POST, ...
+        path: Path here, every parameter as {}.
+        version: Version of the API, e.g. "v2".
+        query: Kinds of its query parameters.
+        required: Those that must be given.
+        request: Message of the body, "" for none.
+        response: Message of the answer, "" for none.
+    """
+
+    id: str
+    http: str
+    path: str
+    version: str
+    query: dict[str, str]
+    required: tuple[str, ...] = field(default=())
+    request: str = ""
+    response: str = ""
+
+
+@cache
+def _table() -> Json:
+    content: Json = json.loads((Path(__file__).parent / "data" / "methods.json").read_text())
+    return content
+
+
+@cache
+def served() -> dict[tuple[str, str], Method]:
+    """The served methods by (HTTP method, path with {} for every parameter)."""
+    methods = [Method(**row | {"required": tuple(row.get("required", ()))}) for row in _table()["served"]]
+    return {(method.http, method.path): method for method in methods}
+
+
+def method_of(http: str, route: str) -> Method | None:
+    """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
+    path = re.sub(r"\{[^}]*\}", "{}", route).removeprefix("/upload").removeprefix("/download").rstrip("/")
+    # The beta of Compute Engine has the same project.
+    path = path.replace("/compute/beta/", "/compute/v1/")
+    fitting = (method for (verb, template), method in served().items() if verb == http and _fits(template, path))
+    return served().get((http, path)) or next(fitting, None)
+
+
+def unserved(http: str, path: str) -> str | None:
+    """Google's name for a method that a path belongs to and that is not served here.
+
+    Args:
+        http: GET, POST, ...
+        path: Path of a request, still encoded.
+
+    Returns:
+        The method's id; where only the API is known "compute"; None if Google has no such method.
+    """
+    if path.startswith("/compute/"):
+        return "compute"
+    for line, name in _table()["others"].items():
+        verb, _, template = line.partition(" ")
+        if verb == http and _fits(template, path):
+            return str(name)
+    return None
+
+
+def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozenset[str]) -> dict[str, str]:
+    """The query's values by their names in camelCase.
+
+    Args:
+        method: What is called.
+        given: Names and values as they came.
+        heeded: What the handler does something with.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for an unknown name, a value of the wrong type, a required one that is missing;
+            UNIMPLEMENTED for one that Google has and localcloud does nothing with.
+    """
+    values: dict[str, str] = {}
+    problems = []
+    for name, value in given:
+        known = name if name in method.query else camel(name)
+        if name in _OF_EVERY_METHOD or name.startswith("$"):
+            values[name] = value
+            continue
+        kind = method.query.get(known, "").removeprefix("[]")
+        if not kind:
+            text = f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query parameter.'
+            text += f" Field '{name}' could not be found in request message."
+            problems.append((name, text))
+        elif known not in heeded and known not in _WITHOUT_EFFECT:
+            text = f"localcloud does not serve the query parameter '{name}' of {method.id}: leave it out."
+            raise ApiError("UNIMPLEMENTED", text)
+        elif value and not _is(value, kind):
+            text = f"Invalid value at '{snake(known)}' ({shown_kind(kind)}), {json.dumps(value)[:200]}"
+            problems.append((snake(known), text))
+        else:
+            values[known] = value
+    problems += [(name, f"Required parameter: {name}") for name in method.required if not values.get(name)]
+    if problems:
+        raise invalid("\n".join(text for _, text in problems), *problems)
+    return values
+
+
+def _is(value: str, kind: str) -> bool:
+    if kind == "bool":
+        return value in {"true", "false"}
+    try:
+        scalar(value, kind)
+    except NotOfKindError:
+        return False
+    return True
+
+
+def _fits(template: str, path: str) -> bool:
+    return re.fullmatch(re.escape(template).replace(r"\{\}", "[^/:]+"), path) is not None

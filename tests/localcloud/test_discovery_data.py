@@ -1,0 +1,59 @@
+"""What localcloud ships of Google's discovery documents is what the documents of the installed client say."""
+
+import json
+
+import pytest
+
+from bezel.localcloud.apis.run import _SETTABLE
+from bezel.localcloud.messages import definitions
+from bezel.localcloud.methods import served
+from tools import discovery_data
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [("messages", discovery_data.request_messages), ("methods", discovery_data.served_methods)],
+)
+def test_a_shipped_file_is_what_the_script_makes_of_the_documents(name, make):
+    shipped = (discovery_data.DATA / f"{name}.json").read_text()
+    assert json.loads(shipped) == make(), "run: .venv/bin/python tools/discovery_data.py"
+    assert shipped == discovery_data.written(make())
+
+
+def test_a_method_that_is_said_to_be_served_exists_at_google():
+    for source in discovery_data.SOURCES:
+        known = {method["id"] for method in discovery_data.methods_of(discovery_data.document(source.document))}
+        assert set(source.serves) <= known
+
+
+def test_every_request_of_a_served_method_has_its_definition():
+    for method in served().values():
+        assert not method.request or method.request in definitions()
+
+
+def test_what_may_be_set_of_a_service_is_what_is_not_output_only():
+    fields = definitions()["run.GoogleCloudRunV2Service"]
+    assert {name for name, kind in fields.items() if not kind.startswith("!")} - {"name", "etag"} == _SETTABLE
+
+
+def test_condensing_follows_every_reference_and_names_what_has_no_name():
+    document = {
+        "schemas": {
+            "A": {
+                "properties": {
+                    "b": {"$ref": "B"},
+                    "n": {"type": "integer", "format": "int32", "readOnly": True},
+                    "inner": {"type": "object", "properties": {"x": {"type": "string", "format": "int64"}}},
+                }
+            },
+            "B": {"properties": {"c": {"type": "array", "items": {"$ref": "C"}}}},
+            "C": {"properties": {"m": {"type": "object", "additionalProperties": {"type": "string"}}}},
+            "Unused": {},
+        }
+    }
+    assert discovery_data.condensed(document, ["A"], "x") == {
+        "x.A": {"b": "@B", "inner": "@A.inner", "n": "!int32"},
+        "x.A.inner": {"x": "int64"},
+        "x.B": {"c": "[]@C"},
+        "x.C": {"m": "{}string"},
+    }
