@@ -111,6 +111,7 @@ class Cloud:
         from bezel.localcloud.apis import (
             artifact_registry,
             compute,
+            faults,
             holds,
             iam,
             iam_credentials,
@@ -128,7 +129,7 @@ class Cloud:
 
         apis = [
             *(module.api for module in (run, storage, uploads, iam, iam_credentials, resource_manager, secret_manager)),
-            *(module.api for module in (artifact_registry, service_usage, logs, compute, inventory, holds)),
+            *(module.api for module in (artifact_registry, service_usage, logs, compute, inventory, holds, faults)),
         ]
         routes = [*oauth.routes(self), *registry.routes(self)]
         routes += [route for api in apis for route in api.routes(self)]
