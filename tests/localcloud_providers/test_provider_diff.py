@@ -1,32 +1,18 @@
 """A change is an update or a replacement as the table says, at the place where it is, and nothing else is one."""
 
-import copy
 from typing import Any
 
 import pytest
 from provider_client import Provider
 from provider_google import FakeGoogle
+from provider_programs import PROGRAMS, changed
 from pulumi.runtime.proto import provider_pb2 as pb
-from test_provider_lifecycle import PROGRAMS
 
 from bezel.localcloud.providers.wire import UNKNOWN
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
 KINDS = pb.PropertyDiff.Kind
-
-
-def changed(program: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    result = copy.deepcopy(program)
-    *parents, last = path.split(".")
-    into: Any = result
-    for part in parents:
-        into = into[int(part)] if part.isdigit() else into.setdefault(part, {})
-    if value is None:
-        del into[int(last) if last.isdigit() else last]
-    else:
-        into[int(last) if last.isdigit() else last] = value
-    return result
 
 
 def detailed(answer: Any) -> dict[str, str]:

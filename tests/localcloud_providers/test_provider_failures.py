@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from provider_client import FailedError, Provider, ServedProvider, urn
 from provider_google import FakeGoogle
+from provider_programs import PROGRAMS, changed
 from pulumi.runtime.proto import provider_pb2 as pb
-from test_provider_diff import changed
-from test_provider_lifecycle import PROGRAMS
 
-from bezel.localcloud.providers.google_plugin import GooglePlugin
+from bezel.localcloud.providers.google_plugin import TAKE_OVER, GooglePlugin
 from bezel.localcloud.providers.policies import MemberType
 from bezel.localcloud.providers.rows import TYPES
 from bezel.localcloud.providers.wire import decode
@@ -49,7 +48,7 @@ def test_an_existing_bucket_is_not_adopted(google: FakeGoogle, gcp: Provider) ->
         gcp.create(BUCKET, PROGRAMS[BUCKET])
     assert failed.value.text == (
         "1 error occurred:\n\t* googleapi: Error 409: you already own it.\n"
-        "More details:\nReason: conflict, Message: x\n\n\n"
+        "More details:\nReason: conflict, Message: x\n\n\n" + TAKE_OVER
     )
 
 

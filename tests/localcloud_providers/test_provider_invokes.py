@@ -3,7 +3,7 @@
 import pytest
 from provider_client import FailedError, Provider
 from provider_google import FakeGoogle
-from test_provider_lifecycle import PROGRAMS
+from provider_programs import PROGRAMS
 
 
 @pytest.mark.parametrize("arguments", [{}, {"projectId": "bezel-local"}])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from provider_client import FailedError, Provider, ServedProvider
-from test_provider_lifecycle import PROGRAMS
+from provider_programs import PROGRAMS
 
 from bezel.localcloud import control
 from bezel.localcloud.providers.docker_plugin import digest_of

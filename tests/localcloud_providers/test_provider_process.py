@@ -12,8 +12,9 @@ import pytest
 from google.protobuf import empty_pb2
 from provider_client import PLUGINS, StartedProvider, urn
 from provider_google import FakeGoogle
+from provider_kills import Outcome, Scene
+from provider_programs import PROGRAMS
 from pulumi.runtime.proto import provider_pb2 as pb
-from test_provider_lifecycle import PROGRAMS
 
 SECRET = "gcp:secretmanager/secret:Secret"
 
@@ -52,6 +53,15 @@ def test_it_works_in_its_own_process(google: FakeGoogle) -> None:
     resource_id, _ = provider.create(SECRET, PROGRAMS[SECRET])
     assert resource_id == "projects/bezel-local/secrets/hf"
     provider.close()
+
+
+def test_after_a_kill_the_next_one_goes_on() -> None:
+    service = "gcp:cloudrunv2/service:Service"
+    points = [(SECRET, "create", 0, "before"), (SECRET, "read", 0, "after"), (service, "update", 1, "before")]
+    with Scene() as scene:
+        for point in [*points, (service, "delete", 0, "after")]:
+            assert scene.kill(*point) == Outcome(taken_over=False, left=[])
+        assert scene.kill(SECRET, "create", 0, "after") == Outcome(taken_over=True, left=[])
 
 
 def test_it_does_not_outlive_a_killed_engine(tmp_path: Path) -> None:

@@ -2,27 +2,14 @@
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 from provider_client import Provider
 from provider_google import FakeGoogle
-from test_provider_diff import changed
-from test_provider_lifecycle import PROGRAMS
+from provider_programs import GOLDEN, PROGRAMS, UPDATES, changed
 
-GOLDEN = Path(__file__).parent / "goldens" / "requests.json"
 AGAIN = "BEZEL_WRITE_GOLDENS=1 .venv/bin/python -m pytest tests/localcloud_providers/test_provider_requests.py"
-
-UPDATES: dict[str, tuple[str, Any]] = {
-    "gcp:cloudrunv2/service:Service": ("template.containers.0.args.1", "--max-model-len=8192"),
-    "gcp:serviceaccount/account:Account": ("displayName", "Other"),
-    "gcp:storage/bucket:Bucket": ("lifecycleRules.0.condition.age", 60),
-    "gcp:storage/bucketObject:BucketObject": ("content", "bye"),
-    "gcp:secretmanager/secret:Secret": ("labels", {"tier": "b"}),
-    "gcp:secretmanager/secretVersion:SecretVersion": ("enabled", False),
-    "gcp:artifactregistry/repository:Repository": ("description", "mirror"),
-}
 
 
 def shown(google: FakeGoogle) -> list[dict[str, Any]]:
@@ -41,8 +28,12 @@ def shown(google: FakeGoogle) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_the_requests_of_a_whole_life(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     program = PROGRAMS[kind]
+    google.polls = 1
     resource_id, state = gcp.create(kind, program)
-    found = {"create": shown(google)}
+    found: dict[str, Any] = {
+        "create": shown(google),
+        "state": json.loads(json.dumps(state).replace(google.base, "BASE")),
+    }
     gcp.read(kind, resource_id, state, gcp.inputs(kind, program))
     found["read"] = shown(google)
     if kind in UPDATES:

@@ -28,6 +28,10 @@ class GoogleError(ProviderError):
         super().__init__(_wording(code, error, body))
 
 
+class ExistsError(ProviderError):
+    """A create that Google refuses because there is one of that name (409); nothing was made by it."""
+
+
 class OperationError(ProviderError):
     """A long-running operation that ended with an error."""
 
@@ -47,6 +51,11 @@ class PartlyDoneError(ProviderError):
         super().__init__(message)
         self.id = resource_id
         self.properties = dict(properties)
+
+
+def not_created(text: str, error: GoogleError) -> ProviderError:
+    """A refused create, in the words of its resource type."""
+    return (ExistsError if error.code == 409 else ProviderError)(text)
 
 
 def one_error(text: str) -> str:

@@ -13,12 +13,17 @@ from pulumi.runtime.proto import provider_pb2 as pb
 
 from .cloud import Cloud
 from .engine import Engine
-from .errors import PartlyDoneError, ProviderError, one_error
+from .errors import ExistsError, PartlyDoneError, ProviderError, one_error
 from .invokes import invoke
 from .resource import ResourceType
 from .rows import TYPES
 from .server import Context, Plugin, refuse
 from .wire import Properties, decode, encode
+
+TAKE_OVER = (
+    "It exists, and this stack does not know it. If a run of this stack that was killed made it, `make up` takes it in "
+    "(on a cloud of your own `bezel recover STACK` does). If it is somebody else's, give this one another name.\n"
+)
 
 _Answer = TypeVar("_Answer")
 _KINDS = pb.PropertyDiff.Kind
@@ -157,6 +162,8 @@ class GooglePlugin(Plugin):
             if inputs is not None:
                 detail.inputs.CopyFrom(inputs)  # type: ignore[arg-type]
             refuse(context, text, detail)
+        except ExistsError as error:
+            refuse(context, one_error(str(error)) + TAKE_OVER)
         except ProviderError as error:
             creating = doing.startswith("creating ")
             refuse(context, one_error(str(error)) if creating or not doing else f"{doing}: {one_error(str(error))}")

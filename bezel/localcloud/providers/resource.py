@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .cloud import Cloud
-from .errors import GoogleError, PartlyDoneError, ProviderError
+from .errors import GoogleError, PartlyDoneError, ProviderError, not_created
 from .fields import Fields
 from .mapping import body
 from .wire import Properties
@@ -90,7 +90,7 @@ class Operations:
         try:
             answer = self.call("POST", fill(kind.collection, planned), query, self.body(planned))
         except GoogleError as error:
-            raise ProviderError(f"Error creating {kind.title}: {error}") from None
+            raise not_created(f"Error creating {kind.title}: {error}", error) from None
         if "create" in kind.waits:
             try:
                 self.finished(answer)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel.localcloud.providers.errors import GoogleError, ProviderError
+from bezel.localcloud.providers.errors import GoogleError, ProviderError, not_created
 from bezel.localcloud.providers.fields import (
     COMPUTED,
     LOCAL,
@@ -57,7 +57,7 @@ class Account(Operations):
             made = self.call("POST", fill("projects/{project}/serviceAccounts", planned), GO_CLIENT, content)
         except GoogleError as error:
             if error.code != 409 or not planned.get("createIgnoreAlreadyExists"):
-                raise ProviderError(f"Error creating service account: {error}") from None
+                raise not_created(f"Error creating service account: {error}", error) from None
             made = {"name": fill(_ACCOUNT, planned)}
         resource_id = str(made["name"])
         if planned.get("disabled"):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from bezel.localcloud.providers.errors import GoogleError, ProviderError
+from bezel.localcloud.providers.errors import GoogleError, ProviderError, not_created
 from bezel.localcloud.providers.fields import (
     COMPUTED,
     LOCAL,
@@ -120,7 +120,7 @@ class Bucket(Operations):
         try:
             self.call("POST", "b", query, content)
         except GoogleError as error:
-            raise ProviderError(str(error)) from None
+            raise not_created(str(error), error) from None
         name = str(planned["name"])
         return name, self.expect(name, {})
 

@@ -36,6 +36,21 @@ class Fault:
 
 
 @dataclass
+class Boundary:
+    """The place where a provider dies: at a request of a call, before Google sees it or after Google has done it."""
+
+    number: int
+    side: str  # before or after
+    reached: threading.Event = field(default_factory=threading.Event)
+    dead: threading.Event = field(default_factory=threading.Event)
+
+    def hold(self) -> None:
+        """Keep the request here until whoever sent it is dead."""
+        self.reached.set()
+        self.dead.wait(20)
+
+
+@dataclass
 class FakeGoogle:
     """Start with `with FakeGoogle() as google`; `google.base` is its address."""
 
@@ -50,6 +65,8 @@ class FakeGoogle:
     failing: dict[str, Any] = field(default_factory=dict)  # "create"/"update" of a run service -> operation error
     pending: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     count: int = 0
+    boundary: Boundary | None = None
+    arrived: int = 0  # requests since the boundary was set
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __enter__(self) -> Self:
@@ -63,9 +80,18 @@ class FakeGoogle:
                 length = int(self.headers.get("Content-Length", 0))
                 raw = self.rfile.read(length)
                 parts = urlsplit(self.path)
+                held = google.held()
+                if held is not None and held.side == "before":
+                    held.hold()
+                    self.close_connection = True
+                    return
                 status, answer = google.answer(
                     self.command, unquote(parts.path), dict(parse_qsl(parts.query)), raw, dict(self.headers)
                 )
+                if held is not None:
+                    held.hold()
+                    self.close_connection = True
+                    return
                 body = b"" if answer is None else json.dumps(answer).encode()
                 self.send_response(status)
                 digest = google.things.get(parts.path, {}).get("digest")
@@ -109,6 +135,27 @@ class FakeGoogle:
             "GOOGLE_OAUTH_ACCESS_TOKEN": "not-a-real-access-token",
             "BEZEL_REGISTRY_ENDPOINT": self.base,
         }
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for kept in (self.things, self.policies, self.payloads, self.enabled, self.requests, self.faults, self.pending):
+            kept.clear()
+        self.boundary = None
+
+    def left(self) -> list[str]:
+        """What is there: things that are not destroyed, members of policies, enabled services."""
+        things = [key for key, thing in self.things.items() if thing.get("state") != "DESTROYED"]
+        return [*things, *(key for key, policy in self.policies.items() if policy.get("bindings")), *self.enabled]
+
+    def hold_at(self, boundary: Boundary) -> None:
+        """Hold the request with this number, counted from now on."""
+        self.boundary, self.arrived = boundary, 0
+
+    def held(self) -> Boundary | None:
+        """The boundary, where the request that arrives stands at it."""
+        with self.lock:
+            number, self.arrived = self.arrived, self.arrived + 1
+            return self.boundary if self.boundary is not None and self.boundary.number == number else None
 
     def fail(self, pattern: str, status: int, answer: Any, times: int = 1) -> None:
         """Answer the next requests that match `METHOD /path` with an error."""
