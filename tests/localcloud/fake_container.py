@@ -8,6 +8,7 @@ connection: importing a server would take longer than most tests.
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ import time
 OPTIONS = dict(argument.lstrip("-").partition("=")[::2] for argument in sys.argv[1:])
 GO = threading.Event()
 UNHEALTHY = threading.Event()
+CHILDREN = []
 
 
 def serve(connection):
@@ -41,6 +43,8 @@ def answer(connection, method, path, headers, body):
         GO.set()
     if path == "/hang-up":
         UNHEALTHY.set()
+    if path == "/child":
+        CHILDREN.append(subprocess.Popen(["sleep", "60"]).pid)
     if path.startswith("/stream"):
         stream(connection, breaks=path.endswith("broken"))
         return
@@ -50,6 +54,7 @@ def answer(connection, method, path, headers, body):
         "headers": headers,
         "body": body.decode(),
         "pid": os.getpid(),
+        "children": CHILDREN,
         "arguments": sys.argv[1:],
         "environment": dict(os.environ),
     }

@@ -49,15 +49,17 @@ def kill(endpoint):
 def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life):
     endpoint = start_daemon(life)
     client = Client(endpoint)
-    client.create("kept", client.template("--x"), scaling={"minInstanceCount": 1})
+    traffic = [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100, "tag": "now"}]
+    client.create("kept", client.template("--x"), scaling={"minInstanceCount": 1}, traffic=traffic)
     before, pid = client.service("kept"), instance_of(client, "kept")
     inventory = control.inventory(endpoint)
     kill(endpoint)
     until(lambda: not is_alive(pid))
     again = start_daemon(life)
     assert (again.base, again.pid != endpoint.pid) == (endpoint.base, True)
-    # The token from before the kill still holds, for the API and for the front.
+    # The token from before the kill still holds, for the API and for the front; a tag keeps its address too.
     assert client.service("kept") == before
+    assert before["trafficStatuses"][0]["uri"] not in {before["uri"], ""}
     assert control.inventory(again) == inventory
     assert instance_of(client, "kept") != pid
     client.remove("kept")

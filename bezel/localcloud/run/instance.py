@@ -40,6 +40,27 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+class _Output:
+    """A pipe for what a process writes.
+
+    One of asyncio's own would hide that the process has ended for as long as a child of it holds the pipe open.
+    """
+
+    def __init__(self) -> None:
+        self._outlet, self.inlet = os.pipe()
+
+    def close(self) -> None:
+        """Leave the writing end to the process."""
+        os.close(self.inlet)
+
+    async def reader(self) -> asyncio.StreamReader:
+        """The reading end, which closes itself at its end."""
+        reader = asyncio.StreamReader()
+        pipe = open(self._outlet, "rb", buffering=0)  # noqa: ASYNC230, PTH123, SIM115 - a pipe that is there
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        return reader
+
+
 class Instance:
     """A container that runs.
 
@@ -78,15 +99,21 @@ class Instance:
         self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
         for note in command.notes:
             self._logbook.platform(self.source, "NOTICE", note)
-        self._process = await asyncio.create_subprocess_exec(
-            *command.argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=dict(command.environment) | {INSTANCE_VARIABLE: self.id, REPORT_VARIABLE: str(self._report.fileno())},
-            pass_fds=(self._report.fileno(),),
-            start_new_session=True,
-        )
+        output = {name: _Output() for name in ("stdout", "stderr")}
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *command.argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output["stdout"].inlet,
+                stderr=output["stderr"].inlet,
+                env=dict(command.environment)
+                | {INSTANCE_VARIABLE: self.id, REPORT_VARIABLE: str(self._report.fileno())},
+                pass_fds=(self._report.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            for pipe in output.values():
+                pipe.close()
         try:
             self._guard = await asyncio.create_subprocess_exec(
                 *("/bin/sh", "-c", _GUARD, str(self._process.pid)),
@@ -98,8 +125,7 @@ class Instance:
         except OSError:
             self._signal(signal.SIGKILL)
             raise
-        streams = {"stdout": self._process.stdout, "stderr": self._process.stderr}
-        pumps = [asyncio.create_task(self._pump(name, stream)) for name, stream in streams.items() if stream]
+        pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in output.items()]
         self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
 
     async def healthy(self, probe: Probe, timing: InstanceTiming) -> bool:
@@ -109,12 +135,11 @@ class Instance:
         what this machine needed besides, to run a process, would be hours on a fast clock. Any other process has the
         window, from its first word on. The log tells how it went.
         """
-        begun = asyncio.get_running_loop().time()
-        passed = await self._starts(probe, timing)
-        spent = self._start_seconds() or (asyncio.get_running_loop().time() - begun) * timing.startup_speed
+        attempts = await self._attempts(probe, timing)
         kind, where = _kind("STARTUP", probe), _where(self.source.service, probe, self._spec.port)
-        if passed:
-            attempts = 1 + int(max(0.0, spent - probe.initial_delay) / probe.period)
+        if attempts:
+            if told := self._start_seconds():
+                attempts = 1 + int(max(0.0, told - probe.initial_delay) / probe.period)
             text = f"{kind} probe succeeded after {_times(attempts, 'attempt')} for {where}."
             self._logbook.platform(self.source, "INFO", text)
         else:
@@ -124,9 +149,11 @@ class Instance:
             text = f"{kind} probe failed {failed} consecutively for {where}. The instance was not started."
             how = "CANCELLED" if cut_off else "ERROR_CONNECTION_FAILED"
             self._logbook.platform(self.source, "ERROR", f"{text}\nConnection failed with status {how}.")
-        return passed
+        return attempts > 0
 
-    async def _starts(self, probe: Probe, timing: InstanceTiming) -> bool:
+    async def _attempts(self, probe: Probe, timing: InstanceTiming) -> int:
+        """How often the probe was tried until it passed; 0 if it did not in time."""
+        tried = 0
         loop, speed = asyncio.get_running_loop(), timing.startup_speed
         spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
         ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
@@ -134,11 +161,13 @@ class Instance:
             if deadline == float("inf") and (self._spoke.is_set() or loop.time() > spoken_by):
                 ready_at = loop.time() + probe.initial_delay / speed
                 deadline = loop.time() + probe.window / speed + timing.machine_seconds
-            if loop.time() >= ready_at and await self._passes(probe, max(probe.timeout / speed, 1.0)):
-                return not self.exited.is_set() and self._start_seconds() <= probe.window
+            if loop.time() >= ready_at:
+                tried += 1
+                if await self._passes(probe, max(probe.timeout / speed, 1.0)):
+                    return 0 if self.exited.is_set() or self._start_seconds() > probe.window else tried
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.exited.wait(), pause)
-        return False
+        return 0
 
     async def alive(self, probe: Probe) -> None:
         """Return when a liveness probe has failed as often as it may; traffic's own time, never sped up."""
@@ -196,15 +225,17 @@ class Instance:
         code = await self._process.wait()
         # A grandchild may hold the pipes open: it goes with the group.
         self._signal(signal.SIGKILL)
-        await asyncio.wait(pumps, timeout=_GRACE)
-        if self._guard is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._guard.kill()
-            await self._guard.wait()
+        _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
+        for pump in deaf:  # a process that left the group holds them open
+            pump.cancel()
         # One that was told to end ends by the signal; one that had died by itself is told of all the same.
         if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
             self._logbook.platform(self.source, *self._last_words(code))
         self._report.close()
+        if self._guard is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._guard.kill()
+            await self._guard.wait()
         self.exited.set()
 
     def _last_words(self, code: int) -> tuple[str, str]:
