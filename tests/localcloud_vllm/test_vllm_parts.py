@@ -124,10 +124,10 @@ class _Request:
     finished = None
 
 
-def written(text: str, *, stops=(), keep=False, streams=True):
+def written(text: str, *, stops=(), keep=False, streams=True, parses=False):
     """Pieces of a choice that writes `text` token by token."""
     channel, engine = Channel(), _Engine()
-    choice = Choice(0, stops, keep, streams, channel, engine)
+    choice = Choice(0, stops, keep, streams, parses, channel, engine)
     choice.request = _Request()
     tokens = encode(text)
     for at, token in enumerate(tokens):
@@ -161,6 +161,28 @@ def test_an_answer_that_is_not_streamed_wakes_its_handler_once():
     pieces, _, choice = written("one two three", streams=False)
     assert [piece.text for piece in pieces] == ["one two three"]
     assert choice.produced == pieces[0].produced == len(encode("one two three"))
+
+
+THINKING = "<|channel>thought\nlet us see<channel|>the answer"
+
+
+def test_thoughts_are_told_apart_from_the_answer_and_counted():
+    pieces, _, choice = written(THINKING, parses=True)
+    assert "".join(piece.thought for piece in pieces) == "let us see"
+    assert "".join(piece.text for piece in pieces) == "the answer"
+    assert choice.thought_tokens == len(encode("thought\nlet us see"))
+
+
+def test_without_a_parser_thoughts_are_part_of_the_answer():
+    pieces, _, choice = written(THINKING)
+    assert "".join(piece.text for piece in pieces) == "thought\nlet us seethe answer"
+    assert (choice.thought_tokens, "".join(piece.thought for piece in pieces)) == (0, "")
+
+
+def test_a_character_of_several_bytes_is_written_when_it_is_whole():
+    pieces, _, _ = written("a\u00e9\u20acz")
+    assert "".join(piece.text for piece in pieces) == "a\u00e9\u20acz"
+    assert all("\ufffd" not in piece.text for piece in pieces)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ Shapes are checked by pydantic, whose errors vLLM passes on; ranges afterwards, 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bezel.localcloud.vllm.errors import ApiError, invalid, malformed
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
 _IMAGE_TOKENS, _AUDIO_TOKENS = 256, 188
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """What all bodies have in common: fields that nobody knows are let through."""
+
     model_config = ConfigDict(extra="ignore", from_attributes=True, strict=False)
 
 
-class StreamOptions(_Body):
+class StreamOptions(Body):
     """What a stream carries beside the text."""
 
     include_usage: bool | None = False
     continuous_usage_stats: bool | None = False
 
 
-class _Sampling(_Body):
+class _Sampling(Body):
     model: str | None = None
-    n: int | None = 1
     max_tokens: int | None = None
+    n: int | None = 1
     min_tokens: int = 0
     temperature: float | None = None
     top_p: float | None = None
@@ -49,6 +51,9 @@ class _Sampling(_Body):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     response_format: dict[str, Any] | None = None
+    structured_outputs: dict[str, Any] | None = None
+    return_token_ids: bool | None = None
+    request_id: str | None = None
     cache_salt: str | None = None
 
     @property
@@ -57,7 +62,7 @@ class _Sampling(_Body):
         return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
 
 
-class _Messages(_Body):
+class _Messages(Body):
     messages: list[dict[str, Any]]
 
 
@@ -69,7 +74,9 @@ class ChatBody(_Sampling, _Messages):
     top_logprobs: int | None = 0
     tools: list[dict[str, Any]] | None = None
     tool_choice: str | dict[str, Any] | None = None
+    include_reasoning: bool = True
     add_generation_prompt: bool = True
+    chat_template_kwargs: dict[str, Any] | None = None
 
 
 class CompletionBody(_Sampling):
@@ -78,10 +85,11 @@ class CompletionBody(_Sampling):
     prompt: list[int] | list[list[int]] | str | list[str] | None = None
     max_tokens: int | None = 16
     logprobs: int | None = None
+    suffix: str | None = None
     echo: bool | None = False
 
 
-class TokenizeBody(_Body):
+class TokenizeBody(Body):
     """POST /tokenize, with a prompt or with messages."""
 
     model: str | None = None
@@ -91,14 +99,14 @@ class TokenizeBody(_Body):
     return_token_strs: bool | None = False
 
 
-class DetokenizeBody(_Body):
+class DetokenizeBody(Body):
     """POST /detokenize."""
 
     model: str | None = None
-    tokens: list[int]
+    tokens: list[Annotated[int, Field(ge=0)]]
 
 
-BodyT = TypeVar("BodyT", bound=_Body)
+BodyT = TypeVar("BodyT", bound=Body)
 
 
 def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
@@ -107,19 +115,7 @@ def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
     Raises:
         ApiError: no JSON, or not of that shape.
     """
-    if content_type.partition(";")[0].strip().lower() != "application/json":
-        raise ApiError(
-            "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", "Bad Request"
-        )
-    if not raw:
-        raise malformed([{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}])
-    try:
-        content = json.loads(raw)
-    except json.JSONDecodeError as error:
-        row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
-        raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
-    except UnicodeDecodeError:
-        raise ApiError("There was an error parsing the body", "Bad Request") from None
+    content = content_of(content_type, raw)
     _check_before(kind, content)
     try:
         return kind.model_validate(content)
@@ -127,7 +123,28 @@ def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
         raise malformed([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
 
 
-def _check_before(kind: type[_Body], content: object) -> None:
+def content_of(content_type: str, raw: bytes) -> object:
+    """The JSON of a body.
+
+    Raises:
+        ApiError: it is none.
+    """
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise ApiError(
+            "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", "Bad Request"
+        )
+    if not raw:
+        raise malformed([{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}])
+    try:
+        return json.loads(raw)
+    except json.JSONDecodeError as error:
+        row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
+        raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
+    except UnicodeDecodeError:
+        raise ApiError("There was an error parsing the body", "Bad Request") from None
+
+
+def _check_before(kind: type[Body], content: object) -> None:
     """What vLLM looks at before the shapes."""
     if not isinstance(content, dict):
         return
@@ -180,13 +197,23 @@ def check_sampling(body: ChatBody | CompletionBody, max_tokens: int | None) -> N
         raise ApiError(f"n must be 1 when using greedy sampling, got {body.n}.")
 
 
-def messages_text(messages: list[dict[str, Any]], *, generate: bool = True) -> str:
+def messages_text(messages: list[dict[str, Any]], *, generate: bool = True, think: bool = False) -> str:
     """Messages in the chat template's form; images and audio become their placeholder tokens."""
     text = "<bos>"
+    if think:
+        first, messages = _system(messages)
+        text += f"<|turn>system\n<|think|>{first}<turn|>\n"
     for message in messages:
         role = "model" if message.get("role") == "assistant" else message.get("role", "user")
         text += f"<|turn>{role}\n{_content(message.get('content'))}<turn|>\n"
     return text + ("<|turn>model\n" if generate else "")
+
+
+def _system(messages: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """The system's text, empty if there is none, and the messages without it."""
+    if messages and messages[0].get("role") in {"system", "developer"}:
+        return _content(messages[0].get("content")), messages[1:]
+    return "", messages
 
 
 def _content(content: object) -> str:

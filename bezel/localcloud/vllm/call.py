@@ -13,13 +13,16 @@ from bezel.localcloud.vllm.engine import Engine, QueueFullError
 from bezel.localcloud.vllm.errors import BUSY, ApiError, invalid
 from bezel.localcloud.vllm.request import Request
 from bezel.localcloud.vllm.tokenizer import EOS, TURN_END, encode
-from bezel.localcloud.vllm.writing import key_of
+from bezel.localcloud.vllm.writing import key_of, thought
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bezel.localcloud.vllm.settings import Settings
+
 # vLLM takes the length of the vocabulary's longest token as the bound of characters in a token.
 _CHARACTERS_PER_TOKEN = 34
+_MOST_LOGPROBS = 20
 
 
 @dataclass
@@ -69,8 +72,12 @@ class Call:
             "total_tokens": self.prompt_tokens + produced,
             "completion_tokens": produced,
         }
-        cached = {"cached_tokens": self.cached_tokens} if self.engine.settings.prompt_tokens_details else None
-        reasoning = {"reasoning_tokens": 0} if self._reasons() else None
+        cached = (
+            {"cached_tokens": self.cached_tokens, "created_cache_tokens": 0}
+            if self.engine.settings.prompt_tokens_details
+            else None
+        )
+        reasoning = {"reasoning_tokens": self.thought_tokens} if self.parses_thoughts else None
         if details or cached:
             usage["prompt_tokens_details"] = cached
         if details or reasoning:
@@ -119,7 +126,14 @@ class Call:
             "tokens_per_second": steps / generation if generation else 0.0,
         }
 
-    def _reasons(self) -> bool:
+    @property
+    def thought_tokens(self) -> int:
+        """Tokens of all thoughts so far."""
+        return sum(choice.thought_tokens for choice in self.choices)
+
+    @property
+    def parses_thoughts(self) -> bool:
+        """Whether thoughts are told apart from the answer."""
         return self.engine.settings.reasoning_parser is not None and isinstance(self.body, ChatBody)
 
 
@@ -152,10 +166,10 @@ def start_call(
         engine.check_admission(count)
     except QueueFullError:
         raise ApiError(BUSY, "Service Unavailable", status=503) from None
-    prefix = "chatcmpl-" if isinstance(body, ChatBody) else "cmpl-"
+    chat = isinstance(body, ChatBody)
     call = Call(
         engine=engine,
-        id=prefix + secrets.token_hex(8),
+        id=("chatcmpl-" if chat else "cmpl-") + (body.request_id or secrets.token_hex(8)),
         model=body.model or settings.served_names[0],
         body=body,
         prompt_tokens=sum(map(len, prompts)),
@@ -163,22 +177,37 @@ def start_call(
     seed = _seed(body, settings.seed)
     for index in range(count):
         prompt = prompts[index // (body.n or 1)]
-        choice = Choice(index, body.stops, body.include_stop_str_in_output, bool(body.stream), call.channel, engine)
+        choice = Choice(
+            index=index,
+            stops=body.stops,
+            keep_stop=body.include_stop_str_in_output,
+            streams=bool(body.stream),
+            parses=call.parses_thoughts,
+            channel=call.channel,
+            engine=engine,
+        )
+        key = key_of(prompt, seed, index)
         choice.request = Request(
             prompt=prompt,
             max_tokens=limits[index // (body.n or 1)],
-            key=key_of(prompt, seed, index),
+            key=key,
             deliver=choice.deliver,
             ignore_eos=body.ignore_eos,
             min_tokens=body.min_tokens,
             choices=body.n or 1,
-            end_token=TURN_END if isinstance(body, ChatBody) else EOS,
+            end_token=TURN_END if chat else EOS,
             cache_salt=body.cache_salt or "",
+            thought=thought(key) if isinstance(body, ChatBody) and thinks(body, settings) else (),
             scripted=scripted,
         )
         call.choices.append(choice)
         engine.add(choice.request)
     return call
+
+
+def thinks(body: ChatBody, settings: Settings) -> bool:
+    """Whether the chat template switches thinking on; the server has a default, the client has the last word."""
+    return bool({**settings.template_defaults, **(body.chat_template_kwargs or {})}.get("enable_thinking"))
 
 
 def _seed(body: ChatBody | CompletionBody, server_seed: int) -> int:
@@ -230,16 +259,26 @@ def check_length(count: int, max_model_len: int) -> None:
         )
 
 
-def check_max_tokens(asked: int | None, max_model_len: int) -> None:
+def check_max_tokens(asked: int | None, max_model_len: int, name: str = "max_tokens") -> None:
     """Refuse more output than the context holds; less than that is cut to what the prompt leaves.
 
     Raises:
-        ApiError: `asked` is above `max_model_len`.
+        ApiError: `asked` is above `max_model_len`; `name` is what the client calls it.
     """
     if asked is not None and asked > max_model_len:
         raise invalid(
-            f"max_tokens={asked} cannot be greater than max_model_len={max_model_len}. Please request fewer output "
-            "tokens.",
-            "max_tokens",
+            f"{name}={asked} cannot be greater than max_model_len={max_model_len}. Please request fewer output tokens.",
+            name,
             asked,
         )
+
+
+def check_logprobs(asked: int | None) -> None:
+    """Refuse more likely tokens than the server computes.
+
+    Raises:
+        ApiError: `asked` is above --max-logprobs' default.
+    """
+    if asked is not None and asked > _MOST_LOGPROBS:
+        message = f"Requested sample logprobs of {asked}, which is greater than max allowed: {_MOST_LOGPROBS}"
+        raise invalid(message, "logprobs", asked)

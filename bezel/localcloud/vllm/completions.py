@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from bezel.localcloud.vllm import streams
-from bezel.localcloud.vllm.call import Call, check_length, check_max_tokens, start_call, tokens_of
+from bezel.localcloud.vllm.call import Call, check_length, check_logprobs, check_max_tokens, start_call, tokens_of
 from bezel.localcloud.vllm.choices import Piece, completion_logprobs
-from bezel.localcloud.vllm.errors import ApiError, json_response
+from bezel.localcloud.vllm.errors import ApiError, compact, json_response
+from bezel.localcloud.vllm.structured import scripted_answer
 from bezel.localcloud.vllm.tokenizer import decode
 
 if TYPE_CHECKING:
@@ -28,8 +29,13 @@ async def answer_completion(engine: Engine, body: CompletionBody, fingerprint: s
         ApiError: the call is refused.
     """
     longest = engine.settings.max_model_len
+    if body.suffix:
+        raise ApiError("suffix is only supported for models with FIM completion rendering", param="suffix")
     check_max_tokens(body.max_tokens, longest)
-    call = start_call(engine, body, _prompts(body, longest), max_tokens=body.max_tokens)
+    check_logprobs(body.logprobs)
+    prompts = _prompts(body, longest)
+    scripted = scripted_answer(body)
+    call = start_call(engine, body, prompts, max_tokens=body.max_tokens, scripted=scripted)
     if body.stream:
         return CompletionStream(call, body, fingerprint)
     pieces = await streams.whole(call, receive)
@@ -55,16 +61,17 @@ def _prompts(body: CompletionBody, longest: int) -> list[Sequence[int]]:
 
 
 def _choice(call: Call, body: CompletionBody, piece: Piece) -> dict[str, Any]:
-    echoed = decode(call.choices[piece.index].request.prompt) if body.echo else ""
+    prompt = call.choices[piece.index].request.prompt
+    echoed = decode(prompt) if body.echo else ""
     return {
         "index": piece.index,
         "text": echoed + piece.text,
         "logprobs": _logprobs(call, body, piece, len(echoed)),
         "finish_reason": piece.finish,
         "stop_reason": piece.stop_reason,
-        "token_ids": None,
+        "token_ids": piece.tokens if body.return_token_ids else None,
         "prompt_logprobs": None,
-        "prompt_token_ids": None,
+        "prompt_token_ids": prompt if body.return_token_ids else None,
         "routed_experts": None,
     }
 
@@ -78,7 +85,7 @@ def _logprobs(call: Call, body: CompletionBody, piece: Piece, offset: int) -> di
     return completion_logprobs(choice.request.key, piece.tokens, body.logprobs, start, before)
 
 
-class CompletionStream(streams.EventStream):
+class CompletionStream(streams.OpenAiStream):
     """The chunks of a completion call: text from the first one on."""
 
     kind = "text_completion"
@@ -86,15 +93,24 @@ class CompletionStream(streams.EventStream):
     def __init__(self, call: Call, body: CompletionBody, fingerprint: str) -> None:
         super().__init__(call, fingerprint)
         self._body = body
+        self._echoes = set(range(len(call.choices))) if body.echo else set()
 
-    def choice(self, piece: Piece) -> dict[str, Any]:
-        """Some text."""
-        return {
-            "index": piece.index,
-            "text": piece.text,
-            "logprobs": _logprobs(self.call, self._body, piece, 0),
-            "finish_reason": piece.finish,
-            "stop_reason": piece.stop_reason,
-            "prompt_token_ids": None,
-            "token_ids": None,
-        }
+    def events(self, piece: Piece) -> str:
+        """Some text, or none where the tokens are no text."""
+        echoed = self._echoed(piece.index)
+        text = streams.quoted(decode(echoed) + piece.text if echoed else piece.text)
+        logprobs = compact(_logprobs(self.call, self._body, piece, 0)) if self._body.logprobs is not None else "null"
+        finish = f'"{piece.finish}"' if piece.finish else "null"
+        ids = compact(piece.tokens) if self._body.return_token_ids else "null"
+        choice = (
+            f'{{"index":{piece.index},"text":{text},"logprobs":{logprobs},"finish_reason":{finish},"stop_reason":'
+            f'{compact(piece.stop_reason)},"prompt_token_ids":{compact(echoed)},"token_ids":{ids}}}'
+        )
+        return self.chunk(choice, piece.produced, piece.index, self.finishing() if piece.finish else None)
+
+    def _echoed(self, index: int) -> Sequence[int] | None:
+        """The prompt, once for each choice, where it is echoed."""
+        if index not in self._echoes:
+            return None
+        self._echoes.remove(index)
+        return self.call.choices[index].request.prompt

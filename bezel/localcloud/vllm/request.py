@@ -23,6 +23,7 @@ class Request:
         max_tokens: tokens of the answer at most.
         key: decides the text, see `writing.py`.
         deliver: called at the end of each step with the new tokens and, at the end, why it ended.
+        thought: tokens that come before the answer itself.
         scripted: tokens to answer with instead of made-up prose (structured output, tool calls).
         call: number of the call that it belongs to, counted only where faults are ordered.
         arrival: when it came to the engine, like all times here in the clock's seconds.
@@ -41,6 +42,7 @@ class Request:
     choices: int = 1
     end_token: int = EOS
     cache_salt: str = ""
+    thought: Sequence[int] = ()
     scripted: Sequence[int] | None = None
     call: int = 0
     arrival: float = 0.0
@@ -91,7 +93,9 @@ class Request:
         return drafts
 
     def _next(self) -> int:
-        place = len(self.answer)
+        place = len(self.answer) - len(self.thought)
+        if place < 0:
+            return self.thought[place]
         if self.scripted is not None:
             return self.scripted[place] if place < len(self.scripted) else self.end_token
         if self._length is None:

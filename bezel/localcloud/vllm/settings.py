@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import vllm_options
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
@@ -48,6 +48,7 @@ class Settings:
     tool_parser: str | None
     auto_tools: bool
     reasoning_parser: str | None
+    template_defaults: Mapping[str, Any]
     track_load: bool
     prompt_tokens_details: bool
     per_request_metrics: bool
@@ -120,6 +121,7 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
         tool_parser=options.tool_call_parser,
         auto_tools=options.enable_auto_tool_choice,
         reasoning_parser=options.reasoning_parser or None,
+        template_defaults=options.default_chat_template_kwargs or {},
         track_load=options.enable_server_load_tracking,
         prompt_tokens_details=options.enable_prompt_tokens_details,
         per_request_metrics=options.enable_per_request_metrics,

@@ -1,7 +1,8 @@
 """Server-sent events written straight to the connection, and what happens when the client goes away.
 
-A stream is one handler that writes; beside it one task waits for the client to disconnect and then stops the requests.
-The status line and headers go out at once, before the first token, as the real server sends them.
+A stream is one handler that writes: one write for all that has come since the last. Beside it one task waits for the
+client to disconnect and then stops the requests. The status line and headers go out at once, before the first token, as
+the real server sends them. What the events say is a subclass's.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -17,91 +19,114 @@ from bezel.localcloud.vllm.engine import DEAD, EngineDeadError
 from bezel.localcloud.vllm.errors import ApiError, compact
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from starlette.types import Receive, Scope, Send
 
     from bezel.localcloud.vllm.call import Call
     from bezel.localcloud.vllm.choices import Piece
 
-_DONE = b"data: [DONE]\n\n"
+__all__ = ["EventStream", "OpenAiStream", "quoted", "stopping_when_gone", "whole"]
+_DONE = "data: [DONE]\n\n"
 _HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
-def event(content: object) -> bytes:
-    """One event."""
-    return f"data: {compact(content)}\n\n".encode()
-
-
 class EventStream(Response):
-    """Writes a call's pieces as they come; a subclass says what a chunk looks like."""
+    """Writes the events of a call as its pieces come."""
 
-    kind: str
-
-    def __init__(self, call: Call, fingerprint: str) -> None:
+    def __init__(self, call: Call) -> None:
         super().__init__()
-        options = call.body.stream_options
         self.call = call
-        self._head = {"id": call.id, "object": self.kind, "created": call.created, "model": call.model}
-        self._fingerprint = fingerprint
-        self._usage = bool(options and options.include_usage) or call.engine.settings.force_usage
-        self._continuous = bool(self._usage and options and options.continuous_usage_stats)
-        self._unfinished = len(call.choices)
-        self._begun = False
 
-    def opening(self, index: int) -> dict[str, Any] | None:
-        """What the chunk says that opens a choice; all choices are opened when the first has a token."""
+    def opened(self) -> str:
+        """Events that do not wait for the first token."""
+        return ""
 
-    def choice(self, piece: Piece) -> dict[str, Any]:
-        """The choice of the chunk with a piece's text."""
+    def begun(self) -> str:
+        """Events that come with the first token."""
+        return ""
+
+    def events(self, piece: Piece) -> str:
+        """Events of a piece; none where it has nothing to show."""
         raise NotImplementedError
 
-    def running_usage(self, produced: int) -> dict[str, object]:
-        """`usage` of a chunk on the way, with continuous_usage_stats."""
-        prompt = self.call.prompt_tokens
-        return {"prompt_tokens": prompt, "total_tokens": prompt + produced, "completion_tokens": produced}
+    def ended(self) -> str:
+        """Events after the last piece."""
+        raise NotImplementedError
+
+    def broken(self) -> str:
+        """Events where the engine has died amid the answer: the status line is long sent."""
+        # Here alone the real server writes JSON with spaces.
+        return f"data: {json.dumps(ApiError(DEAD, 'InternalServerError', status=500).body)}\n\n{_DONE}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write until every choice is finished or the client is gone."""
         del scope
+
+        async def write(text: str, *, more: bool = True) -> None:
+            await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
         async with stopping_when_gone(self.call, receive):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            while self._unfinished:
-                for piece in await self.call.channel.get():
-                    if piece.finish == "error":
-                        await self._broken(send)
-                        return
-                    for chunk in self._chunks(piece):
-                        await send({"type": "http.response.body", "body": event(chunk), "more_body": True})
-            if self._usage:
-                usage = {"usage": self.call.usage(details=False), "system_fingerprint": self._fingerprint}
-                last = event({**self._head, "choices": [], **usage})
-                await send({"type": "http.response.body", "body": last, "more_body": True})
-            await send({"type": "http.response.body", "body": _DONE, "more_body": False})
+            if opened := self.opened():
+                await write(opened)
+            unfinished, begun = len(self.call.choices), False
+            while unfinished:
+                pieces = await self.call.channel.get()
+                if any(piece.finish == "error" for piece in pieces):
+                    await write(self.broken(), more=False)
+                    return
+                text = "".join(["" if begun else self.begun(), *map(self.events, pieces)])
+                begun = True
+                unfinished -= sum(piece.finish is not None for piece in pieces)
+                if text and unfinished:
+                    await write(text)
+            await write(text + self.ended(), more=False)
 
-    async def _broken(self, send: Send) -> None:
-        """The engine has died amid the answer: the status line is long sent, so an event tells it."""
-        error = ApiError(DEAD, "InternalServerError", status=500).body
-        await send({"type": "http.response.body", "body": f"data: {json.dumps(error)}\n\n".encode() + _DONE})
 
-    def _chunks(self, piece: Piece) -> Iterator[dict[str, Any]]:
-        if not self._begun:
-            self._begun = True
-            for index in range(len(self.call.choices)):
-                first = self.opening(index)
-                if first is not None:
-                    yield self._chunk(first, 0) | {"prompt_token_ids": None, "prompt_text": None}
-        self._unfinished -= piece.finish is not None
-        chunk = self._chunk(self.choice(piece), piece.produced)
-        if piece.finish and not self._usage:
-            chunk["system_fingerprint"] = self._fingerprint
-        yield chunk
+class OpenAiStream(EventStream):
+    """The chunks that chat and completions have in common: a head, one choice, usage, `[DONE]`."""
 
-    def _chunk(self, choice: dict[str, Any], produced: int) -> dict[str, Any]:
-        chunk: dict[str, Any] = {**self._head, "choices": [choice]}
-        if self._continuous:
-            chunk["usage"] = self.running_usage(produced)
-        return chunk
+    kind: str
+
+    def __init__(self, call: Call, fingerprint: str) -> None:
+        super().__init__(call)
+        options = call.body.stream_options
+        self._head = {"id": call.id, "object": self.kind, "created": call.created, "model": call.model}
+        self._open = f'data: {compact(self._head)[:-1]},"choices":['
+        self._fingerprint = fingerprint
+        self._usage = bool(options and options.include_usage) or call.engine.settings.force_usage
+        self._continuous = bool(self._usage and options and options.continuous_usage_stats)
+
+    def running_usage(self, produced: int, index: int) -> dict[str, object]:
+        """`usage` of a chunk on the way, with continuous_usage_stats."""
+        del index
+        prompt = self.call.prompt_tokens
+        return {"prompt_tokens": prompt, "total_tokens": prompt + produced, "completion_tokens": produced}
+
+    def chunk(self, choice: str, produced: int, index: int, extra: dict[str, Any] | None = None) -> str:
+        """One event.
+
+        Args:
+            choice: the choice as JSON.
+            produced: tokens so far, for continuous usage.
+            index: the number of the choice.
+            extra: keys after the usage.
+        """
+        usage = f',"usage":{compact(self.running_usage(produced, index))}' if self._continuous else ""
+        rest = "," + compact(extra)[1:-1] if extra else ""
+        return f"{self._open}{choice}]{usage}{rest}}}\n\n"
+
+    def finishing(self) -> dict[str, Any] | None:
+        """The keys of the chunk that ends a choice; the usage chunk has them where there is one."""
+        return None if self._usage else {"system_fingerprint": self._fingerprint}
+
+    def ended(self) -> str:
+        """The usage, if asked for, and the mark of the end."""
+        if not self._usage:
+            return _DONE
+        usage = {"usage": self.call.usage(details=False), "system_fingerprint": self._fingerprint}
+        return f"data: {compact({**self._head, 'choices': [], **usage})}\n\n{_DONE}"
 
 
 async def whole(call: Call, receive: Receive) -> list[Piece] | None:

@@ -1,6 +1,7 @@
 """Answers of a given form: JSON that fits a schema, and calls of a tool that the client requires.
 
-The smallest value that fits is made up; a schema's `pattern` and `format` are not looked at.
+The smallest value that fits is made up; a schema's `pattern` and `format` are not looked at, nor are the regular
+expressions and grammars that vLLM takes beside schemas.
 """
 
 from __future__ import annotations
@@ -9,34 +10,42 @@ import json
 import secrets
 from typing import TYPE_CHECKING, Any
 
+from bezel.localcloud.vllm.bodies import ChatBody
+from bezel.localcloud.vllm.errors import invalid
 from bezel.localcloud.vllm.tokenizer import encode
 
 if TYPE_CHECKING:
-    from bezel.localcloud.vllm.bodies import ChatBody
+    from bezel.localcloud.vllm.bodies import CompletionBody
 
 _DEEPEST = 8
 
 
-def scripted_answer(body: ChatBody) -> list[int] | None:
-    """The tokens of an answer whose form the call prescribes, None for free text."""
-    tool = _required_tool(body)
+def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
+    """The tokens of an answer whose form the call prescribes, None for free text.
+
+    Raises:
+        ApiError: the form is not described.
+    """
+    tool = required_tool(body) if isinstance(body, ChatBody) else None
     if tool is not None:
         return encode(_text(smallest(tool.get("parameters") or {"type": "object"})), specials=False)
-    form = body.response_format or {}
+    form, outputs = body.response_format or {}, body.structured_outputs or {}
+    if form.get("type") == "json_schema" and not form.get("json_schema"):
+        message = "When response_format type is 'json_schema', the 'json_schema' field must be provided."
+        raise invalid(message, "response_format")
+    if outputs.get("choice"):
+        return encode(str(outputs["choice"][0]), specials=False)
     if form.get("type") == "json_object":
         return encode("{}", specials=False)
-    if form.get("type") == "json_schema":
-        return encode(_text(smallest((form.get("json_schema") or {}).get("schema") or {})), specials=False)
-    return None
-
-
-def tool_call(body: ChatBody, text: str) -> dict[str, Any] | None:
-    """The tool call that an answer is, None if it is prose."""
-    tool = _required_tool(body)
-    if tool is None:
+    schema = form["json_schema"].get("schema") if form.get("type") == "json_schema" else outputs.get("json")
+    if schema is None:
         return None
-    function = {"name": tool.get("name", ""), "arguments": text}
-    return {"id": f"chatcmpl-tool-{secrets.token_hex(8)}", "type": "function", "function": function}
+    return encode(_text(smallest(json.loads(schema) if isinstance(schema, str) else schema)), specials=False)
+
+
+def tool_call_id() -> str:
+    """A new id of a tool call."""
+    return f"chatcmpl-tool-{secrets.token_hex(8)}"
 
 
 def smallest(schema: dict[str, Any], depth: int = 0) -> Any:
@@ -65,7 +74,8 @@ def smallest(schema: dict[str, Any], depth: int = 0) -> Any:
     return plain.get(kind)
 
 
-def _required_tool(body: ChatBody) -> dict[str, Any] | None:
+def required_tool(body: ChatBody) -> dict[str, Any] | None:
+    """The tool that the answer has to call, None where it is free to be prose."""
     tools = [tool.get("function") or {} for tool in body.tools or []]
     if body.tool_choice == "required" and tools:
         return tools[0]

@@ -23,6 +23,7 @@ SPECIAL = (
     "<|audio|>", "<|video|>",
 )  # fmt: skip
 EOS, TURN_END = 1, 6
+THINK, CHANNEL, CHANNEL_END = 9, 7, 8
 ENDS = frozenset({EOS, TURN_END})
 _BYTES = len(SPECIAL)
 _SPACES = _BYTES + 256
@@ -72,6 +73,17 @@ def encode(text: str, *, specials: bool = True) -> list[int]:
             else:
                 result.extend(_BYTES + byte for byte in piece.encode())
     return result
+
+
+@cache
+def text_of(token: int) -> str:
+    """The text of one token as it stands in an answer: nothing for a special one."""
+    return _bytes(token, skip_special=True).decode("utf-8", errors="replace")
+
+
+def raw_byte(token: int) -> bytes | None:
+    """The byte of a token that is a part of a character, None for any other token."""
+    return bytes([token - _BYTES]) if _BYTES + 0x80 <= token < _SPACES else None
 
 
 def decode(tokens: Iterable[int], *, skip_special: bool = False) -> str:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
+from bezel.localcloud.vllm.administration import administration_routes, description
 from bezel.localcloud.vllm.bodies import (
     BodyT,
     ChatBody,
@@ -27,8 +28,11 @@ from bezel.localcloud.vllm.completions import answer_completion
 from bezel.localcloud.vllm.engine import DEAD, EngineDeadError
 from bezel.localcloud.vllm.errors import ApiError, json_response
 from bezel.localcloud.vllm.http_metrics import HttpMetrics
+from bezel.localcloud.vllm.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
 from bezel.localcloud.vllm.middleware import AddVary, Count, RequestId, RequireKey
 from bezel.localcloud.vllm.options import VERSION
+from bezel.localcloud.vllm.responses import ResponsesBody, answer_responses, unknown_response
+from bezel.localcloud.vllm.scoring import ScoringBody, answer_scoring
 from bezel.localcloud.vllm.tokenizer import decode, encode, token_strings
 
 if TYPE_CHECKING:
@@ -64,8 +68,17 @@ class Server:
             Route("/detokenize", self._detokenize, methods=["POST"]),
             Route("/v1/completions", self._completions, methods=["POST"]),
             Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/v1/messages", self._anthropic, methods=["POST"]),
+            Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
+            Route("/v1/responses", self._responses, methods=["POST"]),
+            Route("/v1/responses/{response_id}", self._unknown_response, methods=["GET"]),
+            Route("/v1/responses/{response_id}/cancel", self._unknown_response, methods=["POST"]),
             Route("/invocations", self._invocations, methods=["POST"]),
+            Route("/generative_scoring", self._scoring, methods=["POST"]),
+            Route("/openapi.json", self._description, methods=["GET"]),
+            *administration_routes(),
         ]
+        self._paths = frozenset(route.path for route in routes)
         for route in routes:
             # Starlette adds HEAD to GET; the real server answers 405.
             if route.methods:
@@ -155,13 +168,40 @@ class Server:
         body = await self._body(ChatBody, request)
         return await self._counted(answer_chat(self._engine, body, self._fingerprint, request.receive))
 
+    async def _anthropic(self, request: Request) -> Response:
+        body = await self._read(MessagesBody, request)
+        try:
+            self._check_model(body.model)
+        except ApiError as error:
+            return refusal(error)
+        return await self._counted(answer_messages(self._engine, body, request.receive))
+
+    async def _count_tokens(self, request: Request) -> Response:
+        return count_tokens(self._engine, await self._read(CountBody, request))
+
+    async def _responses(self, request: Request) -> Response:
+        body = await self._body(ResponsesBody, request)
+        return await self._counted(answer_responses(self._engine, body, request.receive))
+
+    async def _unknown_response(self, request: Request) -> Response:
+        raise unknown_response(request.path_params["response_id"])
+
+    async def _scoring(self, request: Request) -> Response:
+        body = await self._body(ScoringBody, request)
+        return await self._counted(answer_scoring(self._engine, body, request.receive))
+
+    async def _description(self, request: Request) -> Response:
+        del request
+        return json_response(description(self._paths))
+
     async def _invocations(self, request: Request) -> Response:
         """Both kinds of call at one path; the body decides."""
         try:
             content = json.loads(await request.body())
         except ValueError:
             content = None  # which the chat's own reading tells
-        completion = isinstance(content, dict) and "prompt" in content
+        # What is neither is refused as a completion, which is tried first.
+        completion = isinstance(content, dict) and ("prompt" in content or "messages" not in content)
         return await (self._completions(request) if completion else self._chat(request))
 
     async def _completions(self, request: Request) -> Response:
@@ -176,16 +216,22 @@ class Server:
         finally:
             self._load -= 1
 
+    async def _read(self, kind: type[BodyT], request: Request) -> BodyT:
+        return read(kind, request.headers.get("content-type", ""), await request.body())
+
     async def _body(self, kind: type[BodyT], request: Request) -> BodyT:
-        body = read(kind, request.headers.get("content-type", ""), await request.body())
-        name = getattr(body, "model", None)
+        """A body of the wanted kind for a model that is served."""
+        body = await self._read(kind, request)
+        self._check_model(getattr(body, "model", None))
+        if isinstance(body, ChatBody | CompletionBody | ResponsesBody):
+            self._engine.check_alive()
+        return body
+
+    def _check_model(self, name: str | None) -> None:
         if name and name not in self._settings.served_names:
             aliases = ", ".join(self._settings.served_names)
             message = f"The model `{name}` does not exist. Valid aliases: {aliases}."
             raise ApiError(message, "NotFoundError", "model", 404)
-        if isinstance(body, ChatBody | CompletionBody):
-            self._engine.check_alive()
-        return body
 
     async def _engine_dead(self, request: Request, error: Exception) -> Response:
         del request, error

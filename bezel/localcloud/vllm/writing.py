@@ -9,11 +9,13 @@ import hashlib
 import math
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.vllm.tokenizer import encode, word_tokens
+from bezel.localcloud.vllm.tokenizer import CHANNEL, CHANNEL_END, encode, word_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# How the model's thoughts begin; the parser takes it away.
+THOUGHT = "thought\n"
 _MASK = (1 << 64) - 1
 _SHORTEST, _DOUBLINGS = 40, 4.0
 _STOPS = (encode(".")[0], encode(",")[0])
@@ -46,6 +48,12 @@ def token_at(key: int, position: int) -> int:
 def natural_length(key: int) -> int:
     """How many tokens an answer has, its end token included, if nothing cuts it short: 40 to 640, 160 in the middle."""
     return int(_SHORTEST * 2 ** (_DOUBLINGS * chance(key, -2)))
+
+
+def thought(key: int) -> list[int]:
+    """The tokens with which an answer begins where thinking is switched on: 20 to 320 words between their marks."""
+    words = [token_at(key, -3 - place) for place in range(natural_length(key ^ 1) // 2)]
+    return [CHANNEL, *encode(THOUGHT), *words, CHANNEL_END]
 
 
 def log_probability(key: int, position: int, rank: int = 0) -> float:
