@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,7 @@ SOURCES = (
 )  # fmt: skip
 
 
+@cache
 def document(name: str) -> Json:
     """A discovery document by its file name without the ending."""
     found: Json = json.loads((DOCUMENTS / f"{name}.json").read_text())

@@ -1,10 +1,12 @@
 """What the tests of localcloud do as its user: calls with a token, operations waited for, services made."""
 
+import json
 import sys
 import time
 from pathlib import Path
 
 import httpx
+from discovery_check import answer_problems, called, request_problems
 
 from bezel.localcloud import control
 from bezel.localcloud.layout import NO_TLS, PROJECT, Endpoint
@@ -42,13 +44,43 @@ def until(condition, seconds: float = 10.0):
     return found
 
 
+def checked(answer: httpx.Response) -> None:
+    """Hold an answer, and the request if it was accepted, against Google's discovery documents."""
+    request = answer.request
+    path = request.url.raw_path.decode().partition("?")[0]
+    call = called(request.method, path)
+    if call is None:
+        return
+    found = [] if is_content(answer) else answer_problems(call, answer.status_code, answer.read())
+    if answer.is_success and not path.startswith(("/upload/", "/download/")):
+        found += request_problems(call, list(request.url.params.multi_items()), sent_json(request))
+    assert not found, f"{request.method} {path} ({call.id}): " + "; ".join(found)
+
+
+def is_content(answer: httpx.Response) -> bool:
+    """Whether an answer is an object's bytes, or where to put them."""
+    params = answer.request.url.params
+    return answer.is_success and (params.get("alt") == "media" or params.get("uploadType") == "resumable")
+
+
+def sent_json(request: httpx.Request) -> object:
+    return json.loads(request.content) if request.content else None
+
+
 class Client:
-    """Calls as the deployer, or as another account."""
+    """Calls as the deployer, or as another account; every one is checked."""
 
     def __init__(self, endpoint: Endpoint, token: str | None = None) -> None:
         self.endpoint = endpoint
         headers = {"Authorization": f"Bearer {token or control.access_token(endpoint)}"}
-        self.http = httpx.Client(base_url=endpoint.base, headers=headers, timeout=30, trust_env=False, verify=NO_TLS)
+        self.http = httpx.Client(
+            base_url=endpoint.base,
+            headers=headers,
+            timeout=30,
+            trust_env=False,
+            verify=NO_TLS,
+            event_hooks={"response": [checked]},
+        )
 
     def get(self, path: str, **query: object) -> httpx.Response:
         return self.http.get(path, params=query)
