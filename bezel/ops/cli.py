@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             model=options.model,
             speed=options.speed,
             provider=options.provider,
+            deadline=getattr(options, "deadline", None),
         )
         if options.action in STACK_COMMANDS:
             return local.run_stack(options.action, options.stack, options.pulumi)
@@ -81,6 +82,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     for name, text in STACK_COMMANDS.items():
         action = _action(actions, name, text)
         action.add_argument("stack")
+        action.add_argument(
+            "--deadline",
+            type=float,
+            metavar="SECONDS",
+            help="give up waiting for the service, and for its check, after that long (default: 40 minutes, and the "
+            "stack's smoke.deadline_seconds)",
+        )
         action.add_argument("pulumi", nargs="*", metavar="-- OPTION", help="passed on to pulumi")
     for name, text in CLOUD_COMMANDS.items():
         _action(actions, name, text)

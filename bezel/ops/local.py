@@ -36,6 +36,7 @@ class Local:
     model: Path | None = None
     speed: float = 60.0
     provider: Provider = "stand-in"
+    deadline: float | None = None
 
     def run_stack(self, action: str, stack: str, options: Sequence[str]) -> int:
         """Run `up`, `preview`, `refresh`, `down` or `outputs` on a stack; the exit code."""
@@ -146,7 +147,10 @@ class Local:
         return endpoint
 
     def _engine(self, endpoint: Endpoint) -> Engine:
-        return Engine(self.project, self.directory, control.environment(endpoint), self.provider)
+        variables = control.environment(endpoint)
+        if self.deadline is not None:
+            variables["BEZEL_DEADLINE_SECONDS"] = f"{self.deadline:g}"
+        return Engine(self.project, self.directory, variables, self.provider)
 
     def _say_what_runs(self, endpoint: Endpoint) -> None:
         providers = "stand-in providers" if self.provider == "stand-in" else "the published providers"

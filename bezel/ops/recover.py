@@ -85,10 +85,9 @@ def recover(
             _replace(pulumi, mended)
             after = mended
     there, were = held(after), held(before)
-    adopted = [urn for urn, found in plan.creates.items() if urn in there and were.get(urn) != found]
-    missing = [
-        change for change in known if change.urn in plan.creates and there.get(change.urn) != plan.creates[change.urn]
-    ]
+    adopted = [urn for urn in plan.creates if urn in there and there[urn] != were.get(urn)]
+    settled = {*adopted, *(urn for urn, found in plan.creates.items() if there.get(urn) == found)}
+    missing = [change for change in known if change.urn in plan.creates and change.urn not in settled]
     remember(missing)
     for urn in adopted:
         say(f"  made, and taken in: {there[urn]}")
