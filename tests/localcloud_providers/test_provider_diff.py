@@ -67,6 +67,18 @@ RULE_REPLACED = {
             {"userManaged": {"replicas": [{"location": "us-central1"}]}},
             {"replication.auto": "DELETE_REPLACE", "replication.userManaged": "ADD_REPLACE"},
         ),
+        (
+            "gcp:secretmanager/secret:Secret",
+            "replication.auto",
+            {"customerManagedEncryption": {"kmsKeyName": "projects/p/locations/global/keyRings/r/cryptoKeys/k"}},
+            {"replication.auto.customerManagedEncryption": "ADD"},
+        ),
+        (
+            BUCKET,
+            "customPlacementConfig",
+            {"dataLocations": ["US-EAST1", "US-WEST1"]},
+            {"customPlacementConfig": "ADD_REPLACE"},
+        ),
         ("gcp:secretmanager/secretVersion:SecretVersion", "secretData", "b", {"secretData": "UPDATE_REPLACE"}),
         ("gcp:secretmanager/secretVersion:SecretVersion", "enabled", False, {"enabled": "UPDATE"}),
         ("gcp:artifactregistry/repository:Repository", "description", "x", {"description": "UPDATE"}),
@@ -106,6 +118,22 @@ def test_what_means_the_same_is_no_change(kind: str, path: str, value: Any, gcp:
     answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
     assert detailed(answer) == {}
     assert answer.changes == pb.DiffResponse.DIFF_NONE
+
+
+def test_what_is_in_a_block_says_for_itself_what_its_change_takes(gcp: Provider) -> None:
+    program = {**PROGRAMS[BUCKET], "customPlacementConfig": {"dataLocations": ["US-EAST1", "US-WEST1"]}}
+    resource_id, made = gcp.create(BUCKET, program)
+    answer = gcp.diff(BUCKET, resource_id, made, changed(program, "customPlacementConfig.dataLocations.1", "US-EAST4"))
+    assert detailed(answer) == {"customPlacementConfig.dataLocations[1]": "UPDATE_REPLACE"}
+    assert "customPlacementConfig" not in answer.stables
+    repository = "gcp:artifactregistry/repository:Repository"
+    program = changed(PROGRAMS[repository], "remoteRepositoryConfig.upstreamCredentials", {})
+    path = "remoteRepositoryConfig.upstreamCredentials.usernamePasswordCredentials"
+    program = changed(program, path, {"username": "a", "passwordSecretVersion": "s"})
+    resource_id, made = gcp.create(repository, program)
+    answer = gcp.diff(repository, resource_id, made, changed(program, f"{path}.username", "b"))
+    assert detailed(answer) == {f"{path}.username": "UPDATE"}
+    assert "remoteRepositoryConfig" in answer.stables
 
 
 def test_a_rule_that_was_changed_is_unchanged_from_then_on(gcp: Provider) -> None:

@@ -192,7 +192,7 @@ class Engine:
 
 
 def _fixed(fields: Fields) -> set[str]:
-    return {item.name for item in fields if item.marks & NEW or _fixed(item.fields)}
+    return {item.name for item in fields if item.marks & NEW}
 
 
 def _without_unknowns(values: Any) -> Any:

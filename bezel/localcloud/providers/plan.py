@@ -108,9 +108,13 @@ class Difference:
 
 
 def differences(
-    fields: Fields, known: Mapping[str, Any], planned: Mapping[str, Any], prefix: str = "", *, replaces: bool = False
+    fields: Fields, known: Mapping[str, Any], planned: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[Difference]:
-    """Every value in which the planned properties differ from the known ones, leaves only."""
+    """Every value in which the planned properties differ from the known ones, leaves only.
+
+    A block that takes a new resource does so by coming and going; what is in it says for itself what its change takes,
+    and comes and goes with it.
+    """
     for field in fields:
         if field.marks & OUTPUT and not field.marks & LOCAL:
             continue  # Google's alone; it follows what changes
@@ -119,7 +123,7 @@ def differences(
             known.get(field.name),
             planned.get(field.name),
             prefix + field.name,
-            replaces=replaces or bool(field.marks & NEW),
+            replaces=bool(field.marks & NEW),
         )
 
 
@@ -128,24 +132,30 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
         if not field.marks & OUTPUT:
             yield Difference(path, "ADD" if old is None else "UPDATE", replaces)
     elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
-        found = list(differences(field.fields, old, new, path + ".", replaces=replaces))
-        yield from _replaced(field, old, new, path, replaces=replaces) if found and field.marks & SET else found
+        found = list(differences(field.fields, old, new, path + "."))
+        yield from _replaced(field, old, new, path) if found and field.marks & SET else found
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
         yield from _table(old or {}, new or {}, path, replaces=replaces)
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
         yield from _list(field, old or [], new or [], path, replaces=replaces)
     elif not _same(field, old, new):
-        yield Difference(path, _kind(old, new), replaces)
+        yield Difference(path, _kind(old, new), replaces or _settled(field, new if old is None else old))
 
 
-def _replaced(
-    field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str, *, replaces: bool
-) -> Iterator[Difference]:
+def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
     """One member of a set in another's place: every value shows, a zero that gives way to nothing too."""
     for inner in field.fields:
         before, after = old.get(inner.name), new.get(inner.name)
         if before != after:
-            yield Difference(f"{path}.{inner.name}", _kind(before, after), replaces or bool(inner.marks & NEW))
+            yield Difference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & NEW))
+
+
+def _settled(field: Field, value: Any) -> bool:
+    """Whether an object that comes or goes says something that only a new resource can have said otherwise."""
+    if not isinstance(value, Mapping):
+        return False
+    says = [(inner, value.get(inner.name)) for inner in field.fields if not zero(value.get(inner.name))]
+    return any(inner.marks & NEW or _settled(inner, said) for inner, said in says)
 
 
 def _same(field: Field, old: Any, new: Any) -> bool:
@@ -167,9 +177,10 @@ def _list(field: Field, old: list[Any], new: list[Any], path: str, *, replaces: 
         after = new[index] if index < len(new) else None
         where = f"{path}[{index}]"
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            yield from differences(field.fields, before, after, where + ".", replaces=replaces)
+            yield from differences(field.fields, before, after, where + ".")
         elif before != after:
-            yield Difference(where, _kind(before, after), replaces)
+            settled = _settled(field, after if before is None else before)
+            yield Difference(where, _kind(before, after), replaces or settled)
 
 
 def _kind(old: Any, new: Any) -> str:

@@ -57,6 +57,7 @@ _REMOTE = block(
         block("usernamePasswordCredentials", text("username"), text("passwordSecretVersion")),
     ),
     block("noCache", marks=ZERO | EMPTY),
+    marks=NEW,
 )
 
 _CLEANUP = blocks(
@@ -87,7 +88,7 @@ _FIELDS: Fields = (
     *LABELS,
     _REMOTE,
     block("dockerConfig", flag("immutableTags")),
-    block("mavenConfig", flag("allowSnapshotOverwrites"), text("versionPolicy")),
+    block("mavenConfig", flag("allowSnapshotOverwrites", NEW), text("versionPolicy", NEW)),
     block("virtualRepositoryConfig", blocks("upstreamPolicies", text("id"), text("repository"), whole("priority"))),
     block(
         "vulnerabilityScanningConfig",

@@ -93,7 +93,7 @@ _FIELDS: Fields = (
         marks=COMPUTED,
     ),
     block("hierarchicalNamespace", flag("enabled", REQUIRED | NEW), marks=NEW),
-    block("customPlacementConfig", items("dataLocations")),
+    block("customPlacementConfig", items("dataLocations", REQUIRED | NEW)),
     block("ipFilter", text("mode", REQUIRED)),
     flag("defaultEventBasedHold"),
     flag("requesterPays", wire="billing.requesterPays"),

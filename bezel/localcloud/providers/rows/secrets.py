@@ -40,7 +40,9 @@ _FIELDS: Fields = (
     block(
         "replication",
         block("auto", _KEY, marks=NEW | EMPTY, wire="automatic"),
-        block("userManaged", blocks("replicas", text("location", REQUIRED | NEW), _KEY), marks=NEW),
+        block(
+            "userManaged", blocks("replicas", text("location", REQUIRED | NEW), _KEY, marks=REQUIRED | NEW), marks=NEW
+        ),
         marks=REQUIRED | NEW,
     ),
     *LABELS,

@@ -1,0 +1,63 @@
+"""What the installed SDK says of a resource type: its class, the classes of nested arguments, their documentation."""
+
+import functools
+import importlib
+import inspect
+import re
+import warnings
+from typing import Any
+
+from bezel.localcloud.providers.fields import Fields
+from bezel.localcloud.providers.rows import TYPES
+
+
+def snake(name: str) -> str:
+    """The SDK's spelling of a property."""
+    return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)
+
+
+def arguments_of(token: str) -> tuple[Any, Any]:
+    """The class of a type's arguments and the module of those nested in it."""
+    found = re.fullmatch(r"gcp:(\w+)/(\w+):(\w+)", token)
+    assert found
+    package = f"pulumi_gcp.{found[1]}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the SDK's own, at import
+        module = importlib.import_module(f"{package}.{snake(found[2]).replace('i_a_m', 'iam')}")
+        return getattr(module, f"{found[3]}Args"), importlib.import_module(f"{package}._inputs")
+
+
+def parameters(arguments: Any) -> dict[str, Any]:
+    """The properties of a class of arguments by name, with what tells their types."""
+    found = dict(inspect.signature(arguments.__init__).parameters)
+    del found["__self__"]
+    return found
+
+
+def nested(parameter: Any, inputs: Any) -> Any:
+    """The class of the arguments inside a property, or None."""
+    names = re.findall(r"ForwardRef\('(\w+Args)'|\b(\w+Args)\b", str(parameter))
+    return next((getattr(inputs, name) for pair in names for name in pair if name and hasattr(inputs, name)), None)
+
+
+@functools.cache
+def documentation(token: str) -> dict[str, str]:
+    """The SDK's words on each property, by its path in Pulumi's spelling."""
+    arguments, inputs = arguments_of(token)
+    return _documented(TYPES[token].fields, arguments, inputs, "")
+
+
+def _documented(fields: Fields, arguments: Any, inputs: Any, path: str) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for part in re.split(r":param ", arguments.__init__.__doc__ or "")[1:]:
+        head, _, text = part.partition(": ")
+        words[head.split()[-1]] = " ".join(text.split())
+    found: dict[str, str] = {}
+    signature = parameters(arguments)
+    for item in fields:
+        name = snake(item.name)
+        found[path + item.name] = words.get(name, "")
+        inner = nested(signature.get(name), inputs) if item.fields else None
+        if inner is not None:
+            found |= _documented(item.fields, inner, inputs, f"{path}{item.name}.")
+    return found
