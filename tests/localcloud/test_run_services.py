@@ -209,10 +209,24 @@ def test_a_mask_changes_what_it_names_and_nothing_else(cloud, made):
     assert "labels" not in cloud.service("masked")
 
 
-def test_more_gpus_than_the_quota_fail_the_operation_with_the_quotas_name(made):
-    operation = made("many", scaling={"maxInstanceCount": 4})
+def test_more_gpus_than_the_quota_are_refused_at_once_with_the_quotas_name(cloud):
+    body = {"template": cloud.template(scaling={"maxInstanceCount": 4})}
+    answer = cloud.post(SERVICES, body, serviceId="many")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["details"][0]["fieldViolations"][0]["field"]) == (
+        400,
+        "service.template.scaling.max_instance_count",
+    )
+    assert "set to 3 or fewer in order to set GPU requirements" in error["message"]
+    assert "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion requested: 4 allowed: 3" in error["message"]
+
+
+def test_services_that_need_more_gpus_together_fail_the_operation_with_the_quotas_name(made):
+    assert "error" not in made("first", scaling={"maxInstanceCount": 2})
+    operation = made("second", scaling={"maxInstanceCount": 2})
     assert operation["error"]["code"] == 8
     assert "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion is 3" in operation["error"]["message"]
+    assert "need 4" in operation["error"]["message"]
 
 
 def test_an_older_revision_counts_in_the_quota_while_it_holds_an_instance(cloud, made):

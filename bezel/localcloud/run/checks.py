@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.messages import snake
+from bezel.localcloud.run.quotas import own_violations
 from bezel.localcloud.run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
 from bezel.localcloud.shapes import seconds_of
 
@@ -15,12 +17,18 @@ if TYPE_CHECKING:
 
 Violation = tuple[str, str]
 _RESERVED = {"PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION"}
+_RESERVED_NAMESPACES = {"run.googleapis.com", "cloud.googleapis.com", "serving.knative.dev", "autoscaling.knative.dev"}
+_COUNTS = ("minInstanceCount", "maxInstanceCount", "manualInstanceCount")
 _CONTAINER = "service.template.containers[0]"
 
 
 def violations(service: Json, service_id: str, location: str) -> list[Violation]:
     """(field, what is wrong) of everything that is wrong with a service."""
-    return list(_violations(service, service_id, location))
+    found = list(_violations(service, service_id, location))
+    if found:
+        return found
+    texts = own_violations(service["template"], service.get("scaling") or {})
+    return [("service.template.scaling.max_instance_count", text) for text in texts]
 
 
 def _violations(service: Json, service_id: str, location: str) -> Iterator[Violation]:
@@ -37,17 +45,20 @@ def _violations(service: Json, service_id: str, location: str) -> Iterator[Viola
     if not container.get("image"):
         yield f"{_CONTAINER}.image", "is required"
     yield from _resources(template, container, location)
+    yield from _scaling("service.scaling", service.get("scaling") or {})
+    yield from _scaling("service.template.scaling", template.get("scaling") or {})
     yield from _probes(container, has_gpu=_gpus(container) > 0)
     yield from _requests(template)
-    if (traffic := service.get("traffic")) and sum(int(target.get("percent") or 0) for target in traffic) != 100:
-        yield "service.traffic", "the percentages must add up to 100"
+    yield from _traffic(service.get("traffic") or [])
+    yield from _names(service, template, service_id)
+    yield from _ports(template)
     yield from _environment(container)
     yield from _volumes(template, container)
 
 
 def _gpus(container: Json) -> int:
     value = _limits_of(container).get("nvidia.com/gpu", "0")
-    return int(value) if str(value).isdigit() else 0
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 4 else 0
 
 
 def _limits_of(container: Json) -> Json:
@@ -73,6 +84,16 @@ def _resources(template: Json, container: Json, location: str) -> Iterator[Viola
         yield f"{field}.cpu", f"Invalid value specified for cpu. {cpu:g} is none of {', '.join(bounds['cpus'])}"
     if memory > bounds["max_memory_gib"] * GIB:
         yield f"{field}.memory", f"{given['memory']} is more than {bounds['max_memory_gib']}Gi"
+
+
+def _scaling(field: str, scaling: Json) -> Iterator[Violation]:
+    counts, bound = {name: scaling.get(name, 0) for name in _COUNTS}, limits()["instances"]["most"]
+    for name, count in counts.items():
+        if not 0 <= count <= bound:
+            yield f"{field}.{snake(name)}", f"{count} is not between 0 and {bound}"
+    least, most = counts["minInstanceCount"], counts["maxInstanceCount"]
+    if most and least > most:
+        yield f"{field}.min_instance_count", f"{least} is more than max_instance_count {most}"
 
 
 def _accelerator(
@@ -150,6 +171,45 @@ def _requests(template: Json) -> Iterator[Violation]:
         return
     if timeout > bounds["max_timeout_seconds"]:
         yield "service.template.timeout", f"{timeout:g}s is more than {bounds['max_timeout_seconds']}s"
+
+
+def _traffic(targets: list[Json]) -> Iterator[Violation]:
+    percents = [target.get("percent", 0) for target in targets]
+    if targets and (sum(percents) != 100 or min(percents) < 0):
+        yield "service.traffic", "the percentages must add up to 100, none of them below 0"
+    tags = [target["tag"] for target in targets if target.get("tag")]
+    if len(tags) != len(set(tags)):
+        yield "service.traffic.tag", "a tag is given more than once"
+    for target in targets:
+        pinned = target.get("type") == "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
+        if pinned != bool(target.get("revision")):
+            yield "service.traffic.revision", "is required with, and only with, TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
+
+
+def _names(service: Json, template: Json, service_id: str) -> Iterator[Violation]:
+    revision = template.get("revision")
+    if revision and not re.fullmatch(rf"{re.escape(service_id)}-[a-z0-9]([a-z0-9-]*[a-z0-9])?", revision):
+        yield "service.template.revision", f"'{revision}' does not begin with the service's name and a hyphen"
+    if revision and len(revision) > 63:
+        yield "service.template.revision", f"'{revision}' is longer than 63 characters"
+    if len(service.get("description", "")) > 512:
+        yield "service.description", "is longer than 512 characters"
+    for where, holder in (("service", service), ("service.template", template)):
+        for kind in ("labels", "annotations"):
+            for key in holder.get(kind) or {}:
+                if key.partition("/")[0] in _RESERVED_NAMESPACES:
+                    yield f"{where}.{kind}", f"'{key}': Cloud Run's API v2 takes no {kind} of this namespace"
+
+
+def _ports(template: Json) -> Iterator[Violation]:
+    if len(template["containers"]) > 1:
+        yield "service.template.containers", "localcloud runs one container an instance: take the others out"
+    ports = template["containers"][0].get("ports") or []
+    if len(ports) > 1:
+        yield f"{_CONTAINER}.ports", "only one port is allowed"
+    for port in ports:
+        if not 1 <= port.get("containerPort", 8080) <= 65535:
+            yield f"{_CONTAINER}.ports", f"{port['containerPort']} is not between 1 and 65535"
 
 
 def _environment(container: Json) -> Iterator[Violation]:

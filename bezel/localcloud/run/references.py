@@ -17,7 +17,7 @@ from bezel.localcloud.run.failures import (
     quota_failure,
     secret_failure,
 )
-from bezel.localcloud.run.spec import limits, revision_spec
+from bezel.localcloud.run.quotas import gpu_quota_of, gpus_wanted
 
 if TYPE_CHECKING:
     from bezel.localcloud.cloud import Cloud
@@ -26,34 +26,25 @@ if TYPE_CHECKING:
 
 
 def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
-    """Count the GPUs that the services of a region may hold.
-
-    A service counts with all instances that its newest revision may have, which is ready or on its way, and with those
-    that its older revisions have not given back yet.
+    """Count the GPUs that the services of a region may come to hold, see quotas.py.
 
     Raises:
         RevisionFailureError: RESOURCE_EXHAUSTED.
     """
     if not spec.accelerators:
         return
-    known = limits()["accelerators"][spec.accelerator]
-    quota = gpu_quota(cloud.faults, known["quota_redundant" if spec.redundant else "quota"])
-    wanted = 0
-    for _, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/"):
-        newest = service.get("latestCreatedRevision" if service.get("reconciling") else "latestReadyRevision", "")
-        held = cloud.services.held(service["name"])
-        for name in {newest, *held}:
-            revision = cloud.store.get("revision", name)
-            if revision is None:
-                continue
-            other = revision_spec(revision, service.get("scaling") or {})
-            if (other.accelerator, other.redundant) == (spec.accelerator, spec.redundant):
-                wanted += other.accelerators * (other.max_instances if name == newest else held[name])
-    if wanted > quota:
-        name = known["quota_redundant_name" if spec.redundant else "quota_name"]
+    quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
+    allowed = gpu_quota(cloud.faults, quota.gpus)
+    services = [
+        (service, dict(cloud.store.rows("revision", f"{name}/revisions/")), cloud.services.held(name))
+        for name, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/")
+    ]
+    wanted = gpus_wanted(services, spec.accelerator, redundant=spec.redundant)
+    if wanted > allowed:
         raise quota_failure(
-            f"Quota exceeded for total allowable count of GPUs per project per region: {name} is {quota} in "
-            f"{location}, the maximum instances of all services, and what older revisions still hold, need {wanted}."
+            f"Quota exceeded for total allowable count of GPUs per project per region: {quota.name} is "
+            f"{quota.told(allowed)} in {location}, the maximum instances of all services, and what older revisions "
+            f"still hold, need {quota.told(wanted)}."
         )
 
 
