@@ -254,7 +254,11 @@ async def started(instance):
 
 def test_no_process_of_an_instance_outlives_the_daemon_that_is_killed(tmp_path):
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(tmp_path)], cwd=FAKE.parent, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", OWNER, str(tmp_path)],
+        cwd=FAKE.parent,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     pids = [int(pid) for pid in owner.stdout.readline().split()]
     assert [is_alive(pid) for pid in pids] == [True, True]
