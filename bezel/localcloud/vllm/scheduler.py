@@ -111,16 +111,18 @@ class Scheduler:
 
     def _continue(self, step: Step, budget: int) -> int:
         """Give running sequences their tokens; returns what is left of the budget."""
-        for request in list(self.running):
-            if request not in self.running:
+        drafting = self._settings.speculation is not None
+        place = 0
+        while place < len(self.running):  # it may lose its last ones on the way
+            request = self.running[place]
+            place += 1
+            length = request.tokens
+            drafts = self._drafts(request) if drafting else 0
+            tokens = min(length - request.computed + drafts, budget)
+            if tokens <= 0 or not self._room(request, request.computed + tokens, step):
                 continue
-            drafts = self._drafts(request)
-            tokens = min(request.tokens - request.computed + drafts, budget)
-            if tokens <= 0:
-                continue
-            if not self._room(request, request.computed + tokens, step):
-                continue
-            step.shares.append(Share(request, tokens, min(drafts, tokens - 1), prefill=not request.decoding))
+            decodes = request.computed == length - 1 and bool(request.answer)
+            step.shares.append(Share(request, tokens, min(drafts, tokens - 1), prefill=not decodes))
             budget -= tokens
         return budget
 
@@ -152,7 +154,6 @@ class Scheduler:
 
     def _preempt(self, victim: Request, step: Step) -> None:
         self.running.remove(victim)
-        step.shares = [share for share in step.shares if share.request is not victim]
         self._free(victim)
         victim.computed = 0
         victim.preemptions += 1
