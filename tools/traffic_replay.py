@@ -27,6 +27,7 @@ PREFIXES = {
     "cloudRunV2": "run/v2/",
     "storage": "storage/v1/",
     "iam": "iam/v1/",
+    "iamBeta": "iam/v1/",
     "secretManager": "secretmanager/v1/",
     "artifactRegistry": "artifactregistry/v1/",
     "serviceUsage": "serviceusage/v1beta1/",

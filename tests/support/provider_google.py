@@ -50,6 +50,19 @@ class Boundary:
         self.dead.wait(20)
 
 
+PLACES = {
+    "CLOUD_RUN_V2": "run/v2/",
+    "STORAGE": "storage/v1/",
+    "IAM": "iam/v1/",
+    "SECRET_MANAGER": "secretmanager/v1/",
+    "ARTIFACT_REGISTRY": "artifactregistry/v1/",
+    "SERVICE_USAGE": "serviceusage/v1/",
+    "RESOURCE_MANAGER": "crm/v1/",
+    "COMPUTE": "compute/v1/",
+}
+SLOW = {"POST": ("/run/", "/artifactregistry/"), "PATCH": ("/run/",), "DELETE": ("/run/", "/artifactregistry/")}
+
+
 @dataclass
 class FakeGoogle:
     """Start with `with FakeGoogle() as google`; `google.base` is its address."""
@@ -65,6 +78,9 @@ class FakeGoogle:
     failing: dict[str, Any] = field(default_factory=dict)  # "create"/"update" of a run service -> operation error
     pending: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     count: int = 0
+    places: dict[str, str] = field(default_factory=lambda: dict(PLACES))
+    # Where creates, updates and deletions are answered with an operation.
+    slow: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(SLOW))
     boundary: Boundary | None = None
     arrived: int = 0  # requests since the boundary was set
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -117,19 +133,14 @@ class FakeGoogle:
         self.server.shutdown()
         self.server.server_close()
 
+    def serve(self, api: str, place: str) -> None:
+        """Serve one more API, below a place like iam/v1/, whose every change is a long-running operation."""
+        self.places[api] = place
+        self.slow = {method: (*prefixes, f"/{place}") for method, prefixes in self.slow.items()}
+
     def environment(self) -> dict[str, str]:
-        places = {
-            "CLOUD_RUN_V2": "run/v2/",
-            "STORAGE": "storage/v1/",
-            "IAM": "iam/v1/",
-            "SECRET_MANAGER": "secretmanager/v1/",
-            "ARTIFACT_REGISTRY": "artifactregistry/v1/",
-            "SERVICE_USAGE": "serviceusage/v1/",
-            "RESOURCE_MANAGER": "crm/v1/",
-            "COMPUTE": "compute/v1/",
-        }
         return {
-            **{f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{self.base}/{path}" for api, path in places.items()},
+            **{f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{self.base}/{path}" for api, path in self.places.items()},
             "GOOGLE_PROJECT": self.project,
             "GOOGLE_CLOUD_PROJECT": self.project,
             "GOOGLE_OAUTH_ACCESS_TOKEN": "not-a-real-access-token",
@@ -213,14 +224,14 @@ class FakeGoogle:
             return 404, {"error": {"code": 404, "message": f"{path} was not found.", "status": "NOT_FOUND"}}
         if request.method == "DELETE":
             del self.things[path]
-            return (200, self.operation(path, {})) if path.startswith(("/run/", "/artifact")) else (200, {})
+            return (200, self.operation(path, {})) if path.startswith(self.slow["DELETE"]) else (200, {})
         if request.method == "PATCH":
             return self.patch(path, thing, request.body)
         return 200, thing
 
     def create(self, request: Request) -> tuple[int, Any]:
         path, body, query = request.path, dict(request.body or {}), request.query
-        name = query.get("serviceId") or query.get("secretId") or query.get("repository_id") or body.get("name")
+        name = next((value for key, value in query.items() if key.lower().endswith("id")), body.get("name"))
         if "accountId" in body:
             email = f"{body['accountId']}@{self.project}.iam.gserviceaccount.com"
             name, body = email, {**body["serviceAccount"], "email": email, "uniqueId": "1", "etag": "a"}
@@ -240,7 +251,7 @@ class FakeGoogle:
             self.things[key] = made
             return 200, self.operation(key, made, self.failing.pop("create", None))
         self.things[key] = made
-        return 200, self.operation(key, made) if path.startswith("/artifact") else made
+        return 200, self.operation(key, made) if path.startswith(self.slow["POST"]) else made
 
     def run(self, key: str, body: dict[str, Any], generation: int) -> dict[str, Any]:
         name = key.removeprefix("/run/v2/")
@@ -264,7 +275,7 @@ class FakeGoogle:
             self.things[path] = self.run(path, body, int(thing["generation"]) + 1)
             return 200, self.operation(path, self.things[path], self.failing.pop("update", None))
         thing.update(body.get("serviceAccount", body))
-        return 200, thing
+        return 200, self.operation(path, thing) if path.startswith(self.slow["PATCH"]) else thing
 
     def operation(self, key: str, response: dict[str, Any], error: Any = None) -> dict[str, Any]:
         self.count += 1
