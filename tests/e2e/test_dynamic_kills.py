@@ -1,0 +1,202 @@
+"""The dynamic providers, killed at every call that they make: another process does the same again, and it ends well."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import pytest
+from pulumi.dynamic import ResourceProvider
+from pulumi.runtime.proto import provider_pb2
+from record_results import check_results
+
+from components.model_files_provider import ModelFilesProvider
+from smoke.benchmark import ShortBenchmarkProvider
+from smoke.health import HealthCheckProvider
+from tests.rest.fake_google import Answer, Call, Server, serving
+from tests.smoke.fake_service import MODEL, SERVICE, Project
+from tests.smoke.plugin import Plugin, bag, plain, plugin_running
+
+REVISION = "llm-00001-abc"
+FILES = ("config.json", "model-00001-of-00001.safetensors", "tokenizer.json")
+OPERATIONS = ("check", "create", "read", "update", "delete")
+WAIT = 60
+# Calls that only ask, although HTTP's method would allow for more: getting tokens, reading the log, inference.
+QUESTIONS = frozenset(
+    {
+        "POST /token",
+        "POST /logging/v2/entries:list",
+        "POST /v1/completions",
+        "POST /v1/chat/completions",
+        "POST /invocations",
+    }
+)
+
+
+class Gate:
+    """Stands in front of all servers, counts the calls that pass, and stops the one it is told to."""
+
+    def __init__(self, *servers: Server) -> None:
+        self._lock = threading.Lock()
+        self.calls: list[str] = []
+        self._stops, self._when = 0, ""
+        self.reached, self.released = threading.Event(), threading.Event()
+        for server in servers:
+            others = [*server.routes]
+            server.routes[:] = [lambda call, others=others: self._pass(call, others)]
+
+    def reset(self, stops: int = 0, when: str = "") -> None:
+        """Count anew, and stop the call of this number (1 is the first, 0 stops none)."""
+        self.released.set()
+        with self._lock:
+            self.calls, self._stops, self._when = [], stops, when
+            self.reached, self.released = threading.Event(), threading.Event()
+
+    def _pass(self, call: Call, others: list[Callable[[Call], Answer | None]]) -> Answer | None:
+        with self._lock:
+            self.calls.append(f"{call.method} {call.path}")
+            stopped, reached, released = len(self.calls) == self._stops, self.reached, self.released
+        if stopped and self._when == "before":
+            reached.set()
+            released.wait(WAIT)
+            return Answer(reset=True)  # its caller is dead: it was never handled
+        answer = next((found for route in others if (found := route(call)) is not None), None)
+        if stopped:
+            reached.set()
+            released.wait(WAIT)
+        return answer
+
+
+@dataclass(frozen=True)
+class World:
+    """Google, the service and the bucket on real sockets, and what a plugin needs to find them."""
+
+    project: Project
+    gate: Gate
+    environment: dict[str, str]
+
+    def inputs(self, kind: str) -> dict[str, Any]:
+        load = {"requests": 2, "concurrency": 1, "prompt_tokens": 20, "output_tokens": 6, "seed": 1, "simulated": False}
+        smoke = {"url": self.project.vllm.url, "revision": REVISION, "served_model": MODEL, "public": False}
+        return {
+            "ModelFiles": {"bucket": "acme", "path": "m", "source": "google/m", "bucket_url": "gs://acme"},
+            "HealthCheck": smoke | {"service": SERVICE, "speculative": False, "deadline_seconds": 30},
+            "ShortBenchmark": smoke | load | {"deadline_seconds": 30},
+        }[kind]
+
+
+PROVIDERS: dict[str, ResourceProvider] = {
+    "ModelFiles": ModelFilesProvider(),
+    "HealthCheck": HealthCheckProvider(),
+    "ShortBenchmark": ShortBenchmarkProvider(),
+}
+
+
+def bucket(call: Call) -> Answer | None:
+    """Cloud Storage's list of the model's files, one a page."""
+    if call.path != "/storage/v1/b/acme/o":
+        return None
+    page = int(call.query.get("pageToken") or 0)
+    more = {"nextPageToken": str(page + 1)} if page + 1 < len(FILES) else {}
+    return Answer(json={"items": [{"name": f"m/{FILES[page]}", "size": "7"}]} | more)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with serving() as google, serving() as vllm:
+        project = Project(google, vllm)
+        google.routes.append(bucket)
+        environment = project.environment(tmp_path_factory.mktemp("key"))
+        environment["GOOGLE_STORAGE_CUSTOM_ENDPOINT"] = f"{google.url}/storage/v1/"
+        yield World(project, Gate(google, vllm), environment)
+
+
+@pytest.fixture(scope="module")
+def survivor(world: World) -> Iterator[Plugin]:
+    """The plugin of the runs that nobody disturbs."""
+    with plugin_running(world.environment) as running:
+        yield running
+
+
+def call(plugin: Plugin, kind: str, operation: str, inputs: dict[str, Any]) -> Any:
+    """Begin an operation; what is returned has the answer as its `result()`."""
+    props = bag(PROVIDERS[kind], inputs)
+    requests = {
+        "check": lambda: plugin.stub.Check.future(provider_pb2.CheckRequest(news=props)),
+        "create": lambda: plugin.stub.Create.future(provider_pb2.CreateRequest(properties=props)),
+        "read": lambda: plugin.stub.Read.future(provider_pb2.ReadRequest(id="x", properties=props)),
+        "update": lambda: plugin.stub.Update.future(provider_pb2.UpdateRequest(id="x", olds=props, news=props)),
+        "delete": lambda: plugin.stub.Delete.future(provider_pb2.DeleteRequest(id="x", properties=props)),
+    }
+    return requests[operation]()
+
+
+def told(kind: str, answer: Any) -> Any:
+    """What an answer says, without what a clock says."""
+    if not hasattr(answer, "properties"):
+        return str(answer)
+    found = {name: value for name, value in plain(answer.properties).items() if name != "__provider"}
+    if kind == "HealthCheck" and "verdict" in found:
+        found["verdict"] = {name: check["ok"] for name, check in found["verdict"]["checks"].items()}
+    if kind == "ShortBenchmark" and "figures" in found:
+        found["figures"] = {
+            name: found["figures"][name] for name in ("requests", "completed", "failed", "output_tokens")
+        }
+    return getattr(answer, "id", ""), found
+
+
+def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_minds(
+    world: World, survivor: Plugin
+) -> None:
+    rows = []
+    with ExitStack() as stack, ThreadPoolExecutor(1) as ahead:
+
+        def start() -> Plugin:
+            return stack.enter_context(plugin_running(world.environment))
+
+        victim = ahead.submit(start)
+        for kind in PROVIDERS:
+            for operation in OPERATIONS:
+                inputs = world.inputs(kind)
+                world.gate.reset()
+                # In a process of its own: one that has run before keeps its tokens, and makes fewer calls.
+                fresh, victim = victim.result(WAIT), ahead.submit(start)
+                expected = told(kind, call(fresh, kind, operation, inputs).result(WAIT))
+                calls = [*world.gate.calls]
+                survived = 0
+                for number in range(1, len(calls) + 1):
+                    for when in ("before", "after"):
+                        plugin, victim = victim.result(WAIT), ahead.submit(start)
+                        world.gate.reset(number, when)
+                        running = call(plugin, kind, operation, inputs)
+                        assert world.gate.reached.wait(WAIT), (kind, operation, number, calls)
+                        plugin.process.kill()
+                        plugin.process.wait(WAIT)
+                        world.gate.reset()
+                        with pytest.raises(grpc.RpcError):
+                            running.result(WAIT)
+                        again = told(kind, call(survivor, kind, operation, inputs).result(WAIT))
+                        survived += again == expected
+                rows.append([kind, operation, len(calls), 2 * len(calls), survived])
+                # Nothing that it calls makes, changes or deletes anything: there is nothing to be left half done.
+                assert {made for made in calls if not made.startswith("GET ")} <= QUESTIONS, calls
+        victim.result(WAIT)
+    table = {
+        "title": "Kills of the dynamic providers, over their wire",
+        "document": "reliability",
+        "order": 22,
+        "about": "Each operation of each dynamic resource is run once undisturbed and its HTTP calls are counted; then "
+        "the provider's process is killed at each call, once before the call is handled and once after it with the "
+        "answer withheld. Another process repeats the operation and has to answer what the undisturbed one did.",
+        "command": ".venv/bin/pytest -q tests/e2e/test_dynamic_kills.py",
+        "stamp": None,
+        "columns": ["resource", "operation", "calls", "kill points", "survived"],
+        "rows": rows,
+        "notes": [],
+    }
+    assert [row for row in rows if row[3] != row[4]] == []
+    assert sum(row[3] for row in rows) > 0
+    check_results("kills-dynamic", table)
