@@ -85,7 +85,8 @@ class Local:
         if ended.code <= 0 or ended.interrupted or control.status(engine.folder) is None:
             return ended.code
         count = engine.refused(stack)
-        if engine.recover(stack).adopted:
+        found = engine.recover(stack)
+        if found.adopted and not found.cut_off:
             return engine.run("up", stack, [*UNATTENDED, *options]).code
         if count:
             _say(

@@ -35,11 +35,13 @@ class Recovered:
         adopted: Resources that had been made, and are in the state now.
         missing: Creates of which the cloud knows nothing (yet).
         looked_at: How many changes there were in all.
+        cut_off: Whether the engine itself was ended in the middle of something, and not a plugin.
     """
 
     adopted: tuple[str, ...] = ()
     missing: tuple[Change, ...] = ()
     looked_at: int = 0
+    cut_off: bool = False
 
 
 def _forget(_open: Sequence[Change]) -> None:
@@ -93,7 +95,7 @@ def recover(
         say(f"  made, and taken in: {there[urn]}")
     for change in missing:
         say(f"  not made: {plan.creates[change.urn]}")
-    return Recovered(tuple(adopted), tuple(missing), len(known))
+    return Recovered(tuple(adopted), tuple(missing), len(known), bool(blocking))
 
 
 def recover_stack(project: Project, stack: str) -> int:

@@ -63,11 +63,17 @@ class Engine:
 def test_a_create_that_the_cloud_has_made_is_taken_in_with_its_dependencies() -> None:
     engine = Engine([resource(ACCOUNT, id="a")], [("creating", resource(dependencies=[ACCOUNT]))], {"a", ID})
     lost_track = Change(URN, "creating", resource())
-    assert engine.recover(lost_track).adopted == (URN,)
+    found = engine.recover(lost_track)
+    assert (found.adopted, found.looked_at, found.cut_off) == ((URN,), 1, True)
     taken = engine.state["deployment"]["resources"][-1]
     assert (taken["id"], taken["dependencies"]) == (ID, [ACCOUNT])
     assert taken["outputs"] == INPUTS | {"id": ID}
     assert "pending_operations" not in engine.state["deployment"]
+
+
+def test_a_create_whose_plugin_died_is_taken_in_too() -> None:
+    found = Engine([], [], {ID}).recover(Change(URN, "creating", resource()))
+    assert (found.adopted, found.cut_off) == ((URN,), False)
 
 
 def test_a_create_that_the_cloud_knows_nothing_of_is_dropped_and_remembered() -> None:
