@@ -29,6 +29,8 @@ from pydantic import Field, model_validator
 from components.arguments import ComponentArgs, Text, child_options
 from components.vllm_container import VllmContainer
 
+SERVICE_SECONDS = 2400
+"""How long a service's operation is waited for: the longest probe window, 30 minutes, and what comes before it."""
 INVOKER = "roles/run.invoker"
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 """Members that stand for the whole internet; anybody can have a Google account."""
@@ -62,6 +64,8 @@ class CloudRunGpuServiceArgs(ComponentArgs):
     """Whether anybody may call it without an identity."""
     deletion_protection: bool = True
     labels: Mapping[str, str] = Field(default_factory=dict)
+    deadline_seconds: float = Field(SERVICE_SECONDS, gt=0)
+    """How long a create or an update of the service may take."""
     hooks: pulumi.ResourceHookBinding | None = None
     """Run around the operations on the service itself, e.g. to explain a failed one."""
 
@@ -98,6 +102,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
+        wait = f"{args.deadline_seconds:g}s"
         service = cloudrunv2.Service(
             f"{name}-service",
             project=args.project,
@@ -110,7 +115,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
             opts=child_options(
                 self,
                 opts,
-                custom_timeouts=pulumi.CustomTimeouts(create="40m", update="40m"),
+                custom_timeouts=pulumi.CustomTimeouts(create=wait, update=wait),
                 # Its name is fixed: a new one that is made before the old one is gone meets 409.
                 delete_before_replace=True,
                 hooks=args.hooks,

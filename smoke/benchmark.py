@@ -16,6 +16,15 @@ from smoke.resource import SmokeError, SmokeProvider, own_urn
 if TYPE_CHECKING:
     from smoke.load import Load
 
+# What a kind of failure means, for the diagnosis.
+_MEANING = {
+    "truncated": "the stream ended early, without its [DONE]",
+    "broken_stream": "the connection broke in the middle of a stream",
+    "error_in_stream": "the server reported an error inside a stream",
+    "no_answer": "the connection broke before there was an answer",
+    "connect": "nobody took the connection",
+    "bad_json": "an event of a stream is no JSON",
+}
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
 
@@ -26,6 +35,7 @@ class ShortBenchmarkArgs:
     Attributes:
         url: The service's address, and the audience of the identity token.
         revision: As of ``HealthCheckArgs``: a new value runs the benchmark again.
+        service: As of ``HealthCheckArgs``; with it a benchmark that fails is explained by the conditions and the log.
         served_model: The model's id at the server.
         requests: How many in all; fewer than three times ``concurrency`` is noted in the figures.
         concurrency: How many at once: what the plan expects one instance to hold.
@@ -40,6 +50,7 @@ class ShortBenchmarkArgs:
 
     url: pulumi.Input[str]
     revision: pulumi.Input[str]
+    service: pulumi.Input[str]
     served_model: pulumi.Input[str]
     requests: pulumi.Input[int] = 24
     concurrency: pulumi.Input[int] = 8
@@ -56,7 +67,7 @@ class ShortBenchmarkProvider(SmokeProvider):
     """Sends the load and keeps its figures."""
 
     kind = "benchmark"
-    required = ("url", "revision", "served_model")
+    required = ("url", "revision", "service", "served_model")
     positive = ("requests", "concurrency", "prompt_tokens", "output_tokens", "deadline_seconds")
     settings = tuple(ShortBenchmarkArgs.__dataclass_fields__)
 
@@ -86,7 +97,7 @@ class ShortBenchmarkProvider(SmokeProvider):
         simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
         found = figures(load, samples, seconds, simulated=simulated)
         if not found["completed"]:
-            raise SmokeError(_all_failed(found["failed"], load))
+            raise SmokeError(_all_failed(found["failed"], load) or _explained(found["failed"], load, props["service"]))
         return {"figures": found}
 
 
@@ -107,7 +118,7 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
 
 
 def _all_failed(failed: dict[str, int], load: "Load") -> str:
-    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
+    """The whole text where the kinds of failures name what is wrong, else ""."""
     if any(kind in failed for kind in ("http_401", "http_403")):
         repair = "Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate."
     elif "http_404" in failed or "http_400" in failed:
@@ -118,5 +129,21 @@ def _all_failed(failed: dict[str, int], load: "Load") -> str:
     elif "timeout" in failed:
         repair = f"Nothing came within {load.deadline_seconds:.0f} s: lower smoke.requests, or smoke.output_tokens."
     else:
-        repair = "Read the container's log: the server stopped or refuses every request."
-    return f"all {load.requests} requests of the benchmark failed ({kinds})\nrepair: {repair}"
+        return ""
+    return f"{_title(failed, load)}\nrepair: {repair}"
+
+
+def _explained(failed: dict[str, int], load: "Load", service: str) -> str:
+    """The failures, and what the platform and the container said."""
+    from bezel.rest import Credentials, GoogleClient
+    from smoke.diagnosis import explain
+    from smoke.platform import report
+
+    told = tuple(f"{_MEANING.get(kind, kind)} ({count} of {load.requests})" for kind, count in sorted(failed.items()))
+    with GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=20) as google:
+        return f"{_title(failed, load)}\n{explain(report(google, service, errors=told))}"
+
+
+def _title(failed: dict[str, int], load: "Load") -> str:
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
+    return f"all {load.requests} requests of the benchmark failed ({kinds})"

@@ -106,6 +106,26 @@ CAUSES: tuple[Rule, ...] = (
         "memory whole.",
     ),
     _rule(
+        "disk",
+        r"No space left on device|\[Errno 28\]",
+        "the container's disk is full; on Cloud Run that disk is the container's memory",
+        "Raise resources.memory.",
+    ),
+    _rule(
+        "engine",
+        r"EngineDeadError|EngineCore encountered (?:an issue|a fatal error)|Engine core proc \S+ died",
+        "vLLM's engine died while it served",
+        "Read what it said before that; where it names nothing, give it more room: lower vllm.max-num-seqs or "
+        "vllm.gpu-memory-utilization. Cloud Run has started the container again.",
+    ),
+    _rule(
+        "mount",
+        r"bucket \"(?P<what>[^\"]+)\"\) failed: (?P<account>\S+) does not have (?P<right>storage\.\S+) access",
+        "{account} may not read the bucket {what} ({right})",
+        "`gcloud storage buckets add-iam-policy-binding gs://{what} --member=serviceAccount:{account} "
+        "--role=roles/storage.objectViewer`. " + _AGAIN,
+    ),
+    _rule(
         "mount",
         r"(?:gcsfuse|mount|/mnt/|bucket|storage\.objects|storage\.googleapis).{0,200}?"
         r"(?:permission[ _]?denied|forbidden|\b403\b|does not have storage\.)|"
@@ -113,6 +133,21 @@ CAUSES: tuple[Rule, ...] = (
         "the container may not read the bucket that is mounted",
         "Grant the service's account roles/storage.objectViewer on the bucket, and mount with uid=1001 and gid=1001. "
         + _AGAIN,
+    ),
+    _rule(
+        "secret",
+        r"permission denied on secret: projects/[^/]+/secrets/(?P<what>[\w-]+)\S* for Revision service account "
+        r"(?P<account>[\w.@-]+\w)",
+        "{account} may not read the secret {what}",
+        "`gcloud secrets add-iam-policy-binding {what} --member=serviceAccount:{account} "
+        "--role=roles/secretmanager.secretAccessor`. " + _AGAIN,
+    ),
+    _rule(
+        "secret",
+        r"secret \S*secrets/(?P<what>[\w-]+)\S* was not found",
+        "the secret {what} does not exist, or has no version that can be read",
+        "`gcloud secrets create {what} --data-file=-`, or where only its version is missing `gcloud secrets versions "
+        "add {what} --data-file=-`. " + _AGAIN,
     ),
     _rule(
         "secret",
@@ -154,5 +189,25 @@ CAUSES: tuple[Rule, ...] = (
         r"No such file or directory: '?/mnt/|no config\.json|config\.json.{0,40}not found",
         "the model's files are not where vLLM looks for them",
         "Copy them into the bucket under weights.path (the deployment's own check prints the command). " + _AGAIN,
+    ),
+    _rule(
+        "stream",
+        r"the stream ended early, without its \[DONE\]",
+        "something between the server and its caller ends streams early, and they look complete",
+        "Nothing in the container's log says that it did: look at proxies on the way, and at the service's timeout "
+        "(timeoutSeconds), then run the same command again.",
+    ),
+    _rule(
+        "operation",
+        r"timeout while waiting for state to become 'done: true'.+timeout: (?P<what>[^)]+)\)",
+        "the platform did not finish its operation within {what}, and may still do so",
+        "Run the same command again: it takes the service as it then is, and checks it. Where the conditions above do "
+        "not change for an hour, delete the service (`gcloud run services delete`) and run it again.",
+    ),
+    _rule(
+        "platform",
+        r"Error code 1[34], message: (?P<what>.+)",
+        "the platform failed inside itself: {what}",
+        "Run the same command again; nothing in the stack has to change.",
     ),
 )

@@ -58,7 +58,13 @@ def diagnose(report: Report) -> Diagnosis:
     """The fault that fits a report best: by the container's log, then by the platform's words."""
     lines = _until_the_probe_gave_up(report.lines)
     platform = [*(str(one) for one in report.conditions), *report.errors]
-    return _named([*lines, *platform]) or _ended(lines, platform) or _unanswered([*lines, *platform]) or _UNKNOWN
+    healthy = report.created == report.serving != ""
+    return (
+        _named([*lines, *platform])
+        or _ended(lines, platform, healthy=healthy)
+        or _unanswered([*lines, *platform])
+        or _UNKNOWN
+    )
 
 
 def _until_the_probe_gave_up(lines: Sequence[str]) -> Sequence[str]:
@@ -80,18 +86,19 @@ def _named(texts: Iterable[str]) -> Diagnosis | None:
     return None
 
 
-def _ended(lines: Sequence[str], platform: Sequence[str]) -> Diagnosis | None:
+def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> Diagnosis | None:
     """A process that ended by itself: no longer window of the probe would have helped."""
     ends = [found for text in (*lines, *platform) if (found := _ENDED.search(text))]
     if not ends and not _raised(lines, platform):
         return None
     errors = [found for line in lines if not _ENDED.search(line) and (found := _ERROR.search(line))]
     how = next((f" ({found[0]})" for found in ends if not found["engine"]), "")
+    when = "became healthy and then ended by itself" if healthy else "ended by itself before it answered"
     last = f"; its last error: {errors[-1][0][:_LONGEST]}" if errors else ""
     evidence = errors[-1] if errors else ends[0] if ends else None
     return Diagnosis(
         "crash",
-        f"the container ended by itself before it answered{how}, for a reason that is not known here{last}",
+        f"the container {when}{how}, for a reason that is not known here{last}",
         "Mend what the first error in the log says, as the later ones follow from it. A longer probe window does not "
         "help.",
         evidence.string.strip() if evidence else "",
@@ -114,13 +121,14 @@ def _unanswered(texts: Iterable[str]) -> Diagnosis | None:
     return Diagnosis(
         "probe",
         "the container did not answer its startup probe within the probe's window, and its log names no other cause",
-        "Raise probe.failure_threshold (period x failures may be 1800 s with a GPU), or make loading faster.",
+        "Raise probe.failure_threshold (period x failures may be 1800 s with a GPU), or make loading faster. Where its "
+        "log has long stopped, it hangs: its last line tells where.",
         found.strip(),
     )
 
 
 def explain(report: Report, *, repeat_errors: bool = True) -> str:
-    """The whole text for the user: the platform's condition, the container's last lines, the cause, the repair.
+    """The whole text for the user: the platform's condition, the container's last lines, cause, consequence and repair.
 
     Args:
         report: What is known.
@@ -134,8 +142,17 @@ def explain(report: Report, *, repeat_errors: bool = True) -> str:
         shown = [found.evidence, "...", *shown[1:]]
     parts += _indented("container's last lines:", shown) if shown else ["container's last lines: none"]
     parts += [f"note: {text}" for text in report.notes]
-    parts += [f"cause: {found.cause}", f"repair: {found.repair}"]
+    parts += [f"cause: {found.cause}", *_consequence(report), f"repair: {found.repair}"]
     return redact("\n".join(parts))
+
+
+def _consequence(report: Report) -> list[str]:
+    if not report.created:
+        return []
+    if report.created == report.serving:
+        return [f"consequence: {report.created} has the traffic all the same"]
+    rest = f"{report.serving} goes on serving" if report.serving else "nothing serves at this address"
+    return [f"consequence: {report.created} gets no traffic; {rest}"]
 
 
 def _told(conditions: Iterable[Condition]) -> list[str]:

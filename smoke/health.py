@@ -3,6 +3,7 @@
 It depends on what it checks, runs again when the newest revision changes, and fails the update until it holds.
 """
 
+import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ class HealthCheckArgs:
         public: Whether anybody may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The least share of draft tokens accepted, 0 to 1.
-        deadline_seconds: For the whole check.
+        deadline_seconds: For the whole check; ``BEZEL_DEADLINE_SECONDS`` in the environment may ask for less.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
     """
 
@@ -78,7 +79,7 @@ class HealthCheckProvider(SmokeProvider):
             probe = Probe(
                 server,
                 props["served_model"],
-                float(props["deadline_seconds"]),
+                min(float(props["deadline_seconds"]), float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf")),
                 show=progress,
                 clock=time.monotonic,
                 sleep=time.sleep,

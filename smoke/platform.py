@@ -99,12 +99,16 @@ class Report:
         conditions: Those that are not fulfilled, the service's and its newest revision's.
         lines: The container's last log lines, oldest first.
         errors: What else was said: an operation's error, what a request met.
+        created: The newest revision, "" where it is not known.
+        serving: The newest one that was ready, "" where there was none.
     """
 
     conditions: tuple[Condition, ...] = ()
     lines: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    created: str = ""
+    serving: str = ""
 
 
 def service_state(client: GoogleClient, service: str) -> ServiceState:
@@ -133,10 +137,10 @@ def report(
     """
     notes: list[str] = []
     conditions: list[Condition] = []
-    revision = ""
+    revision = serving = ""
     try:
         state = service_state(client, service)
-        revision = state.created_revision
+        revision, serving = state.created_revision, state.ready_revision
         conditions += [state.terminal, *state.conditions]
         if revision:
             found = client.get(f"{endpoint('CLOUD_RUN_V2')}{service}/revisions/{revision}")
@@ -153,7 +157,7 @@ def report(
     except (RestError, ValueError) as error:
         notes.append(f"the container's log could not be read: {error}")
     failed = [one for one in conditions if one.state != "CONDITION_SUCCEEDED" and (one.message or one.reason)]
-    return Report(tuple(dict.fromkeys(failed)), lines, errors, tuple(notes))
+    return Report(tuple(dict.fromkeys(failed)), lines, errors, tuple(notes), revision, serving)
 
 
 def log_lines(client: GoogleClient, service: str, revision: str = "") -> tuple[str, ...]:

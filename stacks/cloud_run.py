@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from bezel.planner import Plan
-from components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServiceArgs
+from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService, CloudRunGpuServiceArgs
 from components.container_image import ContainerImage, ContainerImageArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.model_files import ModelFiles, ModelFilesArgs
@@ -115,6 +115,7 @@ def _service(plan: Plan) -> CloudRunGpuService:
             public=wanted.public,
             deletion_protection=wanted.deletion_protection,
             labels=wanted.labels,
+            deadline_seconds=config.deadline(SERVICE_SECONDS),
             hooks=pulumi.ResourceHookBinding(on_error=[service_failure_hook()]),
         ),
         opts=_after(identity, weights, model, image),
@@ -167,6 +168,7 @@ def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[
         ShortBenchmarkArgs(
             url=service.url,
             revision=service.created_revision,
+            service=service.resource_name,
             served_model=plan.served_model,
             requests=wanted.requests,
             concurrency=wanted.concurrency,

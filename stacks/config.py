@@ -44,6 +44,24 @@ def simulated(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("BEZEL_SIMULATED") == "1"
 
 
+def deadline(seconds: float, environment: Mapping[str, str] = os.environ) -> float:
+    """How long to wait where `seconds` is the rule: BEZEL_DEADLINE_SECONDS may ask for less, as rehearsals do.
+
+    Raises:
+        pulumi.RunError: It is no positive number.
+    """
+    given = environment.get("BEZEL_DEADLINE_SECONDS", "")
+    if not given:
+        return seconds
+    try:
+        least = float(given)
+    except ValueError:
+        least = 0.0
+    if not least > 0:
+        raise pulumi.RunError(f"BEZEL_DEADLINE_SECONDS={given} is no time to wait: write seconds above 0, or unset it.")
+    return min(seconds, least)
+
+
 def _decoded(value: str) -> object:
     if not value.lstrip().startswith(("{", "[")):
         return value

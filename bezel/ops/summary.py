@@ -89,7 +89,13 @@ def _figures(figures: Mapping[str, object]) -> str:
     return (
         f"ttft p50 {ttft} ms, tpot p50 {tpot} ms, {figures.get('output_tokens_per_second')} output tokens/s with "
         f"{figures.get('concurrency')} users; {figures.get('completed')} of {figures.get('requests')} requests answered"
+        + _failures(_at(figures, "failed"))
     )
+
+
+def _failures(failed: Mapping[str, object]) -> str:
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
+    return f", the others failed ({kinds}): read the container's log before you trust the figures" if kinds else ""
 
 
 def _completion(url: str, model: str) -> list[str]:

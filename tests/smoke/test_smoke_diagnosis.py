@@ -48,6 +48,8 @@ def by_platform(reason: str, message: str = "") -> Report:
         ("host_memory", "Memory limit of 16384 MiB exceeded with 16390 MiB used. Consider increasing the memory limit"),
         ("host_memory", "Container terminated on signal 9, exit code 137"),
         ("argument", "vllm serve: error: unrecognized arguments: --swap-space 4"),
+        ("disk", "OSError: [Errno 28] No space left on device: '/root/.cache/vllm/torch_compile_cache'"),
+        ("engine", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace"),
         ("argument", "vllm serve: error: argument --dtype: invalid choice: 'fp8' (choose from 'auto', 'bfloat16')"),
         ("argument", "KeyError: 'invalid tool call parser: nonsense (chose from { gemma4,hermes })'"),
         (
@@ -265,3 +267,59 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
         (places[3] + places[4],),
     )
     assert "planted" not in explain(report)
+
+
+@pytest.mark.parametrize(
+    ("said", "cause", "repair"),
+    [
+        (
+            (
+                "Permission denied on secret: projects/1/secrets/hf-token/versions/latest for Revision service account "
+                "llm@demo.iam.gserviceaccount.com. The service account used must be granted"
+            ),
+            "llm@demo.iam.gserviceaccount.com may not read the secret hf-token",
+            "gcloud secrets add-iam-policy-binding hf-token --member=serviceAccount:llm@demo.iam.gserviceaccount.com",
+        ),
+        (
+            "Secret projects/1/secrets/hf-token/versions/latest was not found or cannot be read",
+            "the secret hf-token does not exist",
+            "gcloud secrets create hf-token",
+        ),
+        (
+            (
+                'Mounting volume "weights" (bucket "models") failed: llm@demo.iam.gserviceaccount.com does not have '
+                "storage.objects.list access to the bucket."
+            ),
+            "llm@demo.iam.gserviceaccount.com may not read the bucket models (storage.objects.list)",
+            "gcloud storage buckets add-iam-policy-binding gs://models --member=serviceAccount:llm@demo",
+        ),
+        (
+            "timeout while waiting for state to become 'done: true' (last state: 'done: false', timeout: 40m0s)",
+            "the platform did not finish its operation within 40m0s",
+            "Run the same command again",
+        ),
+        (
+            "Error code 13, message: Internal error encountered.",
+            "the platform failed inside itself: Internal error encountered.",
+            "Run the same command again",
+        ),
+    ],
+)
+def test_names_and_values_that_a_text_holds_come_back_in_cause_and_repair(said: str, cause: str, repair: str) -> None:
+    found = diagnose(Report(errors=(said,)))
+    assert cause in found.cause
+    assert repair in found.repair
+
+
+def test_who_goes_on_serving_is_said_and_nothing_where_it_is_not_known() -> None:
+    said = explain(Report(lines=("x",), created="llm-2", serving="llm-1"))
+    assert "consequence: llm-2 gets no traffic; llm-1 goes on serving" in said
+    assert "consequence: llm-1 gets no traffic; nothing serves" in explain(Report(created="llm-1"))
+    assert "consequence: llm-1 has the traffic all the same" in explain(Report(created="llm-1", serving="llm-1"))
+    assert "consequence" not in explain(Report(lines=("x",)))
+
+
+def test_a_container_that_ends_after_it_became_healthy_is_told_from_one_that_never_did() -> None:
+    ended = ("Container called exit(1).",)
+    assert "became healthy and then ended by itself" in diagnose(Report((), ended, created="a", serving="a")).cause
+    assert "ended by itself before it answered" in diagnose(Report((), ended, created="b", serving="a")).cause

@@ -41,6 +41,7 @@ def load(project: Project, **others: object) -> dict[str, object]:
     return {
         "url": project.vllm.url,
         "revision": "llm-00001-abc",
+        "service": SERVICE,
         "served_model": MODEL,
         "requests": 6,
         "concurrency": 2,
@@ -122,6 +123,7 @@ def test_a_failure_reads_as_the_platform_s_condition_the_last_lines_and_the_repa
         "  | torch.OutOfMemoryError: CUDA out of memory.\n"
         "  | bye\n"
         "cause: the accelerator's memory is too small for the weights and vLLM's working space\n"
+        "consequence: llm-00001-abc gets no traffic; nothing serves at this address\n"
         "repair: Lower vllm.max-num-batched-tokens or vllm.gpu-memory-utilization, or take a smaller encoding of the "
         "model or a larger accelerator.\n"
     )
@@ -178,13 +180,26 @@ def test_a_benchmark_gives_figures_and_stays_as_it_is(project: Project, plugin: 
     assert plugin.diff(BENCHMARK, created, load(project, concurrency=3)) == "DIFF_SOME"
 
 
-def test_a_benchmark_in_which_all_fails_fails(project: Project, plugin: Plugin) -> None:
+def test_a_benchmark_in_which_all_fails_is_explained_by_what_the_container_said(
+    project: Project, plugin: Plugin
+) -> None:
     project.chat_status = [503]
+    project.log = ["INFO serving", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue."]
+    with pytest.raises(grpc.RpcError) as caught:
+        plugin.create(BENCHMARK, load(project))
+    first, *rest = caught.value.details().splitlines()
+    assert first == "smoke: all 6 requests of the benchmark failed (http_503: 6)"
+    assert "met: http_503 (6 of 6)" in rest
+    assert "cause: vLLM's engine died while it served" in rest
+
+
+def test_a_benchmark_that_nobody_may_call_says_who_must_be_let_in(project: Project, plugin: Plugin) -> None:
+    project.chat_status = [403]
     with pytest.raises(grpc.RpcError) as caught:
         plugin.create(BENCHMARK, load(project))
     assert caught.value.details() == (
-        "smoke: all 6 requests of the benchmark failed (http_503: 6)\n"
-        "repair: Read the container's log: the server stopped or refuses every request.\n"
+        "smoke: all 6 requests of the benchmark failed (http_403: 6)\n"
+        "repair: Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate.\n"
     )
 
 

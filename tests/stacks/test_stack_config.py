@@ -72,3 +72,14 @@ def test_the_project_is_the_providers(
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("0", False), (None, False)])
 def test_figures_are_simulated_only_where_the_environment_says_so(value: str | None, expected: bool) -> None:
     assert config.simulated({} if value is None else {"BEZEL_SIMULATED": value}) is expected
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, 2400), ("", 2400), ("20", 20), ("9000", 2400)])
+def test_a_wait_may_be_shortened_by_the_environment_and_never_made_longer(given: str | None, expected: float) -> None:
+    assert config.deadline(2400, {} if given is None else {"BEZEL_DEADLINE_SECONDS": given}) == expected
+
+
+@pytest.mark.parametrize("given", ["soon", "0", "-3", "nan"])
+def test_a_deadline_that_is_no_time_is_refused_with_its_value(given: str) -> None:
+    with pytest.raises(pulumi.RunError, match=f"BEZEL_DEADLINE_SECONDS={given}"):
+        config.deadline(2400, {"BEZEL_DEADLINE_SECONDS": given})
