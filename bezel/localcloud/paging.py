@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 from typing import Any
 
 from bezel.localcloud.errors import invalid
@@ -31,7 +32,7 @@ def page_of(items: Items, size: int, token: str, method: str) -> tuple[Items, st
 
 def sealed(key: str, method: str) -> str:
     """The token of a list for what comes after a key."""
-    return base64.urlsafe_b64encode(f"{method}\n{key}".encode()).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(f"{_mark(method)}\n{key}".encode()).rstrip(b"=").decode()
 
 
 def opened(token: str, method: str) -> str:
@@ -46,7 +47,11 @@ def opened(token: str, method: str) -> str:
         given, _, key = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode().partition("\n")
     except (binascii.Error, UnicodeDecodeError):
         given, key = "", ""
-    if given != method or not key:
+    if given != _mark(method) or not key:
         text = "Invalid page token: give the nextPageToken of the page before, to the same method, or none."
         raise invalid(text, ("page_token", "is not valid"))
     return key
+
+
+def _mark(method: str) -> str:
+    return hashlib.sha256(method.encode()).hexdigest()[:12]

@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS operations (name TEXT PRIMARY KEY, body TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY, time REAL NOT NULL, entry TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS log_time ON log (time);
 """
+_MOST_PAGES = 4294967294  # SQLite's own default
 
 
 class Store:
@@ -54,12 +55,21 @@ class Store:
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            # A full disk may have made SQLite take everything back already.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             raise
         else:
             self._connection.execute("COMMIT")
         finally:
             self._depth = 0
+
+    def limit(self, *, full: bool) -> None:
+        """Let the file grow no more, as on a full disk, or again as it likes."""
+        if full:
+            self._connection.execute("VACUUM")  # so that no free page is left to write to
+        pages = self._connection.execute("PRAGMA page_count").fetchone()[0] if full else _MOST_PAGES
+        self._connection.execute(f"PRAGMA max_page_count = {pages}")
 
     def setting(self, key: str) -> str | None:
         """A value kept under a key, such as a port."""
@@ -152,10 +162,39 @@ class Store:
             self._connection.executemany("INSERT INTO log (time, entry) VALUES (?, ?)", rows)
             self._connection.execute("DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?", (keep,))
 
-    def log(self, *, newest_first: bool) -> Iterator[tuple[int, Json]]:
-        """(id, entry) of the log in order of time."""
-        order = "DESC" if newest_first else "ASC"
-        for identifier, entry in self._connection.execute(
-            f"SELECT id, entry FROM log ORDER BY time {order}, id {order}"  # noqa: S608 - one of two words above
-        ):
-            yield identifier, json.loads(entry)
+    def log_slice(
+        self,
+        *,
+        newest_first: bool,
+        after: tuple[float, int] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int = 500,
+    ) -> list[tuple[tuple[float, int], Json]]:
+        """Entries of the log in order of time, at most `limit` of them.
+
+        Args:
+            newest_first: The order.
+            after: (Unix seconds, id) of the entry before the first one.
+            since: Unix seconds that none is before.
+            until: Unix seconds that none is after.
+            limit: How many.
+
+        Returns:
+            ((Unix seconds, id), entry) each.
+        """
+        order, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
+        terms: list[tuple[str, tuple[float, ...]]] = []
+        if after is not None:
+            terms.append((f"(time, id) {beyond} (?, ?)", after))
+        if since is not None:
+            terms.append(("time >= ?", (since,)))
+        if until is not None:
+            terms.append(("time <= ?", (until,)))
+        where = " AND ".join(["1", *(term for term, _ in terms)])
+        values = [value for _, given in terms for value in given]
+        rows = self._connection.execute(
+            f"SELECT time, id, entry FROM log WHERE {where} ORDER BY time {order}, id {order} LIMIT ?",  # noqa: S608 - words from above
+            (*values, limit),
+        )
+        return [((time, identifier), json.loads(entry)) for time, identifier, entry in rows]

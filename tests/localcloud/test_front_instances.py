@@ -283,7 +283,7 @@ def test_a_liveness_probe_gives_up_on_the_unhealthy_and_never_on_the_healthy(tmp
 
     assert asyncio.run(outcomes()) == (True, True)
     store = Store(tmp_path / "cloud.db")
-    told = [entry["textPayload"] for _, entry in store.log(newest_first=False)]
+    told = [entry["textPayload"] for _, entry in store.log_slice(newest_first=False)]
     text = 'LIVENESS HTTP probe failed 2 times consecutively for container "s-1" on port 8080 path "/health".'
     assert f"{text} The instance has been shut down." in told
     store.close()

@@ -212,12 +212,6 @@ def test_what_is_no_method_is_not_found_and_no_json_is_invalid(cloud):
     assert refusal(broken) == (400, "INVALID_ARGUMENT")
 
 
-@pytest.mark.parametrize("text", ["a OR b=c", "(severity=INFO)", "severity", 'NOT severity="INFO"'])
-def test_a_log_filter_that_is_no_list_of_comparisons_is_refused(cloud, text):
-    answer = cloud.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": text})
-    assert refusal(answer) == (400, "INVALID_ARGUMENT")
-
-
 def test_names_in_snake_case_are_taken_as_googles_and_null_is_absent():
     body = {"cleanup_policy_dry_run": True, "description": None, "format": "DOCKER"}
     assert checked_message(body, "artifactregistry.Repository", "repository") == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.access import PROJECT_NAME
@@ -9,52 +10,67 @@ from bezel.localcloud.api import Api
 from bezel.localcloud.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.filters import parse_filter
 from bezel.localcloud.layout import PROJECT_NUMBER
+from bezel.localcloud.paging import opened, sealed
 
 if TYPE_CHECKING:
     from bezel.localcloud.api import Call
-    from bezel.localcloud.filters import Term
     from bezel.localcloud.shapes import Json
 
 api = Api("logging.googleapis.com", "Cloud Logging API")
 _MAX_PAGE = 1000
+_SLICE = 500  # entries looked at before other requests get their turn
+# A time in the log is rounded to microseconds in an entry: a bound of the filter must not lose an entry by that.
+_ROUNDING = 1e-5
 
 
 @api.route("POST", "/logging/v2/entries:list", needs="logging.logEntries.list", on=PROJECT_NAME)
-def list_entries(call: Call) -> Json:
-    """Entries that fulfil a filter, in order of time."""
+async def list_entries(call: Call) -> Json:
+    """Entries that fulfil a filter, in order of time.
+
+    Looks at the whole log if it must (the store keeps the last 50,000 entries), but never for long at a time.
+    """
     body = call.body
     names = body.get("resourceNames") or []
+    if body.get("projectIds"):
+        raise ApiError("UNIMPLEMENTED", "localcloud does not serve project_ids (deprecated): use resource_names.")
     if not names:
         raise invalid("At least one resource name is required.", ("resource_names", "is required"))
     for name in names:
         if name not in {PROJECT_NAME, f"projects/{PROJECT_NUMBER}"}:
             raise permission_denied("logging.logEntries.list", name)
     order = body.get("orderBy") or "timestamp asc"
-    if order not in {"timestamp asc", "timestamp desc", "timestamp"}:
+    if order not in {"timestamp asc", "timestamp desc"}:
         raise invalid(f"Unsupported order: {order}", ("order_by", "timestamp asc or timestamp desc"))
-    size = min(int(body.get("pageSize") or 50), _MAX_PAGE)
-    return _page(
-        call,
-        parse_filter(body.get("filter", "")),
-        newest_first=order.endswith("desc"),
-        size=size,
-        token=body.get("pageToken", ""),
-    )
+    size = body.get("pageSize", 0)
+    if size < 0:
+        raise invalid(f"page_size {size} is negative.", ("page_size", "must not be negative"))
+    return await _page(call, newest_first=order.endswith("desc"), size=min(size or 50, _MAX_PAGE))
 
 
-def _page(call: Call, terms: list[Term], *, newest_first: bool, size: int, token: str) -> Json:
-    if token and not token.isdigit():
-        raise ApiError("INVALID_ARGUMENT", "page_token is not one that this method gave out.")
-    after = int(token or 0)
+async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
+    wanted, owner = parse_filter(call.body.get("filter", "")), f"entries {call.body.get('filter', '')} {newest_first}"
+    after = _place(opened(call.body.get("pageToken", ""), owner))
+    since = None if wanted.since is None else wanted.since - _ROUNDING
+    until = None if wanted.until is None else wanted.until + _ROUNDING
     entries: list[Json] = []
-    last = 0
-    for identifier, entry in call.cloud.store.log(newest_first=newest_first):
-        if after and (identifier >= after if newest_first else identifier <= after):
-            continue
-        if not all(term.holds(entry) for term in terms):
-            continue
-        if len(entries) == size:
-            return {"entries": entries, "nextPageToken": str(last)}
-        entries.append(entry)
-        last = identifier
-    return {"entries": entries} if entries else {}
+    token = ""
+    while True:
+        found = call.cloud.store.log_slice(
+            newest_first=newest_first, after=after, since=since, until=until, limit=_SLICE
+        )
+        for place, entry in found:
+            after = place
+            if not wanted.holds(entry):
+                continue
+            if len(entries) == size:
+                return {"entries": entries, "nextPageToken": token}
+            entries.append(entry)
+            token = sealed(f"{place[0]!r} {place[1]}", owner)
+        if len(found) < _SLICE:
+            return {"entries": entries} if entries else {}
+        await asyncio.sleep(0)
+
+
+def _place(key: str) -> tuple[float, int] | None:
+    time, _, identifier = key.partition(" ")
+    return (float(time), int(identifier)) if key else None
