@@ -1,4 +1,8 @@
-"""Long-running operations: begun, polled by name, ended with a response or a google.rpc.Status."""
+"""Long-running operations: begun, polled by name, ended with a response or a google.rpc.Status.
+
+Of the operations that have ended, those of the last day can be asked for, a thousand at most; older ones are forgotten
+when another one begins. One that has not ended is never forgotten.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
     from bezel.localcloud.store import Store
 
 
+_KEPT_SECONDS = 86_400.0
+_KEPT = 1000
+
+
 class Operations:
     """Operations in the store; one that ends by itself needs no task, so a restart does not lose it."""
 
@@ -23,6 +31,7 @@ class Operations:
 
     def begin(self, parent: str, metadata: Json) -> str:
         """Open an operation under `parent` ("" or "projects/..."); `finish` ends it. Returns its name."""
+        self._store.prune_operations(before=self._pace.now() - _KEPT_SECONDS, keep=_KEPT)
         name = f"{parent}/operations/{uuid.uuid4()}".lstrip("/")
         self._store.put_operation(name, {"name": name, "metadata": metadata}, None)
         return name

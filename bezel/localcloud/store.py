@@ -155,6 +155,14 @@ class Store:
         """Create or replace an operation."""
         self._connection.execute("INSERT OR REPLACE INTO operations VALUES (?, ?, ?)", (name, json.dumps(body), ends))
 
+    def prune_operations(self, *, before: float, keep: int) -> None:
+        """Forget the operations that ended before a time (Unix seconds), and all ended ones but the last `keep`."""
+        self._connection.execute(
+            "DELETE FROM operations WHERE ends < ? OR name IN "
+            "(SELECT name FROM operations WHERE ends IS NOT NULL ORDER BY ends DESC LIMIT -1 OFFSET ?)",
+            (before, keep),
+        )
+
     def add_log(self, entries: list[tuple[float, Json]], keep: int = 50_000) -> None:
         """Append log entries (Unix seconds, entry); only the last `keep` are held."""
         with self.transaction():
