@@ -67,7 +67,14 @@ class Cloud:
         issuer_key = keys.load_or_make(layout.issuer_key)
         self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
         self.services = Controller(self, launcher, timing)
+        self.faults.listen(self._heed_full_disk)
         self.holds = Holds()
+
+    def _heed_full_disk(self) -> None:
+        full = self.faults.find("localcloud-disk-full") is not None
+        if full != self.objects.full:
+            self.objects.full = full
+            self.store.limit(full=full)
 
     def is_enabled(self, api: str) -> bool:
         """Whether the project has enabled an API."""

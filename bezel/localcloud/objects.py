@@ -6,7 +6,9 @@ folder of another) are refused here, although Google takes them.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,11 +41,16 @@ class Upload:
 
 
 class ObjectFiles:
-    """Files below the layout's `objects`, and the rows that describe them."""
+    """Files below the layout's `objects`, and the rows that describe them.
+
+    Attributes:
+        full: Whether the disk behaves as if it were full.
+    """
 
     def __init__(self, layout: Layout, store: Store) -> None:
         self._layout = layout
         self._store = store
+        self.full = False
 
     def bucket_folder(self, bucket: str) -> Path:
         """The folder that a mount of the bucket shows."""
@@ -69,25 +76,20 @@ class ObjectFiles:
     async def receive(self, chunks: AsyncIterable[bytes]) -> Upload:
         """Write a stream to a file of its own."""
         path = self.new_upload()
-        with path.open("wb") as file:
-            async for chunk in chunks:
-                file.write(chunk)
+        try:
+            if self.full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            with path.open("wb") as file:
+                async for chunk in chunks:
+                    file.write(chunk)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
         return measured(path)
 
     def place(self, bucket: str, name: str, upload: Upload, metadata: Json, now: float) -> Json:
         """Make an upload the content of an object, and describe it. Returns the object's row."""
         path = self.path(bucket, name)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if name.endswith("/"):
-                path.mkdir(exist_ok=True)
-                upload.path.unlink()
-            else:
-                upload.path.replace(path)
-        except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            raise invalid(
-                f"Object name {name!r} is a folder of other objects, or has an object for a folder."
-            ) from None
         previous = self._store.get("object", f"{bucket}/{name}")
         row = {
             "kind": "storage#object",
@@ -107,7 +109,19 @@ class ObjectFiles:
             row["generation"] = str(int(previous["generation"]) + 1)
         row |= {"crc32c": upload.crc32c} if upload.crc32c else {}
         row |= {key: metadata[key] for key in ("metadata", "cacheControl", "contentEncoding") if metadata.get(key)}
+        # The row first: one that cannot be written, on a full disk say, leaves the content that was there.
         self._store.put("object", f"{bucket}/{name}", row)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if name.endswith("/"):
+                path.mkdir(exist_ok=True)
+                upload.path.unlink()
+            else:
+                upload.path.replace(path)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            raise invalid(
+                f"Object name {name!r} is a folder of other objects, or has an object for a folder."
+            ) from None
         return row
 
     def remove(self, bucket: str, name: str) -> None:

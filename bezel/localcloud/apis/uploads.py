@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import uuid
 from email.message import Message
 from typing import TYPE_CHECKING
@@ -87,7 +88,7 @@ def _place(call: Call, metadata: Json, conditions: dict[str, str], received: Upl
                 raise invalid("Required parameter: name", ("name", "is required"))
             check_preconditions(conditions, call.cloud.store.get("object", f"{bucket}/{name}"))
             return object_shown(call, call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now()))
-    except ApiError:
+    except (ApiError, sqlite3.Error, OSError):
         received.path.unlink(missing_ok=True)
         raise
 
