@@ -16,6 +16,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from bezel.localcloud.disk import is_full, storage_full
 from bezel.localcloud.errors import ApiError, invalid, permission_denied, service_disabled, unauthenticated
 from bezel.localcloud.keys import TokenError
 from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
@@ -212,9 +213,10 @@ def _endpoint(cloud: Cloud, api: Api, rule: _Rule) -> Callable[[Request], Awaita
                 answer = await answer
         except ApiError as error:
             return JSONResponse(error.body(legacy=api.legacy), error.status, _challenge(error))
-        except Exception:
+        except Exception as error:
             log.exception("%s %s failed", request.method, request.url.path)
-            internal = ApiError("INTERNAL", "Internal error encountered.")
+            full = is_full(error)
+            internal = storage_full(cloud.layout.root) if full else ApiError("INTERNAL", "Internal error encountered.")
             return JSONResponse(internal.body(legacy=api.legacy), internal.status)
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 

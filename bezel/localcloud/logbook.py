@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.disk import is_full
 from bezel.localcloud.layout import PROJECT
 from bezel.localcloud.shapes import timestamp
 
@@ -37,13 +39,13 @@ class Logbook:
         """Lines that a container printed to "stdout" or "stderr"; a JSON object becomes a structured entry."""
         now = self._pace.now()
         entries = [(now, self._entry(source, f"run.googleapis.com%2F{stream}", now) | _payload(line)) for line in lines]
-        self._store.add_log(entries)
+        self._keep(entries)
 
     def platform(self, source: Source, severity: str, text: str) -> None:
         """What the platform says about an instance, such as how it ended."""
         now = self._pace.now()
         entry = self._entry(source, "run.googleapis.com%2Fvarlog%2Fsystem", now)
-        self._store.add_log([(now, entry | {"severity": severity, "textPayload": text})])
+        self._keep([(now, entry | {"severity": severity, "textPayload": text})])
 
     def request(self, source: Source, request: Json, message: str = "", *, trace: tuple[str, str]) -> None:
         """One request that the front answered: a google.logging.type.HttpRequest, with its (trace, span) in hex."""
@@ -56,7 +58,15 @@ class Logbook:
             "spanId": trace[1],
             "traceSampled": True,
         }
-        self._store.add_log([(now, entry | ({"textPayload": message} if message else {}))])
+        self._keep([(now, entry | ({"textPayload": message} if message else {}))])
+
+    def _keep(self, entries: list[tuple[float, Json]]) -> None:
+        """The log is what a full disk costs first: whoever writes to it goes on."""
+        try:
+            self._store.add_log(entries)
+        except sqlite3.OperationalError as error:
+            if not is_full(error):
+                raise
 
     def _entry(self, source: Source, log: str, now: float) -> Json:
         entry: Json = {
