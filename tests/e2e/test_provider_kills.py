@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from provider_kills import BOUNDARIES, Outcome, Scene
+from provider_sdk import short
 from record_results import check_results
 
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
@@ -39,7 +40,7 @@ def test_the_table_says_what_was_tried(tried: Tried) -> None:
         counts[kind, operation].append(outcome)
     rows = [
         [
-            kind,
+            short(kind),
             operation,
             len(outcomes),
             sum(not one.taken_over for one in outcomes),

@@ -4,8 +4,6 @@ import pytest
 from provider_client import Provider, ServedProvider
 from provider_google import FakeGoogle
 
-from bezel.localcloud.providers.google_plugin import GooglePlugin
-
 
 @pytest.fixture
 def google() -> Iterator[FakeGoogle]:
@@ -15,6 +13,9 @@ def google() -> Iterator[FakeGoogle]:
 
 @pytest.fixture
 def gcp(google: FakeGoogle) -> Iterator[Provider]:
+    # Late: a table that cannot be imported then fails tests by name, and not the folder.
+    from bezel.localcloud.providers.google_plugin import GooglePlugin
+
     provider = ServedProvider(GooglePlugin(google.environment()))
     yield provider
     provider.close()

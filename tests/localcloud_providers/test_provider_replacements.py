@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from provider_sdk import documentation
+from provider_sdk import documentation, short
 from record_results import check_results
 
 from bezel.localcloud.providers.fields import Field, Fields, Mark
@@ -126,7 +126,7 @@ def test_the_table_of_replacements() -> None:
         ways, fields = known_by(token), dict(settable(TYPES[token].fields))
         replacing = [path for path, item in fields.items() if item.marks & Mark.NEW]
         by = [sum(way in ways[path] for path in replacing) for way in ("path", "documentation", "discovery", "stated")]
-        rows.append([token.replace("gcp:", "", 1), len(fields), len(replacing), *by])
+        rows.append([short(token), len(fields), len(replacing), *by])
     notes = [
         {
             "what": f"{entry['of']}, {what}: {', '.join(entry['paths'])}",

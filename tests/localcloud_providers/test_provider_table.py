@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from provider_client import Provider
-from provider_sdk import arguments_of, nested, parameters, snake
+from provider_sdk import arguments_of, nested, parameters, short, snake
 from record_results import check_results
 
 from bezel.localcloud.providers.fields import Fields, Kind, Mark
 from bezel.localcloud.providers.rows import TYPES
 
-UNSEEN = "not in the recordings: nothing shows where it stands on the wire"
+UNSEEN = "not in the recordings: how the provider sends and reads it is not known"
 GOOGLES = "Google's own, which the SDK lets a program set nevertheless"
 NOT_RUN = "localcloud runs no lifecycle rule, and the provider's way to send a zero in one was not recorded"
 
@@ -99,10 +99,10 @@ def test_the_table_of_what_is_left_out() -> None:
     for token in sorted(TYPES):
         paths = LEFT_OUT.get(token, {})
         known = sum(1 for _ in settable(TYPES[token].fields))
-        rows.append([token.removeprefix("gcp:"), known + len(paths), known, len(paths)])
+        rows.append([short(token), known + len(paths), known, len(paths)])
     notes = [
         {
-            "what": f"{token.rsplit(':', 1)[-1]}.{path}",
+            "what": f"{short(token)}.{path}",
             "why": LEFT_OUT[token][path],
             "evidence": "Check refuses it by name",
         }

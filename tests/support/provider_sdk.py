@@ -11,6 +11,11 @@ from bezel.localcloud.providers.fields import Fields
 from bezel.localcloud.providers.rows import TYPES
 
 
+def short(token: str) -> str:
+    """cloudrunv2.Service for gcp:cloudrunv2/service:Service."""
+    return re.sub(r"^gcp:(\w+)/\w+:(\w+)$", r"\1.\2", token)
+
+
 def snake(name: str) -> str:
     """The SDK's spelling of a property."""
     return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)

@@ -101,7 +101,11 @@ _CONTAINER: Fields = (
     items("dependsOns", wire="dependsOn"),
     text("baseImageUri"),
     blocks(
-        "buildInfos", text("functionTarget", OUTPUT), text("sourceLocation", OUTPUT), marks=OUTPUT, wire="buildInfo"
+        "buildInfos",
+        text("functionTarget", OUTPUT),
+        text("sourceLocation", OUTPUT),
+        marks=OUTPUT | WRAPPED,
+        wire="buildInfo",
     ),
     block(
         "sourceCode",
@@ -163,7 +167,6 @@ _TEMPLATE = block(
             text("image", REQUIRED),
             items("commands", wire="command"),
             items("args"),
-            wire="template",
         ),
     ),
     marks=REQUIRED,
