@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _CRC_LIMIT = 4 * 1024 * 1024
 # Source: Cloud Storage's page on resumable uploads: a session's address is good for a week.
 _SESSION_SECONDS = 7 * 86400.0
+# Kind of the rows that say which upload is on its way to which object.
+_PLACING = "placing"
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,20 @@ class ObjectFiles:
         return measured(path)
 
     def place(self, bucket: str, name: str, upload: Upload, metadata: Json, now: float) -> Json:
-        """Make an upload the content of an object, and describe it. Returns the object's row."""
+        """Describe an upload as the content of an object, and note that it is on its way. Returns the object's row.
+
+        To be called within a transaction; once that is committed, `settle` puts the file in place. A kill or a full
+        disk before the commit then leaves the object as it was, and after it `recover` does the rest.
+        """
         path = self.path(bucket, name)
+        refused = invalid(f"Object name {name!r} is a folder of other objects, or has an object for a folder.")
+        if path.is_dir() and not name.endswith("/"):
+            raise refused
+        try:
+            (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise refused from None
+        self._store.put(_PLACING, f"{bucket}/{name}", {"bucket": bucket, "name": name, "upload": upload.path.name})
         previous = self._store.get("object", f"{bucket}/{name}")
         row = {
             "kind": "storage#object",
@@ -109,20 +124,19 @@ class ObjectFiles:
             row["generation"] = str(int(previous["generation"]) + 1)
         row |= {"crc32c": upload.crc32c} if upload.crc32c else {}
         row |= {key: metadata[key] for key in ("metadata", "cacheControl", "contentEncoding") if metadata.get(key)}
-        # The row first: one that cannot be written, on a full disk say, leaves the content that was there.
         self._store.put("object", f"{bucket}/{name}", row)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if name.endswith("/"):
-                path.mkdir(exist_ok=True)
-                upload.path.unlink()
-            else:
-                upload.path.replace(path)
-        except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            raise invalid(
-                f"Object name {name!r} is a folder of other objects, or has an object for a folder."
-            ) from None
         return row
+
+    def settle(self, bucket: str, name: str) -> None:
+        """Put the file of an object that was placed where it belongs."""
+        placing = self._store.get(_PLACING, f"{bucket}/{name}")
+        if placing is not None:
+            upload = self._layout.uploads / placing["upload"]
+            if name.endswith("/"):
+                upload.unlink(missing_ok=True)
+            elif upload.exists():  # not after a kill between the two steps
+                upload.replace(self.path(bucket, name))
+            self._store.delete(_PLACING, f"{bucket}/{name}")
 
     def remove(self, bucket: str, name: str) -> None:
         """Delete an object, its file, and the folders that this leaves empty."""
@@ -145,6 +159,7 @@ class ObjectFiles:
 
     def recover(self) -> None:
         """Make files and rows agree after a kill between the two: what has no row goes, what changed is measured."""
+        self._settle_all()
         sessions = {name for name, _ in self._store.rows("upload")}
         for path in self._layout.uploads.iterdir():
             if path.name not in sessions:
@@ -163,6 +178,17 @@ class ObjectFiles:
                 path.unlink()
             elif path.is_dir() and name and f"{bucket}/{name}/" not in rows:
                 _remove_if_empty(path)
+
+    def _settle_all(self) -> None:
+        """Put in place what was on its way, and make the folders of buckets agree with their rows."""
+        for _, placing in self._store.rows(_PLACING):
+            self.settle(placing["bucket"], placing["name"])
+        buckets = {name for name, _ in self._store.rows("bucket")}
+        for bucket in buckets:
+            self.bucket_folder(bucket).mkdir(exist_ok=True)
+        for folder in self._layout.objects.iterdir():
+            if folder.name not in buckets:
+                shutil.rmtree(folder)
 
 
 def measured(path: Path) -> Upload:

@@ -166,10 +166,14 @@ def test_a_kill_between_file_and_row_is_mended(tmp_path):
     (folder / "sub" / "unknown").write_bytes(b"placed, never described")
     (folder / "known").write_bytes(b"replaced")
     (layout.uploads / "half").write_bytes(b"on its way")
+    (layout.objects / "gone").mkdir()
+    for name in ("b", "other"):
+        store.put("bucket", name, {})
     for name, size in (("known", "3"), ("lost", "1")):
         store.put("object", f"b/{name}", {"bucket": "b", "name": name, "size": size, "md5Hash": ""})
     files.recover()
     assert [name for name, _ in store.rows("object")] == ["b/known"]
     assert store.get("object", "b/known")["size"] == "8"
     assert sorted(path.name for path in folder.rglob("*")) == ["known"]
+    assert sorted(path.name for path in layout.objects.iterdir()) == ["b", "other"]
     assert list(layout.uploads.iterdir()) == []

@@ -87,10 +87,12 @@ def _place(call: Call, metadata: Json, conditions: dict[str, str], received: Upl
             if not name:
                 raise invalid("Required parameter: name", ("name", "is required"))
             check_preconditions(conditions, call.cloud.store.get("object", f"{bucket}/{name}"))
-            return object_shown(call, call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now()))
+            row = call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now())
     except (ApiError, sqlite3.Error, OSError):
         received.path.unlink(missing_ok=True)
         raise
+    call.cloud.objects.settle(bucket, name)
+    return object_shown(call, row)
 
 
 def _open_session(call: Call, metadata: Json, conditions: dict[str, str]) -> Response:
