@@ -44,17 +44,18 @@ def until(condition, seconds: float = 10.0):
     return found
 
 
-def checked(answer: httpx.Response) -> None:
-    """Hold an answer, and the request if it was accepted, against Google's discovery documents."""
+def checked(answer: httpx.Response) -> str:
+    """Hold an answer, and the request if it was accepted, against Google's discovery documents; the method's id."""
     request = answer.request
     path = request.url.raw_path.decode().partition("?")[0]
     call = called(request.method, path)
     if call is None:
-        return
+        return ""
     found = [] if is_content(answer) else answer_problems(call, answer.status_code, answer.read())
     if answer.is_success and not path.startswith(("/upload/", "/download/")):
         found += request_problems(call, list(request.url.params.multi_items()), sent_json(request))
     assert not found, f"{request.method} {path} ({call.id}): " + "; ".join(found)
+    return call.id
 
 
 def is_content(answer: httpx.Response) -> bool:
@@ -68,10 +69,11 @@ def sent_json(request: httpx.Request) -> object:
 
 
 class Client:
-    """Calls as the deployer, or as another account; every one is checked."""
+    """Calls as the deployer, or as another account; every one is checked, and noted in `seen`: (method, status)."""
 
     def __init__(self, endpoint: Endpoint, token: str | None = None) -> None:
         self.endpoint = endpoint
+        self.seen: list[tuple[str, int]] = []
         headers = {"Authorization": f"Bearer {token or control.access_token(endpoint)}"}
         self.http = httpx.Client(
             base_url=endpoint.base,
@@ -79,7 +81,7 @@ class Client:
             timeout=30,
             trust_env=False,
             verify=NO_TLS,
-            event_hooks={"response": [checked]},
+            event_hooks={"response": [lambda answer: self.seen.append((checked(answer), answer.status_code))]},
         )
 
     def get(self, path: str, **query: object) -> httpx.Response:

@@ -172,7 +172,7 @@ def test_permissions(call: Call) -> Json:
 def list_caches(call: Call) -> Json:
     """Anywhere caches: none."""
     bucket_of(call)
-    return {"kind": "storage#anywhereCaches"}
+    return {"kind": "storage#anywhereCaches"} | call.page([], "items")
 
 
 @api.route(
