@@ -1,5 +1,6 @@
 """Shapes of the simulated timing as properties, and the committed curves: each point is what the code gives today."""
 
+import asyncio
 import hashlib
 import importlib.util
 import json
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 from record_results import check_results
 from virtual_load import load, served
-from virtual_time import Rig
+from virtual_time import Rig, VirtualClock
 
+from bezel.localcloud.vllm.engine import Engine
+from bezel.localcloud.vllm.request import Request
 from bezel.localcloud.vllm.roofline import Load, Roofline
 
 ROOT = Path(__file__).parents[2]
@@ -126,6 +129,41 @@ def test_a_sequence_loses_its_blocks_exactly_when_they_run_out_and_still_says_th
 def test_the_same_seed_gives_the_same_figures_and_another_one_others(l4):
     first, again, other = (load(l4, 8, prompt=300, output=20, rounds=2, seed=seed) for seed in (3, 3, 4))
     assert first == again != other
+
+
+class BusyHost(VirtualClock):
+    """A clock whose sleeper is woken late, every time."""
+
+    def __init__(self, late: float) -> None:
+        super().__init__()
+        self.late = late
+
+    async def sleep_until(self, when: float) -> None:
+        if when > self.time:
+            self.time = when + self.late
+        await asyncio.sleep(0)
+
+
+async def spent_by(settings, late):
+    """Seconds that two answers take on a busy host; the second is asked for while the engine is behind."""
+    clock = BusyHost(late)
+    engine = Engine(settings, clock, lambda: 1.79e9)
+    whole = asyncio.Event()
+    second = Request([2, 3], 100, 1, lambda _, finish: whole.set() if finish else None, ignore_eos=True)
+    first = Request([1, 2], 100, 1, lambda *_: second.arrival or engine.add(second), ignore_eos=True)
+    engine.add(first)
+    running = asyncio.create_task(engine.run())
+    await asyncio.wait_for(whole.wait(), 10)
+    running.cancel()
+    assert second.scheduled >= second.arrival > 0
+    return clock.time
+
+
+def test_a_busy_host_delays_an_answer_once_and_not_with_every_token(l4):
+    alone = asyncio.run(spent_by(l4, 0.0))
+    assert asyncio.run(spent_by(l4, 0.1)) == pytest.approx(alone + 0.1, abs=0.15)
+    # What is too far behind is put off, or a machine that slept would answer everything at once.
+    assert asyncio.run(spent_by(l4, 1.0)) > 1.5 * alone
 
 
 @pytest.mark.parametrize("place", [0, 4, 12, 30])

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from bezel.localcloud.vllm.request import Request
     from bezel.localcloud.vllm.settings import Settings
 
-# How far the steps may lag behind the clock (a busy host) and still be caught up instead of put off.
-_CATCH_UP = 0.02
+# How far the steps may lag behind the clock (a busy host) and still be caught up instead of put off: well above what
+# it takes to hand out the tokens of thousands of sequences, or every step would begin late by that.
+_CATCH_UP = 0.5
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 
 
@@ -118,7 +119,7 @@ class Engine:
         """Run steps until the engine dies; cancel the task to end it."""
         while not self.died.is_set():
             now = self.clock.now()
-            start = max(self._busy_until, now - _CATCH_UP)
+            start = max(self._busy_until, now - _CATCH_UP, self.scheduler.idle_until)
             step = self.begin(start)
             if step is None:
                 self._work.clear()

@@ -69,6 +69,11 @@ class Scheduler:
             self.waiting.remove(request)
         self._free(request)
 
+    @property
+    def idle_until(self) -> float:
+        """When the first request came that waits for nothing but the next step; 0 while others run or none is there."""
+        return self.waiting[0].arrival if self.waiting and not self.running else 0.0
+
     def prompt_tokens(self) -> int:
         """Tokens of all prompts that are not computed to their end."""
         return sum(len(request.prompt) for request in (*self.waiting, *self.running) if not request.answer)
@@ -163,6 +168,8 @@ class Scheduler:
     def _admit(self, step: Step, budget: int, now: float) -> None:
         while self.waiting and budget > 0 and len(self.running) < self._settings.max_num_seqs:
             request = self.waiting[0]
+            if request.arrival > now:  # the step began before it came, as the engine is catching up
+                return
             hashes = self._hits(request)
             self.pool.use(hashes)
             request.shared = hashes
