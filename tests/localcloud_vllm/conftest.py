@@ -5,20 +5,24 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 import uvicorn
 from vllm_arguments import ROOT
+from vllm_servers import CONFIGURATIONS, real_configuration, real_url
 
 from bezel.localcloud.made_up import model_files
 from bezel.localcloud.vllm.clock import RealClock
 from bezel.localcloud.vllm.engine import Engine
+from bezel.localcloud.vllm.faults import ServingFaults
 from bezel.localcloud.vllm.hardware import machine_from_environment
 from bezel.localcloud.vllm.options import parse
 from bezel.localcloud.vllm.settings import make_settings
@@ -26,7 +30,6 @@ from bezel.localcloud.vllm.web import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 TINY = {
     "architectures": ["Gemma4ForCausalLM"],
@@ -43,6 +46,19 @@ TINY = {
     "vocab_size": 2048,
     "max_position_embeddings": 16384,
 }
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write what became of each test for tools/vllm_contract.py."""
+    file = os.environ.get("BEZEL_VLLM_REPORT")
+    if file and (report.when == "call" or report.outcome != "passed"):
+        row = {
+            "test": report.nodeid,
+            "outcome": report.outcome,
+            "explained": dict(report.user_properties).get("explained"),
+        }
+        with Path(file).open("a", encoding="utf-8") as out:
+            out.write(json.dumps(row) + "\n")
 
 
 @pytest.fixture(scope="session")
@@ -98,8 +114,10 @@ def serve(settings):
     """Start a server in this process: `with serve("/mnt/models/tiny", ...) as client`."""
 
     @contextlib.contextmanager
-    def run(*arguments: str, speed: float = 1.0, **hardware: object) -> Iterator[httpx.Client]:
-        engine = Engine(settings(*arguments, **hardware), RealClock(speed), time.time)
+    def run(
+        *arguments: str, speed: float = 1.0, strikes: ServingFaults | None = None, **hardware: object
+    ) -> Iterator[httpx.Client]:
+        engine = Engine(settings(*arguments, **hardware), RealClock(speed), time.time, strikes)
         config = uvicorn.Config(
             Server(engine).application(), "127.0.0.1", 0, log_config=None, lifespan="off", callback_notify=None
         )
@@ -129,12 +147,62 @@ def serve(settings):
 
 
 @pytest.fixture(scope="session")
+def servers(serve, tmp_path_factory):
+    """The client of a server by the name of its configuration: `servers("plain")`; each is started once.
+
+    With BEZEL_VLLM_URL that of a real vLLM, where its configuration is the one asked for.
+    """
+    started: dict[str, httpx.Client] = {}
+
+    def simulated(name: str) -> contextlib.AbstractContextManager[httpx.Client]:
+        row, strikes = CONFIGURATIONS[name], None
+        if row.dead:
+            orders = tmp_path_factory.mktemp("faults") / "faults.json"
+            orders.write_text('[{"kind": "engine-death"}]')
+            strikes = ServingFaults(orders, time.monotonic)
+        arguments = (argument.format(assistant="/mnt/models/tiny-assistant") if "{a" in argument else argument
+                     for argument in row.arguments)  # fmt: skip
+        return serve("/mnt/models/tiny", *arguments, speed=200.0, strikes=strikes)
+
+    with contextlib.ExitStack() as stack:
+
+        def client(name: str) -> httpx.Client:
+            if real_url() and name != real_configuration():
+                pytest.skip(f"needs a server of the configuration {name!r}")
+            if name not in started:
+                server = simulated(name) if not real_url() else httpx.Client(base_url=real_url(), timeout=60)
+                started[name] = stack.enter_context(server)
+                started[name].headers.update(CONFIGURATIONS[name].headers)
+                if CONFIGURATIONS[name].dead:
+                    end_engine(started[name])
+            return started[name]
+
+        yield client
+
+
+def end_engine(client: httpx.Client) -> None:
+    """Kill the engine: a real one by its process, a simulated one by the first call that it takes."""
+    if real_url():
+        os.kill(int(os.environ["BEZEL_VLLM_ENGINE_PID"]), signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while client.get("/health").status_code == 200:
+        assert time.monotonic() < deadline
+        client.post("/v1/completions", json={"prompt": "a", "max_tokens": 2})
+
+
+@pytest.fixture(scope="session")
 def container(environment):
-    """Run `python -m bezel.localcloud.vllm` to its end: exit status, standard output, standard error."""
+    """Run `python -m bezel.localcloud.vllm` to its end: exit status, standard output, standard error.
+
+    With BEZEL_VLLM_PROGRAM that program's `serve`, with its own model.
+    """
+    real = os.environ.get("BEZEL_VLLM_PROGRAM")
 
     def run(*arguments: str, variables: dict[str, str] | None = None, **hardware: object):
         env = {**os.environ, **environment(**hardware), **(variables or {})}
-        command = [sys.executable, "-m", "bezel.localcloud.vllm", *arguments]
-        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=20, check=False)
+        program = [real, "serve"] if real else [sys.executable, "-m", "bezel.localcloud.vllm"]
+        limit = 100 if real else 20
+        command = [*program, *arguments]
+        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=limit, check=False)
 
     return run

@@ -11,7 +11,7 @@ from bezel.localcloud.vllm.bodies import ChatBody, CompletionBody, check_samplin
 from bezel.localcloud.vllm.choices import Channel, Choice
 from bezel.localcloud.vllm.engine import Engine, QueueFullError
 from bezel.localcloud.vllm.errors import BUSY, ApiError, invalid
-from bezel.localcloud.vllm.request import Request
+from bezel.localcloud.vllm.request import Group, Request
 from bezel.localcloud.vllm.tokenizer import EOS, TURN_END, encode
 from bezel.localcloud.vllm.writing import key_of, thought
 
@@ -72,17 +72,27 @@ class Call:
             "total_tokens": self.prompt_tokens + produced,
             "completion_tokens": produced,
         }
-        cached = (
-            {"cached_tokens": self.cached_tokens, "created_cache_tokens": 0}
-            if self.engine.settings.prompt_tokens_details
-            else None
-        )
+        cached = self._cached_details(all_keys=details) if self.engine.settings.prompt_tokens_details else None
         reasoning = {"reasoning_tokens": self.thought_tokens} if self.parses_thoughts else None
         if details or cached:
             usage["prompt_tokens_details"] = cached
         if details or reasoning:
             usage["completion_tokens_details"] = reasoning
         return usage
+
+    @property
+    def created_tokens(self) -> int:
+        """Tokens of the prompt that the prefix cache keeps from now on: those of its whole blocks."""
+        if not self.engine.settings.prefix_caching:
+            return 0
+        block = self.engine.settings.memory.layout.full_block
+        return max(0, self.prompt_tokens // block * block - self.cached_tokens)
+
+    def _cached_details(self, *, all_keys: bool) -> dict[str, int | None]:
+        """Details of the prompt's tokens; only chat tells what was created, and a stream leaves out what is null."""
+        created = self.created_tokens if isinstance(self.body, ChatBody) else None
+        found = {"cached_tokens": self.cached_tokens, "created_cache_tokens": created, "multimodal_tokens": None}
+        return found if all_keys else {key: value for key, value in found.items() if value is not None}
 
     def answer(
         self, kind: str, choices: list[dict[str, object]], fingerprint: str, extra: dict[str, object] | None = None
@@ -175,6 +185,7 @@ def start_call(
         prompt_tokens=sum(map(len, prompts)),
     )
     seed = _seed(body, settings.seed)
+    groups = [Group(body.n or 1) for _ in prompts]
     for index in range(count):
         prompt = prompts[index // (body.n or 1)]
         choice = Choice(
@@ -194,7 +205,7 @@ def start_call(
             deliver=choice.deliver,
             ignore_eos=body.ignore_eos,
             min_tokens=body.min_tokens,
-            choices=body.n or 1,
+            group=groups[index // (body.n or 1)],
             end_token=TURN_END if chat else EOS,
             cache_salt=body.cache_salt or "",
             thought=thought(key) if isinstance(body, ChatBody) and thinks(body, settings) else (),

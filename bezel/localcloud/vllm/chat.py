@@ -13,7 +13,7 @@ from bezel.localcloud.vllm.errors import ApiError, compact, invalid, json_respon
 from bezel.localcloud.vllm.structured import required_tool, scripted_answer, tool_call_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from starlette.types import Receive
 
@@ -36,6 +36,7 @@ async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive:
     pieces = await streams.whole(call, receive)
     if pieces is None:
         return Response()
+    count_parsed(call, body, pieces)
     choices = [_choice(call, body, piece) for piece in pieces]
     extra: dict[str, object] = dict.fromkeys(("prompt_logprobs", "prompt_token_ids", "prompt_text"))
     if body.return_token_ids:
@@ -124,6 +125,15 @@ def parses(call: Call) -> bool:
     return call.engine.settings.reasoning_parser is not None or call.engine.settings.tool_parser is not None
 
 
+def count_parsed(
+    call: Call, body: ChatBody, pieces: Sequence[Piece], *, kind: str = "chat_completions", streaming: bool = False
+) -> None:
+    """Count what the parser of tool calls has looked at, where the server has one."""
+    if call.engine.settings.tool_parser:
+        called = required_tool(body) is not None
+        call.engine.metrics.parsed(kind, streaming=streaming, called=called, times=len(pieces))
+
+
 def finish_reason(body: ChatBody, piece: Piece) -> str | None:
     """Why an answer ended: a required call says so, a named one just stops."""
     called = piece.finish == "stop" and body.tool_choice == "required"
@@ -162,6 +172,8 @@ class ChatStream(streams.OpenAiStream):
 
     def events(self, piece: Piece) -> str:
         """What is new, or no event at all where a parser has kept everything to itself."""
+        if self._parses:
+            count_parsed(self.call, self._body, [piece], streaming=True)
         if self._plain and piece.finish is None and not piece.thought and (piece.text or not self._parses):
             text = (
                 f'{{"index":{piece.index},"delta":{{"content":{streams.quoted(piece.text)}}},"logprobs":null,'

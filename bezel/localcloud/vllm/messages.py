@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from bezel.localcloud.vllm import streams
 from bezel.localcloud.vllm.bodies import Body, ChatBody, StreamOptions
-from bezel.localcloud.vllm.chat import prompt_tokens, start_chat
+from bezel.localcloud.vllm.chat import count_parsed, prompt_tokens, start_chat
 from bezel.localcloud.vllm.engine import DEAD, EngineDeadError
 from bezel.localcloud.vllm.errors import ApiError, compact, json_response
 from bezel.localcloud.vllm.structured import required_tool, tool_call_id
@@ -65,11 +65,12 @@ async def answer_messages(engine: Engine, body: MessagesBody, receive: Receive) 
         if body.stream:
             return MessageStream(call, chat)
         pieces = await streams.whole(call, receive)
-    except ApiError as error:
+    except (ApiError, EngineDeadError) as error:
         return refusal(error)
-    except EngineDeadError:
-        return refusal(ApiError(DEAD, "InternalServerError", status=500))
-    return Response() if pieces is None else json_response(_message(call, chat, pieces[0]))
+    if pieces is None:
+        return Response()
+    count_parsed(call, chat, pieces)
+    return json_response(_message(call, chat, pieces[0]))
 
 
 def count_tokens(engine: Engine, body: CountBody) -> Response:
@@ -81,8 +82,10 @@ def count_tokens(engine: Engine, body: CountBody) -> Response:
     return json_response({"input_tokens": count, "context_management": {"original_input_tokens": count}})
 
 
-def refusal(error: ApiError) -> Response:
+def refusal(error: ApiError | EngineDeadError) -> Response:
     """An error in Anthropic's shape."""
+    if isinstance(error, EngineDeadError):
+        error = ApiError(DEAD, "InternalServerError", status=500)
     said = error.body["error"]
     return json_response({"type": "error", "error": {"type": said["type"], "message": said["message"]}}, error.status)
 
@@ -150,9 +153,10 @@ def _stop(chat: ChatBody, piece: Piece) -> tuple[str, str | None]:
 def _usage(call: Call, produced: int) -> dict[str, int]:
     if not call.engine.settings.prompt_tokens_details:
         return {"input_tokens": call.prompt_tokens, "output_tokens": produced}
-    cached = call.cached_tokens
-    details = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": cached}
-    return {"input_tokens": call.prompt_tokens - cached, "output_tokens": produced, **details}
+    cached, created = call.cached_tokens, call.created_tokens
+    read = call.prompt_tokens - cached - created
+    details = {"cache_creation_input_tokens": created, "cache_read_input_tokens": cached}
+    return {"input_tokens": read, "output_tokens": produced, **details}
 
 
 class MessageStream(streams.EventStream):
@@ -178,6 +182,7 @@ class MessageStream(streams.EventStream):
     def events(self, piece: Piece) -> str:
         """Deltas, and the opening and closing of blocks around them."""
         self._last = piece
+        count_parsed(self.call, self._chat, [piece], streaming=True)
         text = ""
         if piece.thought:
             text += self._enter("thinking", {"type": "thinking", "thinking": ""})

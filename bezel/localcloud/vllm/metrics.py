@@ -5,6 +5,7 @@ The table of families is `metrics.json`. Times are those of the engine's clock; 
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.vllm.settings import Settings
 
 _TABLE = Path(__file__).with_name("metrics.json")
+_TOOLS = "tool_call_parser_invocations_total"
 
 
 class EngineMetrics:
@@ -40,7 +42,7 @@ class EngineMetrics:
         named: dict[str, list[float]] = {**table["buckets"], "tokens": _one_two_five(settings.max_model_len)}
         self._families: dict[str, Family] = {}
         for row in table["families"]:
-            if row.get("speculative") and not settings.speculation:
+            if (row.get("speculative") and not settings.speculation) or (row.get("tools") and not settings.tool_parser):
                 continue
             self._families[row["name"]] = family = _family(row, named, wall)
             self._start(family, row)
@@ -48,9 +50,15 @@ class EngineMetrics:
         self._get("engine_sleep_state").set(self._with("sleep_state", "awake"), 1.0)
 
     def lines(self) -> Iterator[str]:
-        """The text of all families."""
-        for family in self._families.values():
-            yield from family.lines()
+        """The text of the engine's families."""
+        for name, family in self._families.items():
+            if name != _TOOLS:
+                yield from family.lines()
+
+    def last_lines(self) -> Iterator[str]:
+        """The text of the API process's own family, which comes after those of http."""
+        if _TOOLS in self._families:
+            yield from self._families[_TOOLS].lines()
 
     def value(self, name: str, label: str | None = None) -> float:
         """One number: of the series with that label value, or of the family's plain series."""
@@ -100,6 +108,14 @@ class EngineMetrics:
         """A queue limit turned a request away."""
         self._get("admission_rejections_total").add(labels({"model_name": self._name, "reason": reason}))
 
+    def parsed(self, kind: str, *, streaming: bool, called: bool, times: int = 1) -> None:
+        """The parser of tool calls has looked at an answer, or at so many pieces of one."""
+        if _TOOLS not in self._families:
+            return
+        mode, outcome = "streaming" if streaming else "non_streaming", "tool_call" if called else "no_tool_call"
+        pairs = {"model_name": self._name, "mode": mode, "outcome": outcome, "request_type": kind}
+        self._get(_TOOLS).add(labels(pairs), times)
+
     def _drafts(self, drafted: int, accepted: int) -> None:
         self._add("spec_decode_num_drafts_total")
         self._add("spec_decode_num_draft_tokens_total", drafted)
@@ -124,8 +140,11 @@ class EngineMetrics:
         self._get("request_success_total").add(self._with("finished_reason", request.finished or "stop"))
         self._observe("request_prompt_tokens", len(request.prompt))
         self._observe("request_generation_tokens", produced)
-        self._observe("request_max_num_generation_tokens", produced)
-        self._observe("request_params_n", request.choices)
+        group = request.group
+        group.finished, group.longest = group.finished + 1, max(group.longest, produced)
+        if group.finished == group.size:
+            self._observe("request_max_num_generation_tokens", group.longest)
+            self._observe("request_params_n", group.size)
         self._observe("request_params_max_tokens", request.max_tokens)
         if produced > 1:
             self._observe("request_time_per_output_token_seconds", (end - first) / (produced - 1))
@@ -144,6 +163,10 @@ class EngineMetrics:
         if row.get("label") == "position" and self._settings.speculation:
             values = [str(position) for position in range(self._settings.speculation.tokens)]
         base = {"model_name": self._name} | ({} if row.get("engine") is False else {"engine": "0"})
+        if isinstance(rows := row.get("labels"), dict):
+            for combination in itertools.product(*rows.values()):
+                family.start(labels({**base, **dict(zip(rows, combination, strict=True))}))
+            return
         if not isinstance(values, list):
             family.start(labels(base))
             return

@@ -14,6 +14,21 @@ if TYPE_CHECKING:
 FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
 
 
+@dataclass
+class Group:
+    """The answers of one prompt, which some metrics count as one.
+
+    Attributes:
+        size: how many were asked for.
+        finished: how many have come to their end.
+        longest: tokens of the longest of them.
+    """
+
+    size: int = 1
+    finished: int = 0
+    longest: int = 0
+
+
 @dataclass(eq=False)
 class Request:
     """A prompt with one answer; a call with n > 1 is n of these.
@@ -23,6 +38,7 @@ class Request:
         max_tokens: tokens of the answer at most.
         key: decides the text, see `writing.py`.
         deliver: called at the end of each step with the new tokens and, at the end, why it ended.
+        group: shared by all answers of its prompt.
         thought: tokens that come before the answer itself.
         scripted: tokens to answer with instead of made-up prose (structured output, tool calls).
         call: number of the call that it belongs to, counted only where faults are ordered.
@@ -39,7 +55,7 @@ class Request:
     deliver: Callable[[list[int], FinishReason | None], None]
     ignore_eos: bool = False
     min_tokens: int = 0
-    choices: int = 1
+    group: Group = field(default_factory=Group)
     end_token: int = EOS
     cache_salt: str = ""
     thought: Sequence[int] = ()

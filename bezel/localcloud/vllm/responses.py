@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from bezel.localcloud.vllm import streams
 from bezel.localcloud.vllm.bodies import Body, ChatBody
-from bezel.localcloud.vllm.chat import start_chat
+from bezel.localcloud.vllm.chat import count_parsed, start_chat
 from bezel.localcloud.vllm.errors import ApiError, compact, json_response
 from bezel.localcloud.vllm.writing import THOUGHT
 
@@ -76,9 +76,12 @@ async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive
     call = start_chat(engine, chat, "max_output_tokens")
     answer = _Answer(call, body)
     if body.stream:
-        return ResponseStream(call, answer)
+        return ResponseStream(call, chat, answer)
     pieces = await streams.whole(call, receive)
-    return Response() if pieces is None else json_response(answer.finished(pieces[0]))
+    if pieces is None:
+        return Response()
+    count_parsed(call, chat, pieces, kind="responses")
+    return json_response(answer.finished(pieces[0]))
 
 
 def unknown_response(name: str) -> ApiError:
@@ -184,8 +187,9 @@ class _Answer:
 class ResponseStream(streams.EventStream):
     """The events of a response: created, one item for the thoughts and one for the text, completed."""
 
-    def __init__(self, call: Call, answer: _Answer) -> None:
+    def __init__(self, call: Call, chat: ChatBody, answer: _Answer) -> None:
         super().__init__(call)
+        self._chat = chat
         self._answer = answer
         self._number = -1
         self._item: str | None = None
@@ -202,6 +206,7 @@ class ResponseStream(streams.EventStream):
     def events(self, piece: Piece) -> str:
         """Deltas, and the opening and closing of items around them."""
         self._last = piece
+        count_parsed(self.call, self._chat, [piece], kind="responses", streaming=True)
         text = ""
         if piece.thought:
             text += self._enter("thought") + self._delta("response.reasoning_text.delta", piece.thought)

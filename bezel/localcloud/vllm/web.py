@@ -112,8 +112,9 @@ class Server:
 
     async def _metrics(self, request: Request) -> Response:
         del request
-        lines = [*self.http.process_lines(), *self._engine.metrics.lines(), *self.http.lines(), ""]
-        return Response("\n".join(lines), headers={"content-type": "text/plain; version=1.0.0; charset=utf-8"})
+        engine = self._engine.metrics
+        lines = [*self.http.process_lines(), *engine.lines(), *self.http.lines(), *engine.last_lines(), ""]
+        return Response("\n".join(lines), media_type="text/plain; version=1.0.0")
 
     async def _models(self, request: Request) -> Response:
         del request
@@ -172,7 +173,8 @@ class Server:
         body = await self._read(MessagesBody, request)
         try:
             self._check_model(body.model)
-        except ApiError as error:
+            self._engine.check_alive()
+        except (ApiError, EngineDeadError) as error:
             return refusal(error)
         return await self._counted(answer_messages(self._engine, body, request.receive))
 
@@ -223,7 +225,7 @@ class Server:
         """A body of the wanted kind for a model that is served."""
         body = await self._read(kind, request)
         self._check_model(getattr(body, "model", None))
-        if isinstance(body, ChatBody | CompletionBody | ResponsesBody):
+        if not isinstance(body, TokenizeBody | DetokenizeBody):
             self._engine.check_alive()
         return body
 

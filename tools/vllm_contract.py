@@ -1,0 +1,187 @@
+"""The contract tests of the simulated vLLM against a real one, and the table of both.
+
+    .venv/bin/python tools/vllm_contract.py FOLDER [--only NAME ...] [--record]
+
+FOLDER holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
+`models/tiny-gemma4-assistant`. For each configuration the server is started once, the tests of that configuration run
+against it, and it is stopped; `starts` starts servers that fail, `bench` runs `vllm bench serve` against the simulated
+server. `--record` writes `tests/results/vllm-contract.json` after everything has been run. Every wait has an end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests" / "localcloud_vllm"
+sys.path[:0] = [str(ROOT), str(TESTS), str(ROOT / "tests" / "support")]
+
+from vllm_arguments import free_port  # noqa: E402 - of the tests
+from vllm_bench import BENCH, bench_against_simulated  # noqa: E402
+from vllm_contract_report import NOT_RUN, RESULTS, Outcome, table  # noqa: E402
+from vllm_servers import CONFIGURATIONS  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Servers in the order in which they are started, each with the configurations that it is tested as.
+SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "keyed": ["keyed"], "mtp": ["mtp"]}
+_MODULES = [str(TESTS / f"test_vllm_contract{part}.py") for part in ("", "_metrics", "_starts")]
+_START_SECONDS, _TEST_SECONDS = 120, 300
+# Nothing leaves the machine, and the two cores are one for the model and one for HTTP.
+_ENVIRONMENT = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCHDYNAMO_DISABLE": "1",
+    "VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1",
+}
+_COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cache-memory-bytes=64M")
+
+
+def main() -> int:
+    """Run what was asked for; exit status 1 if a test failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument(
+        "--only", nargs="+", choices=[*SERVERS, "starts", "bench"], default=[*SERVERS, "starts", "bench"]
+    )
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    real, wrong = Outcome(), ["not run"]
+    for name in options.only:
+        if name == "starts":
+            real.add(_pytest(name, _real_environment(folder) | {"BEZEL_VLLM_URL": "none"}))
+        elif name == "bench":
+            wrong = bench_against_simulated(folder, _real_environment(folder))
+            print("bench:", wrong or "the same keys, nothing failed", flush=True)
+        else:
+            _server(folder, name, real)
+    print(f"real vLLM: {real.passed} passed, {len(real.failed)} failed", *real.failed, sep="\n  ", flush=True)
+    if options.record:
+        simulated = Outcome()
+        simulated.add(_pytest("simulated", {}))
+        today = dt.datetime.now(dt.UTC).date().isoformat()
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        stamp = {"commit": commit, "date": today, "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU), tiny Gemma 4"}
+        bench = ["`vllm bench serve`", 1, 0 if wrong else 1, NOT_RUN, BENCH]
+        text = json.dumps(table(simulated, real, stamp, bench), indent=1, ensure_ascii=False)
+        RESULTS.write_text(text + "\n", encoding="utf-8")
+    return 1 if real.failed or ("bench" in options.only and wrong) else 0
+
+
+def _server(folder: Path, name: str, real: Outcome) -> None:
+    """Start one real server and run the tests of its configurations."""
+    port, log = free_port(), Path(tempfile.gettempdir()) / f"vllm-contract-{name}.log"
+    model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
+    arguments = [
+        argument.format(assistant=assistant) if "{assistant}" in argument else argument
+        for argument in CONFIGURATIONS[name].arguments
+    ]
+    command = [folder / "venv/bin/vllm", "serve", model, "--host=127.0.0.1", f"--port={port}", *_COMMON, *arguments]
+    environment = _real_environment(folder)
+    with (
+        log.open("w") as out,
+        _ended(subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)) as process,
+    ):
+        answers = _until_healthy(process, port, log)
+        for configuration in SERVERS[name]:
+            asked = environment | {
+                "BEZEL_VLLM_URL": f"http://127.0.0.1:{port}",
+                "BEZEL_VLLM_STARTUP": " ".join(answers),
+                "BEZEL_VLLM_ENGINE_PID": str(_worker(process.pid)),
+            }
+            real.add(_pytest(configuration, asked))
+
+
+@contextlib.contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """End the server's own process group, politely first."""
+    try:
+        yield process
+    finally:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(15)
+
+
+def _until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> list[str]:
+    """Ask /health until it is 200; every answer once, in order."""
+    answers: list[str] = []
+    deadline = time.monotonic() + _START_SECONDS
+    while "200" not in answers:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"the real vLLM did not start; its log is {log}")
+        try:
+            said = str(urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).status)
+        except urllib.error.HTTPError as error:
+            said = str(error.code)
+        except OSError:
+            said = "refused"
+        answers += [] if said in answers else [said]
+        time.sleep(0.1)
+    return answers
+
+
+def _worker(group: int) -> int:
+    """The process that computes, of the server's group: its death is the engine's."""
+    found = subprocess.run(
+        ["pgrep", "-g", str(group), "-f", "VLLM::Worker"], capture_output=True, text=True, check=False
+    )
+    return int(found.stdout.split()[0]) if found.stdout.split() else 0
+
+
+def _real_environment(folder: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
+    return (
+        kept
+        | _ENVIRONMENT
+        | {
+            "PATH": f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}",
+            "BEZEL_VLLM_PROGRAM": str(folder / "venv/bin/vllm"),
+            "BEZEL_VLLM_MODEL": str(folder / "models" / "tiny-gemma4"),
+        }
+    )
+
+
+def _pytest(name: str, environment: dict[str, str]) -> Path:
+    """Run the contract's tests; the file with what became of each."""
+    report = Path(tempfile.gettempdir()) / f"vllm-contract-{name}.jsonl"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=120"]
+    modules = [TESTS / "test_vllm_start.py", *_MODULES] if name == "simulated" else _MODULES
+    subprocess.run(
+        [*command, *map(str, modules)],
+        cwd=ROOT,
+        env=os.environ | environment | {"BEZEL_VLLM_CONFIGURATION": name, "BEZEL_VLLM_REPORT": str(report)},
+        timeout=_TEST_SECONDS,
+        check=False,
+    )
+    return report
+
+
+if __name__ == "__main__":
+    sys.exit(main())
