@@ -35,8 +35,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "encryption.google_managed_encryption_enforcement_config": UNSEEN,
         "ip_filter.allow_all_service_agent_access": UNSEEN,
         "ip_filter.allow_cross_org_vpcs": UNSEEN,
-        "ip_filter.public_network_source": "localcloud filters no addresses",
-        "ip_filter.vpc_network_sources": "localcloud filters no addresses",
+        "ip_filter.public_network_source": UNSEEN,
+        "ip_filter.vpc_network_sources": UNSEEN,
         "lifecycle_rules.condition.send_age_if_zero": NOT_RUN,
         "lifecycle_rules.condition.send_days_since_custom_time_if_zero": NOT_RUN,
         "lifecycle_rules.condition.send_days_since_noncurrent_time_if_zero": NOT_RUN,
@@ -55,24 +55,33 @@ LEFT_OUT: dict[str, dict[str, str]] = {
 EACH = [(token, path) for token, paths in LEFT_OUT.items() for path in paths]
 
 
-def compared(fields: Fields, arguments: Any, inputs: Any, path: str = "") -> Iterator[str]:
-    """`+path` for a property of ours that the SDK lacks, `-path` for one of the SDK's that we lack."""
+def compared(fields: Fields, arguments: Any, inputs: Any, beside: Mark, path: str = "") -> Iterator[str]:
+    """`+path` for a property of ours that the SDK lacks, `-path` for one of the SDK's that we lack.
+
+    Properties with a mark of `beside` are left aside.
+    """
     theirs = parameters(arguments)
-    ours = {snake(item.name): item for item in fields if not item.marks & (Mark.OUTPUT | Mark.REFUSED)}
+    ours = {snake(item.name): item for item in fields if not item.marks & beside}
     yield from (f"+{path}{name}" for name in sorted(ours.keys() - theirs.keys()))
     yield from (f"-{path}{name}" for name in sorted(theirs.keys() - ours.keys()))
     for name, item in ours.items():
         inner = nested(theirs[name], inputs) if item.fields and name in theirs else None
         if inner is not None:
-            yield from compared(item.fields, inner, inputs, f"{path}{name}.")
+            yield from compared(item.fields, inner, inputs, beside, f"{path}{name}.")
 
 
 @pytest.mark.parametrize("token", TYPES)
 def test_the_row_has_the_properties_of_the_sdk(token: str) -> None:
     # The provider's own, between the program's labels and Google's.
     fields = tuple(item for item in TYPES[token].fields if not item.name.startswith("effective"))
-    found = set(compared(fields, *arguments_of(token)))
+    found = set(compared(fields, *arguments_of(token), Mark.OUTPUT | Mark.REFUSED))
     assert found == {f"-{path}" for path in LEFT_OUT.get(token, {})}
+
+
+@pytest.mark.parametrize("token", TYPES)
+def test_the_row_has_the_properties_that_the_sdk_shows_of_a_resource(token: str) -> None:
+    found = set(compared(TYPES[token].fields, *arguments_of(token, "_{}State"), Mark(0)))
+    assert found == {f"-{path}" for path, why in LEFT_OUT.get(token, {}).items() if why == UNSEEN}
 
 
 def asked_for(fields: Fields, path: str) -> tuple[dict[str, Any], str]:

@@ -21,15 +21,15 @@ def snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)
 
 
-def arguments_of(token: str) -> tuple[Any, Any]:
-    """The class of a type's arguments and the module of those nested in it."""
+def arguments_of(token: str, form: str = "{}Args") -> tuple[Any, Any]:
+    """The class of a type's arguments (or, as `_{}State`, of its state) and the module of those nested in it."""
     found = re.fullmatch(r"gcp:(\w+)/(\w+):(\w+)", token)
     assert found
     package = f"pulumi_gcp.{found[1]}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the SDK's own, at import
         module = importlib.import_module(f"{package}.{snake(found[2]).replace('i_a_m', 'iam')}")
-        return getattr(module, f"{found[3]}Args"), importlib.import_module(f"{package}._inputs")
+        return getattr(module, form.format(found[3])), importlib.import_module(f"{package}._inputs")
 
 
 def parameters(arguments: Any) -> dict[str, Any]:

@@ -54,7 +54,13 @@ _FIELDS: Fields = (
     block("retention", text("mode", REQUIRED), text("retainUntilTime", REQUIRED), marks=REFUSED),
     block(
         "contexts",
-        blocks("customs", text("key", REQUIRED), text("value", REQUIRED), text("createTime", OUTPUT)),
+        blocks(
+            "customs",
+            text("key", REQUIRED),
+            text("value", REQUIRED),
+            text("createTime", OUTPUT),
+            text("updateTime", OUTPUT),
+        ),
         marks=LOCAL | REFUSED,
     ),
     block(
