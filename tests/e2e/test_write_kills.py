@@ -10,6 +10,11 @@ from record_results import check_results
 
 SUPPORT = Path(__file__).parent.parent / "support"
 SHARES = 4
+ABOUT = (
+    "Each kind of API call that writes is made once for each of its writes (a statement of the database, or a change of "
+    "a file or folder): right before that write, and at last after all of them, localcloud gets a SIGKILL. Opened again, "
+    "its database is whole, files and rows agree, and everything that it holds is as before the call, or as after it."
+)
 
 
 def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(tmp_path: Path) -> None:
@@ -39,10 +44,7 @@ def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(t
             "title": "Kills of localcloud at every write",
             "document": "reliability",
             "order": 23,
-            "about": "Each kind of API call that writes is made once for each of its writes (a statement of the database, "
-            "or a change of a file or folder): right before that write, and at last after all of them, localcloud gets a "
-            "SIGKILL. Opened again, its database is whole, files and rows agree, and everything that it holds is as "
-            "before the call, or as after it.",
+            "about": ABOUT,
             "command": ".venv/bin/pytest -q tests/e2e/test_write_kills.py",
             "stamp": None,
             "columns": ["call", "kill points", "not done at all", "done wholly"],
