@@ -75,12 +75,11 @@ def _member(
 ) -> Properties:
     """A set of one: its member stays as it is while it says the same, and is otherwise another one.
 
-    The other one has nothing of the old: what Google chose for the old member is gone from it, and not unknown either,
-    as nothing of a changed resource is before it is changed.
+    The other one has nothing of the old. What Google had chosen for that is gone; only before a create is it unknown.
     """
     if known is not None and not any(differences(field.fields, known, planned)):
         return dict(known)
-    fresh = plan(field.fields, value, None, creating=True)
+    fresh = plan(field.fields, value, None, creating=creating)
     if not creating:
         fresh = {name: None if unknown(made) and not unknown(value.get(name)) else made for name, made in fresh.items()}
     return _filled(field, fresh)
