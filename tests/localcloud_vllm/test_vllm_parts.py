@@ -126,7 +126,7 @@ class _Request:
 
 def written(text: str, *, stops=(), keep=False, streams=True, parses=False):
     """Pieces of a choice that writes `text` token by token."""
-    channel, engine = Channel(), _Engine()
+    channel, engine = Channel(lambda channel: channel.wake()), _Engine()
     choice = Choice(0, stops, keep, streams, parses, channel, engine)
     choice.request = _Request()
     tokens = encode(text)

@@ -30,7 +30,7 @@ class Row:
     why: str = ""
 
 
-_END = frozenset({"finish_reason", "stop_reason", "completion_tokens"})
+_END = frozenset({"finish_reason", "stop_reason", "completion_tokens", "reasoning", "reasoning_tokens"})
 _FRAMING = ("test_a_stream_is_framed_as_recorded",)
 _METRICS = ("test_every_family_has_the_recorded_name_type_help_and_labels", "test_buckets_are_the_recorded_ones")
 _GROWTH = ("test_counters_grow_by_what_was_asked_and_answered", "test_gauges_return_to_rest")

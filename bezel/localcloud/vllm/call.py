@@ -41,9 +41,12 @@ class Call:
     model: str
     body: ChatBody | CompletionBody
     prompt_tokens: int
-    channel: Channel = field(default_factory=Channel)
+    channel: Channel = field(init=False)
     choices: list[Choice] = field(default_factory=list)
     created: int = field(default_factory=lambda: int(time.time()))
+
+    def __post_init__(self) -> None:
+        self.channel = Channel(self.engine.ring)
 
     @property
     def completion_tokens(self) -> int:

@@ -15,7 +15,7 @@ from bezel.localcloud.vllm.tokenizer import CHANNEL, CHANNEL_END, ENDS, TURN_END
 from bezel.localcloud.vllm.writing import THOUGHT, log_probability
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bezel.localcloud.vllm.engine import Engine
     from bezel.localcloud.vllm.request import FinishReason, Request
@@ -45,15 +45,21 @@ class Piece:
 
 
 class Channel:
-    """Pieces on their way to one handler."""
+    """Pieces on their way to one handler; `ring` is told of the first that it has not yet fetched, and wakes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, ring: Callable[[Channel], None]) -> None:
+        self._ring = ring
         self._pieces: list[Piece] = []
         self._waiter: asyncio.Future[None] | None = None
 
     def push(self, piece: Piece) -> None:
-        """Add a piece and wake the handler."""
+        """Add a piece."""
         self._pieces.append(piece)
+        if len(self._pieces) == 1:
+            self._ring(self)
+
+    def wake(self) -> None:
+        """Let the handler fetch what is there."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -62,6 +68,7 @@ class Channel:
         if not self._pieces:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
+            self._waiter = None
         pieces, self._pieces = self._pieces, []
         return pieces
 
@@ -147,7 +154,10 @@ class Choice:
         hold = 0 if finish or not self.stops else max(map(len, self.stops)) - 1
         end = max(self._sent, len(self.text) - hold)
         fresh, self._sent = self.text[self._sent : end], end
-        thought, self._thought_sent = self.thought[self._thought_sent :], max(self._thought_sent, len(self.thought))
+        thought = ""
+        if self.thought:
+            thought = self.thought[self._thought_sent :]
+            self._thought_sent = max(self._thought_sent, len(self.thought))
         pending, self._pending = self._pending, []
         self.channel.push(Piece(self.index, fresh, thought, pending, self.produced, finish, self.stop_reason))
 

@@ -17,6 +17,7 @@ from bezel.localcloud.vllm.scheduler import Scheduler, Step
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bezel.localcloud.vllm.choices import Channel
     from bezel.localcloud.vllm.clock import Clock
     from bezel.localcloud.vllm.faults import ServingFaults
     from bezel.localcloud.vllm.request import Request
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 # How far the steps may lag behind the clock (a busy host) and still be caught up instead of put off: well above what
 # it takes to hand out the tokens of thousands of sequences, or every step would begin late by that.
 _CATCH_UP = 0.5
+# Steps whose tokens are held back at most while the host cannot keep up.
+_MOST_HELD = 7
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 
 
@@ -63,6 +66,8 @@ class Engine:
         self._call = 0
         self._work = asyncio.Event()
         self._busy_until = 0.0
+        self._rung: list[Channel] = []
+        self._held = 0
 
     def check_alive(self) -> None:
         """Whether there is an engine that could take a call.
@@ -115,6 +120,15 @@ class Engine:
             self.metrics.finished(request, self.clock.now())
             self.metrics.levels(self.scheduler)
 
+    def ring(self, channel: Channel) -> None:
+        """Note that a handler has something to fetch; it is woken when the step has been handed out."""
+        self._rung.append(channel)
+
+    def _wake(self) -> None:
+        rung, self._rung, self._held = self._rung, [], 0
+        for channel in rung:
+            channel.wake()
+
     async def run(self) -> None:
         """Run steps until the engine dies; cancel the task to end it."""
         while not self.died.is_set():
@@ -122,13 +136,17 @@ class Engine:
             start = max(self._busy_until, now - _CATCH_UP, self.scheduler.idle_until)
             step = self.begin(start)
             if step is None:
+                self._wake()
                 self._work.clear()
                 await self._work.wait()
                 self._busy_until = self.clock.now()
                 continue
             self._busy_until = start + step.seconds
             await self.clock.sleep_until(self._busy_until)
-            self.end(step, self._busy_until)
+            # Where the next step should be over already, writing is what the host has no time for: a stream then
+            # gets the tokens of several steps in one write, as a busy real server's does.
+            late = self.clock.now() > self._busy_until + step.seconds
+            self.end(step, self._busy_until, hold=late and self._held < _MOST_HELD)
 
     def begin(self, start: float) -> Step | None:
         """Plan the step that begins at `start`; None if there is nothing to run."""
@@ -140,8 +158,14 @@ class Engine:
         self.metrics.levels(self.scheduler)
         return step
 
-    def end(self, step: Step, end: float) -> None:
-        """Settle a step that ended at `end` and hand its tokens out; requests that are gone meanwhile get none."""
+    def end(self, step: Step, end: float, *, hold: bool = False) -> None:
+        """Settle a step that ended at `end` and hand its tokens out; requests that are gone meanwhile get none.
+
+        Args:
+            step: what `begin` planned.
+            end: the clock's time at which it ended.
+            hold: whether those who write the tokens are left asleep until a later step.
+        """
         live = [share for share in step.shares if share.request.finished is None]
         if self._strikes and any(self._deadly(share.request) for share in live):
             self._die()
@@ -157,6 +181,10 @@ class Engine:
             if tokens:
                 request.deliver(tokens, request.finished)
         self.metrics.levels(self.scheduler)
+        if hold:
+            self._held += 1
+        else:
+            self._wake()
 
     def _deadly(self, request: Request) -> bool:
         """Whether the engine dies now: amid the answer of the call that a fault names, or at its only token."""
@@ -176,3 +204,4 @@ class Engine:
         for request in [*self.scheduler.running, *self.scheduler.waiting]:
             request.finished = "error"
             request.deliver([], "error")
+        self._wake()

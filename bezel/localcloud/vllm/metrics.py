@@ -89,6 +89,7 @@ class EngineMetrics:
             self._add("num_preemptions_total", len(step.preempted))
         self._add("generation_tokens_total", fresh)
         self._observe("iteration_tokens_total", prefill + fresh)
+        gaps: dict[float, int] = {}
         for share in step.shares:
             request, new = share.request, yielded[share.request]
             if share.drafts:
@@ -99,10 +100,14 @@ class EngineMetrics:
                 request.first_token = end
                 self._first_token(request)
             else:
-                self._observe("inter_token_latency_seconds", end - request.last_token)
+                gap = end - request.last_token
+                gaps[gap] = gaps.get(gap, 0) + 1
             request.last_token = end
             if request.finished:
                 self.finished(request, end)
+        # Thousands of sequences that decode side by side wait for the same step.
+        for gap, times in gaps.items():
+            self._observe("inter_token_latency_seconds", gap, times)
 
     def rejected(self, reason: str) -> None:
         """A queue limit turned a request away."""
@@ -185,10 +190,10 @@ class EngineMetrics:
     def _add(self, name: str, value: float = 1.0) -> None:
         self._families[name].add(self._plain, value)
 
-    def _observe(self, name: str, value: float) -> None:
+    def _observe(self, name: str, value: float, times: int = 1) -> None:
         family = self._families[name]
         if isinstance(family, Histogram):
-            family.observe(self._plain, value)
+            family.observe(self._plain, value, times)
 
 
 def _family(row: dict[str, object], named: dict[str, list[float]], wall: Callable[[], float]) -> Family:
