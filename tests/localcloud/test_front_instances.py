@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from cloud_client import SERVICES, is_alive, plain, until
 from fake_daemon import FAKE
+from virtual_loop import run_virtually
 
 from bezel.localcloud.logbook import Logbook, Source
 from bezel.localcloud.pace import Pace
@@ -21,7 +22,7 @@ from bezel.localcloud.run.probes import passes
 from bezel.localcloud.run.spec import Probe, revision_spec
 from bezel.localcloud.store import Store
 
-BOUNDS = Scaling(concurrency=1, least=0, most=1, idle_seconds=60.0, queue_seconds=0.05)
+BOUNDS = Scaling(concurrency=1, least=0, most=1, idle_seconds=900.0, queue_seconds=10.0)
 MANUAL = {"scalingMode": "MANUAL"}
 
 
@@ -59,21 +60,21 @@ async def second_request(pool, busy_for):
         return error.status
 
 
-@pytest.mark.parametrize(("start", "busy", "outcome"), [(0.0, 0.02, True), (0.0, 0.3, 429), (0.1, 0.2, True)])
-def test_a_request_waits_a_least_time_or_some_starts_and_then_gets_429(start, busy, outcome):
-    async def told():
-        return await second_request(pool_of(start)[0], busy)
-
-    assert asyncio.run(told()) == outcome
+@pytest.mark.parametrize(
+    ("start", "busy", "outcome"),
+    [(0.0, 9.0, True), (0.0, 11.0, 429), (100.0, 340.0, True), (100.0, 360.0, 429)],
+)
+def test_a_request_waits_ten_seconds_or_some_starts_and_then_gets_429(start, busy, outcome):
+    assert run_virtually(second_request(pool_of(start)[0], busy)) == outcome
 
 
 def test_a_request_waits_as_long_as_an_instance_is_on_its_way():
     async def told():
-        pool, reasons = pool_of(0.2)
+        pool, reasons = pool_of(600.0)
         await pool.acquire()
-        return reasons
+        return reasons, asyncio.get_running_loop().time()
 
-    assert asyncio.run(told()) == [DEMAND]
+    assert run_virtually(told()) == ([DEMAND], pytest.approx(600.0))
 
 
 def test_a_revision_that_shall_have_no_instance_answers_503_and_starts_none():
@@ -83,21 +84,43 @@ def test_a_revision_that_shall_have_no_instance_answers_503_and_starts_none():
             await pool.acquire()
         return caught.value.status, reasons
 
-    assert asyncio.run(told()) == (503, [])
+    assert run_virtually(told()) == (503, [])
 
 
-def test_the_least_number_is_made_up_for_at_once_but_never_in_a_crash_loop():
-    async def told(fails):
-        pool, reasons = pool_of(0.0, replace(BOUNDS, least=1), fails=fails)
+def test_an_instance_without_requests_ends_after_a_quarter_of_an_hour_unless_it_is_of_the_least():
+    async def told(least):
+        pool, _ = pool_of(0.0, replace(BOUNDS, least=least))
+        instance = await pool.acquire()
+        await asyncio.sleep(5000.0)
+        busy = instance.exited.is_set()
+        pool.release(instance)
+        await asyncio.sleep(899.0)
+        early = instance.exited.is_set()
+        await asyncio.sleep(2.0)
+        return busy, early, instance.exited.is_set()
+
+    assert run_virtually(told(least=0)) == (False, False, True)
+    assert run_virtually(told(least=1)) == (False, False, False)
+
+
+def test_the_least_number_is_made_up_for_at_once_but_later_and_later_in_a_crash_loop():
+    async def lost():
+        """An instance of the least number that is lost once, after it has run for long."""
+        pool, reasons = pool_of(1.0, replace(BOUNDS, least=1))
         pool.fit()
-        await asyncio.sleep(0.05)
-        if not fails:
-            (await pool.acquire()).exited.set()
-            await asyncio.sleep(0.05)
-        return reasons
+        (await pool.acquire()).exited.set()
+        await asyncio.sleep(1.5)
+        return len(reasons)
 
-    assert asyncio.run(told(fails=False)) == [LEAST, LEAST]
-    assert asyncio.run(told(fails=True)) == [LEAST, LEAST]  # the third one waits a second, the next two
+    async def looping():
+        pool, reasons = pool_of(1.0, replace(BOUNDS, least=1), fails=True)
+        pool.fit()
+        await asyncio.sleep(600.0)
+        return len(reasons), set(reasons)
+
+    assert run_virtually(lost()) == 2
+    # At 0, 1, 3, 6, 11, 20, 37 and 70 seconds, then once a minute.
+    assert run_virtually(looping()) == (16, {LEAST})
 
 
 def begun(cloud, service):
