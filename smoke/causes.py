@@ -7,7 +7,7 @@ Owns the faults that a text names. Leaves out who looks where, and what is said 
 import re
 from dataclasses import dataclass
 
-_AGAIN = (
+AGAIN = (
     "Cloud Run does not try a failed revision again: afterwards run "
     "`pulumi up --replace '**cloudrunv2/service:Service**'`."
 )
@@ -123,7 +123,7 @@ CAUSES: tuple[Rule, ...] = (
         r"bucket \"(?P<what>[^\"]+)\"\) failed: (?P<account>\S+) does not have (?P<right>storage\.\S+) access",
         "{account} may not read the bucket {what} ({right})",
         "`gcloud storage buckets add-iam-policy-binding gs://{what} --member=serviceAccount:{account} "
-        "--role=roles/storage.objectViewer`. " + _AGAIN,
+        "--role=roles/storage.objectViewer`. " + AGAIN,
     ),
     _rule(
         "mount",
@@ -132,7 +132,7 @@ CAUSES: tuple[Rule, ...] = (
         r"does not have storage\.(?:objects|buckets)\.\w+ access|Permission denied: '?/mnt/",
         "the container may not read the bucket that is mounted",
         "Grant the service's account roles/storage.objectViewer on the bucket, and mount with uid=1001 and gid=1001. "
-        + _AGAIN,
+        + AGAIN,
     ),
     _rule(
         "secret",
@@ -140,14 +140,14 @@ CAUSES: tuple[Rule, ...] = (
         r"(?P<account>[\w.@-]+\w)",
         "{account} may not read the secret {what}",
         "`gcloud secrets add-iam-policy-binding {what} --member=serviceAccount:{account} "
-        "--role=roles/secretmanager.secretAccessor`. " + _AGAIN,
+        "--role=roles/secretmanager.secretAccessor`. " + AGAIN,
     ),
     _rule(
         "secret",
         r"secret \S*secrets/(?P<what>[\w-]+)\S* was not found",
         "the secret {what} does not exist, or has no version that can be read",
         "`gcloud secrets create {what} --data-file=-`, or where only its version is missing `gcloud secrets versions "
-        "add {what} --data-file=-`. " + _AGAIN,
+        "add {what} --data-file=-`. " + AGAIN,
     ),
     _rule(
         "secret",
@@ -155,7 +155,7 @@ CAUSES: tuple[Rule, ...] = (
         r"secretmanager\.versions\.access",
         "a secret that the container asks for does not exist, or the service's account may not read it",
         "Create it with `gcloud secrets create NAME --data-file=-` and grant the service's account "
-        "roles/secretmanager.secretAccessor. " + _AGAIN,
+        "roles/secretmanager.secretAccessor. " + AGAIN,
     ),
     _rule(
         "image",
@@ -164,7 +164,7 @@ CAUSES: tuple[Rule, ...] = (
         r"failed to pull image|artifactregistry\.repositories\.downloadArtifacts",
         "the container image cannot be pulled",
         "Check the tag, that the Artifact Registry remote repository exists in the service's region, and that Cloud "
-        "Run's service agent has roles/artifactregistry.reader on it. " + _AGAIN,
+        "Run's service agent has roles/artifactregistry.reader on it. " + AGAIN,
     ),
     _rule(
         "quota",
@@ -172,14 +172,14 @@ CAUSES: tuple[Rule, ...] = (
         r"AllocNoZonalRedundancyPerProjectRegion.*",
         "the project has no quota left for this accelerator in this region",
         "Ask for more under IAM & Admin > Quotas (service run.googleapis.com), lower scaling.max_instances, delete old "
-        "revisions that hold instances, or take another region. " + _AGAIN,
+        "revisions that hold instances, or take another region. " + AGAIN,
     ),
     _rule(
         "capacity",
         r"MIN_INSTANCES_NOT_PROVISIONED|no available (?:instance|capacity)|"
         r"insufficient (?:GPU )?capacity|stockout",
         "the platform found no free accelerator in this region",
-        "Try again later, or take another region. " + _AGAIN,
+        "Try again later, or take another region. " + AGAIN,
     ),
     _rule(
         "model_files",
@@ -188,7 +188,7 @@ CAUSES: tuple[Rule, ...] = (
         r"Cannot find any model weights|Invalid repository ID or local directory|LocalEntryNotFoundError|"
         r"No such file or directory: '?/mnt/|no config\.json|config\.json.{0,40}not found",
         "the model's files are not where vLLM looks for them",
-        "Copy them into the bucket under weights.path (the deployment's own check prints the command). " + _AGAIN,
+        "Copy them into the bucket under weights.path (the deployment's own check prints the command). " + AGAIN,
     ),
     _rule(
         "stream",

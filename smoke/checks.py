@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.rest import CredentialsError, GoogleClient, RestError
 from smoke.platform import ServiceState, service_state
 from smoke.probe import CheckFailedError, Probe
-from smoke.server import error_text, object_of
+from smoke.server import error_text
 from smoke.speculation import check_acceptance
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Checks:
         return "/health answers 200"
 
     def _models(self) -> str:
-        listed = object_of(self._probe.answered("models", "GET", "/v1/models")).get("data")
+        listed = self._probe.answered_json("models", "GET", "/v1/models").get("data")
         served = [str(one.get("id")) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
         if self._probe.model not in served:
             raise CheckFailedError(

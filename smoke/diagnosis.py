@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bezel.rest import redact
-from smoke.causes import CAUSES
+from smoke.causes import AGAIN, CAUSES
 from smoke.platform import Condition, Report
 
 _SHOWN_LINES = 12
@@ -28,6 +28,8 @@ _NO_ANSWER = re.compile(
     r"failed to (?:start and )?listen on the port|within the allocated timeout|DEADLINE_EXCEEDED",
     re.IGNORECASE,
 )
+_BUSY = re.compile(r"the last state was: HTTP (429|50\d)")
+_NO_CONNECTION = re.compile(r"the last state was: no answer \((\w+)\)")
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b(?:: .*)?$")
 
@@ -63,6 +65,7 @@ def diagnose(report: Report) -> Diagnosis:
         _named([*lines, *platform])
         or _ended(lines, platform, healthy=healthy)
         or _unanswered([*lines, *platform])
+        or _between(report.errors)
         or _UNKNOWN
     )
 
@@ -122,9 +125,32 @@ def _unanswered(texts: Iterable[str]) -> Diagnosis | None:
         "probe",
         "the container did not answer its startup probe within the probe's window, and its log names no other cause",
         "Raise probe.failure_threshold (period x failures may be 1800 s with a GPU), or make loading faster. Where its "
-        "log has long stopped, it hangs: its last line tells where.",
+        "log has long stopped, it hangs: its last line tells where. " + AGAIN,
         found.strip(),
     )
+
+
+def _between(errors: Iterable[str]) -> Diagnosis | None:
+    """What a check met, where platform and container say that all is well."""
+    for text in errors:
+        if found := _BUSY.search(text):
+            return Diagnosis(
+                "busy",
+                f"whoever answers at this address refuses every request (HTTP {found[1]}), and neither the platform "
+                "nor the container says why",
+                "Run the same command again after a while. Where it stays 429, raise scaling.max_instances or "
+                "scaling.request_concurrency; where it stays 5xx, look at what stands before the service.",
+                text,
+            )
+        if found := _NO_CONNECTION.search(text):
+            return Diagnosis(
+                "connection",
+                f"connections to this address break or wait too long ({found[1]}), and neither the platform nor the "
+                "container says why",
+                "Look at proxies, firewalls and the network on the way, then run the same command again.",
+                text,
+            )
+    return None
 
 
 def explain(report: Report, *, repeat_errors: bool = True) -> str:

@@ -111,4 +111,5 @@ def _told(failure: "CheckFailedError", google: "GoogleClient", service: str) -> 
     title = f"{service.rsplit('/', 1)[-1]} fails the check of {failure.check}: {failure.what}"
     if failure.repair is not None:
         return f"{title}\nrepair: {failure.repair}" if failure.repair else title
-    return f"{title}\n{explain(report(google, service, sleep=time.sleep))}"
+    found = report(google, service, errors=(failure.what,), sleep=time.sleep)
+    return f"{title}\n{explain(found, repeat_errors=False)}"

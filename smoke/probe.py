@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bezel.rest import redact
-from smoke.server import Server, error_text, object_of, usage_fault
+from smoke.server import Server, error_text, no_json, object_of, usage_fault
 
 if TYPE_CHECKING:
     import httpx
@@ -16,6 +16,10 @@ _POLLS = (0.5, 1.0, 2.0, 5.0)
 _REQUEST_SECONDS = 60.0
 # A server that is full or behind a starting instance; nothing is wrong yet.
 _BUSY = frozenset({429, 502, 503, 504})
+_CUT = (
+    "The answer was cut or changed on its way, or something else than vLLM answers at this address: look at proxies on "
+    "the way, then run the same command again."
+)
 _NOT_VLLM = "Something else than vLLM answers at this address: check the image and its arguments."
 
 
@@ -130,6 +134,17 @@ class Probe:
         self.until(check, f"{method} {path}", attempt)
         return answers[-1]
 
+    def answered_json(self, check: str, method: str, path: str, *, json: Any = None) -> dict[str, Any]:
+        """The JSON object of an answer 200, after waiting while the server is busy.
+
+        Raises:
+            CheckFailedError: It has another status, holds no JSON, or never comes.
+        """
+        answer = self.answered(check, method, path, json=json)
+        if found := no_json(answer):
+            raise CheckFailedError(check, f"{method} {path} got HTTP 200 with {found}", _CUT)
+        return object_of(answer)
+
     def complete(self, check: str, prompt: str, asked: int) -> str:
         """A completion that can be true; returns its size in words.
 
@@ -137,7 +152,7 @@ class Probe:
             CheckFailedError: It cannot be true, or never comes.
         """
         body = {"model": self.model, "prompt": prompt, "max_tokens": asked, "temperature": 0}
-        parsed = object_of(self.answered(check, "POST", "/v1/completions", json=body))
+        parsed = self.answered_json(check, "POST", "/v1/completions", json=body)
         if "error" in parsed:
             # An answer may begin well and fail inside.
             raise CheckFailedError(check, f"HTTP 200 with an error inside: {parsed['error']}")

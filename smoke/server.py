@@ -75,6 +75,16 @@ def object_of(answer: "httpx.Response") -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
+def no_json(answer: "httpx.Response") -> str:
+    """What stands where an answer ought to be JSON, "" where it is."""
+    try:
+        answer.json()
+    except ValueError:
+        begin = " ".join(answer.text[:60].split())
+        return f"a body of {len(answer.content)} bytes that is no JSON" + (f", and begins {begin!r}" if begin else "")
+    return ""
+
+
 def error_text(answer: "httpx.Response") -> str:
     """What an error answer says, in vLLM's shapes (an object, a string, ``detail``) or any other."""
     parsed = object_of(answer)

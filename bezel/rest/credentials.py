@@ -156,10 +156,9 @@ class Credentials:
         except exceptions.GoogleAuthError as error:
             # Only the first argument: the others hold the server's whole answer.
             text = redact(str(error.args[0] if error.args else type(error).__name__))
-            raise CredentialsError(
-                f"{kind(source)} was refused: {text}. "
-                "Log in again (gcloud auth application-default login) or check GOOGLE_APPLICATION_CREDENTIALS."
-            ) from None
+            # Google's words for a signature from a clock that is off: a new log-in would not help.
+            clock = "Set this machine's clock, then run the same command again." if " iat " in text else _LOG_IN
+            raise CredentialsError(f"{kind(source)} was refused: {text}. {clock}") from None
         except ValueError:
             raise CredentialsError(f"the token server of {kind(source)} sent no token") from None
         if not held.token:
@@ -183,6 +182,7 @@ class Credentials:
         return AuthRequest(self._http())
 
 
+_LOG_IN = "Log in again (gcloud auth application-default login) or check GOOGLE_APPLICATION_CREDENTIALS."
 _CANNOT_MINT = (
     "{} cannot give an identity token for a service. Set smoke.impersonate to a service account that may call it "
     "(roles/run.invoker) and on which you have roles/iam.serviceAccountTokenCreator: "

@@ -52,6 +52,20 @@ def test_a_refused_key_is_said_without_it(google: FakeGoogle, key: Path) -> None
     assert "PRIVATE" not in str(failed.value)
 
 
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [("Check your iat and exp values in the JWT claim.", True), ("Invalid JWT Signature.", False)],
+)
+def test_a_refused_key_is_said_with_googles_reason_and_a_wrong_clock_as_such(
+    google: FakeGoogle, key: Path, said: str, hint: bool
+) -> None:
+    google.fail("POST /token", 400, {"error": "invalid_grant", "error_description": said})
+    with pytest.raises(ProviderError) as failed:
+        Tokens({"GOOGLE_APPLICATION_CREDENTIALS": str(key)})()
+    assert f"(HTTP 400, invalid_grant {said})" in str(failed.value)
+    assert ("clock of this machine is wrong" in str(failed.value)) is hint
+
+
 @pytest.mark.parametrize("content", ["no json", "[]", '{"type": "authorized_user"}'])
 def test_what_is_no_key_is_said_with_its_place(content: str, tmp_path: Path) -> None:
     file = tmp_path / "key.json"

@@ -167,6 +167,16 @@ def test_a_refused_key_is_told_without_the_server_s_whole_answer(server: Server,
     with pytest.raises(CredentialsError, match="invalid_grant: Invalid JWT Signature") as caught:
         Credentials(environ=key).access_token()
     assert PLANTED not in str(caught.value)
+    assert "Log in again" in str(caught.value)
+
+
+def test_a_signature_from_a_wrong_clock_is_told_as_such(server: Server, key: dict[str, str]) -> None:
+    told = "Invalid JWT: Token must be a short-lived token. Check your iat and exp values in the JWT claim."
+    answer = {"error": "invalid_grant", "error_description": told}
+    server.routes.insert(0, lambda call: Answer(400, answer) if call.path == "/token" else None)
+    with pytest.raises(CredentialsError, match="Set this machine's clock") as caught:
+        Credentials(environ=key).access_token()
+    assert "Log in again" not in str(caught.value)
 
 
 def test_a_key_that_would_send_its_assertion_in_clear_is_refused(server: Server, tmp_path: Path) -> None:

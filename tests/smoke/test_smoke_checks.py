@@ -153,6 +153,18 @@ def test_a_caller_who_was_never_granted_is_told_how(project: Project, clock: Clo
     assert 120 <= clock.now < 130
 
 
+def test_an_answer_that_was_cut_is_no_answer_of_another_model(project: Project, check: Any) -> None:
+    project.vllm.routes.insert(
+        0, lambda call: Answer(200, text='{"object":"list","da') if "models" in call.path else None
+    )
+    failed = failure(check)
+    assert (
+        failed.what
+        == 'GET /v1/models got HTTP 200 with a body of 20 bytes that is no JSON, and begins \'{"object":"list","da\''
+    )
+    assert "cut or changed on its way" in (failed.repair or "")
+
+
 def test_another_model_at_the_address_fails(check: Any) -> None:
     failed = failure(check, served_model="gemma-4-12b")
     assert failed.what == "/v1/models names ['tiny-gemma4'], not 'gemma-4-12b'"

@@ -323,3 +323,19 @@ def test_a_container_that_ends_after_it_became_healthy_is_told_from_one_that_nev
     ended = ("Container called exit(1).",)
     assert "became healthy and then ended by itself" in diagnose(Report((), ended, created="a", serving="a")).cause
     assert "ended by itself before it answered" in diagnose(Report((), ended, created="b", serving="a")).cause
+
+
+@pytest.mark.parametrize(
+    ("met", "kind", "value"),
+    [
+        ("waited 3 s for /health to answer 200, the last state was: HTTP 503", "busy", "HTTP 503"),
+        ("waited 3 s for /health to answer 200, the last state was: HTTP 429: Rate exceeded.", "busy", "HTTP 429"),
+        ("waited 3 s for GET /v1/models, the last state was: no answer (ReadTimeout)", "connection", "ReadTimeout"),
+        ("/v1/models names nothing, not 'gemma'", "unknown", ""),
+    ],
+)
+def test_what_a_check_met_counts_only_where_platform_and_container_say_nothing(met: str, kind: str, value: str) -> None:
+    found = diagnose(Report(lines=("INFO serving",), errors=(met,)))
+    assert found.kind == kind
+    assert value in found.cause
+    assert diagnose(Report(lines=("Container called exit(1).",), errors=(met,))).kind == "crash"

@@ -89,9 +89,17 @@ def _exchange(key: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
     finally:
         connection.close()
-    answer = json.loads(text) if response.status == 200 else {}
-    if "access_token" not in answer:
-        raise ProviderError(f"{key['token_uri']} refused the key of {key['client_email']} (HTTP {response.status}).")
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = {}
+    if response.status != 200 or "access_token" not in answer:
+        said = " ".join(filter(None, (str(answer.get("error", "")), str(answer.get("error_description", "")))))
+        hint = " The clock of this machine is wrong: set it, then run the same command again." if "iat" in said else ""
+        raise ProviderError(
+            f"{key['token_uri']} refused the key of {key['client_email']} (HTTP {response.status}"
+            f"{f', {said}' if said else ''}), so nothing can be deployed.{hint}"
+        )
     return dict(answer)
 
 
