@@ -26,6 +26,8 @@ STATUSES = {
     "CANCELLED": 499, "INTERNAL": 500, "UNKNOWN": 500, "DATA_LOSS": 500, "UNIMPLEMENTED": 501, "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
+# The document whose requests may say null anywhere: "remove this".
+NULL_REMOVES = "storage.v1"
 # What an operation or an error may hold as google.protobuf.Any: type -> (document, schema) or its fields.
 ANYTHING = {
     "google.cloud.run.v2.Service": ("run.v2", "GoogleCloudRunV2Service"),
@@ -144,6 +146,8 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
     """
     if "$ref" in schema:
         schema = document(name)["schemas"][schema["$ref"]]
+    if value is None and name == NULL_REMOVES and not answers:
+        return []
     kind = schema.get("type", "object")
     if kind == "array" and isinstance(value, list):
         items = enumerate(value)
@@ -165,7 +169,7 @@ def _object_problems(value: Json, schema: Json, name: str, where: str, *, answer
             found.append(f"{where}.{key}: unknown")
         elif answers and _is_input_only(inner):
             found.append(f"{where}.{key} is input only, and answered")
-        elif item is not None or answers:
+        elif item is not None or answers or (key not in fields and name != NULL_REMOVES):
             found += problems(item, inner, name, f"{where}.{key}", answers=answers)
     return found
 
