@@ -67,16 +67,23 @@ class Spoiled:
                 """The request takes its effect; nobody hears of it."""
 
             await self._app(scope, receive, nowhere)
+        else:
+            await _read(receive)
         await hang_up(scope, receive)
 
 
 async def _refuse(fault: Fault, at: str, path: str, receive: Receive, send: Send) -> None:
-    while (message := await receive())["type"] == "http.request" and message.get("more_body"):
-        pass
+    await _read(receive)
     status, headers, body = refusal(fault, at, path)
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})
+
+
+async def _read(receive: Receive) -> None:
+    """The whole request: a connection closed over unread bytes would be reset, which tells the client another thing."""
+    while (message := await receive())["type"] == "http.request" and message.get("more_body"):
+        pass
 
 
 class _Broken:

@@ -1,0 +1,110 @@
+"""What may be asked to go wrong, and whom it strikes: by count and by pattern, never by chance."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bezel.localcloud.faults.asked import FaultError, checked, pairs
+from bezel.localcloud.faults.book import Faults
+from bezel.localcloud.faults.kinds import KINDS
+from bezel.localcloud.faults.table import table
+
+
+def test_every_kind_can_be_put_on_with_its_defaults(tmp_path: Path) -> None:
+    faults = Faults(tmp_path)
+    for kind in KINDS:
+        assert faults.add(kind, {}).values == checked(kind, {})
+    assert [fault.kind for fault in faults.all()] == list(KINDS)
+    assert [row["kind"] for row in table()] == list(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "told"),
+    [
+        ("quota", {}, "there is no fault 'quota'"),
+        ("quota", {}, "quota-exceeded"),
+        ("server-errors", {"status": "200"}, "status=200: it must be at least 500 and at most 599"),
+        ("server-errors", {"status": "x"}, "status=x: it must be a whole number"),
+        ("server-errors", {"at": "front"}, "at=front: it must be one of api, service, token"),
+        ("server-errors", {"nonsense": "1"}, "server-errors has no parameter 'nonsense'; it has status, at, method"),
+        ("never-healthy", {"seconds": "1"}, "never-healthy has no parameter 'seconds'; it has none"),
+        ("slow-start", {"factor": "nan"}, "factor=nan: it must be a finite number"),
+        ("slow-start", ["factor"], "no object of names and values"),
+        ("server-errors", {"status": "200", "at": "front"}, "at=front"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_what_can(tmp_path: Path, kind: str, given: object, told: str) -> None:
+    faults = Faults(tmp_path)
+    with pytest.raises(FaultError) as caught:
+        faults.add(kind, given)
+    assert told in str(caught.value)
+    assert faults.all() == []
+
+
+def test_words_without_a_value_are_no_parameters() -> None:
+    assert pairs(["path=/a=b", "count=3"]) == {"path": "/a=b", "count": "3"}
+    with pytest.raises(FaultError, match="count, after: parameters are written NAME=VALUE"):
+        pairs(["count", "at=api", "after"])
+
+
+def test_the_next_requests_that_match_are_struck_and_no_others(tmp_path: Path) -> None:
+    faults = Faults(tmp_path)
+    faults.add("server-errors", {"path": "/run/*", "method": "GET", "after": 1, "count": 2})
+
+    def struck(method: str, path: str, at: str = "api") -> bool:
+        return bool(faults.strike(at, method, path))
+
+    assert not struck("GET", "/run/a")  # the one that passes before
+    assert not struck("POST", "/run/a")
+    assert not struck("GET", "/storage/a")
+    assert not struck("GET", "/run/a", "service")
+    assert [struck("GET", "/run/b") for _ in range(3)] == [True, True, False]
+    assert faults.all() == []
+
+
+def test_a_fault_without_a_count_lasts_until_it_is_cleared(tmp_path: Path) -> None:
+    faults = Faults(tmp_path)
+    faults.add("rate-limited", {"count": 0})
+    assert all(faults.strike("api", "GET", "/x") for _ in range(5))
+    assert faults.clear("rate-limited") == ["rate-limited"]
+    assert not faults.strike("api", "GET", "/x")
+    with pytest.raises(FaultError, match=r"rate-limited is not on.*On at the moment: none"):
+        faults.clear("rate-limited")
+    assert faults.clear() == []
+
+
+def test_what_is_on_outlives_a_restart_with_its_count(tmp_path: Path) -> None:
+    first = Faults(tmp_path)
+    first.add("server-errors", {"count": 2})
+    first.add("never-healthy", {})
+    assert first.strike("api", "GET", "/x")
+    second = Faults(tmp_path)
+    assert second.all() == first.all()
+    assert [bool(second.strike("api", "GET", "/x")) for _ in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '[{"kind": "of another version", "parameters": {}}]'])
+def test_a_file_that_says_nothing_known_puts_nothing_on(tmp_path: Path, content: str) -> None:
+    (tmp_path / "faults.json").write_text(content)
+    assert Faults(tmp_path).all() == []
+
+
+def test_containers_are_told_what_strikes_in_them_and_nothing_else(tmp_path: Path) -> None:
+    faults = Faults(tmp_path)
+    assert json.loads(faults.container_file.read_text()) == []
+    faults.add("crash-loop", {"after_seconds": "0.5"})
+    written = faults.container_file.stat().st_mtime_ns
+    faults.add("server-errors", {})
+    assert json.loads(faults.container_file.read_text()) == [{"kind": "crash-loop", "after_seconds": 0.5}]
+    assert faults.container_file.stat().st_mtime_ns == written
+    faults.clear()
+    assert json.loads(faults.container_file.read_text()) == []
+
+
+def test_operations_that_are_struck_stay_so_until_the_fault_is_cleared(tmp_path: Path) -> None:
+    faults = Faults(tmp_path)
+    faults.add("operation-never-ends", {"after": 1})
+    found = [faults.strike_operation(api) for api in ("artifactregistry", "run", "run", "run")]
+    assert found == ["", "", "operation-never-ends", ""]
+    assert faults.find("operation-never-ends") is not None
