@@ -12,13 +12,17 @@ from traffic_replay import Difference
 
 ROOT = Path(__file__).parent.parent
 COMMAND = "python tools/compare_traffic.py FOLDER --write"
+_RECORDED = (
+    " The recordings are of the upstream provider behind Pulumi's bridge, in August 2026, against an emulator; its "
+    "attribution label is read as the published plugin's."
+)
 SECTIONS: dict[str, dict[str, Any]] = {
     "provider-requests": {
         "title": "Google provider: requests",
         "document": "fidelity",
         "order": 10,
         "about": "What the stand-in sends to Google (method, path, query, body) against recordings of the published "
-        "provider's, for each operation of each resource type that the program uses, failures included.",
+        "provider's, for each operation of each resource type that the program uses, failures included." + _RECORDED,
     },
     "provider-calls": {
         "title": "Google provider: answers to the engine",
@@ -26,7 +30,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "order": 11,
         "about": "What the stand-in answers to Check, Diff, Create, Read, Update and Delete (and, before there are "
         "resources, to Handshake, GetPluginInfo, CheckConfig, Configure and DiffConfig) against recordings, previews, "
-        "refused creates, failed operations and an import included.",
+        "refused creates, failed operations and an import included." + _RECORDED,
     },
 }
 
