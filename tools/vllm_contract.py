@@ -5,7 +5,8 @@
 FOLDER holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
 `models/tiny-gemma4-assistant`. For each configuration the server is started once, the tests of that configuration run
 against it, and it is stopped; `starts` starts servers that fail, `bench` runs `vllm bench serve` against the simulated
-server. `--record` writes `tests/results/vllm-contract.json` after everything has been run. Every wait has an end.
+server. `--record` writes `tests/results/vllm-contract.json`; with `--only` the last runs of the others count as they were.
+Every wait has an end.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime as dt
+import itertools
 import json
 import os
 import platform
@@ -39,9 +41,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Servers in the order in which they are started, each with the configurations that it is tested as.
-SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "keyed": ["keyed"], "mtp": ["mtp"]}
+SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "keyed": ["keyed"], "mtp": ["mtp"]} | {
+    "parsers": ["parsers"]
+}
 _MODULES = [str(TESTS / f"test_vllm_contract{part}.py") for part in ("", "_metrics", "_starts")]
-_START_SECONDS, _TEST_SECONDS = 120, 300
+_START_SECONDS, _TEST_SECONDS = 300, 500
 # Nothing leaves the machine, and the two cores are one for the model and one for HTTP.
 _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
@@ -67,31 +71,49 @@ def main() -> int:
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     folder = options.folder.resolve()
-    real, wrong = Outcome(), ["not run"]
+    names = [*itertools.chain(*SERVERS.values()), "starts"]
     for name in options.only:
         if name == "starts":
-            real.add(_pytest(name, _real_environment(folder) | {"BEZEL_VLLM_URL": "none"}))
+            _pytest(name, _real_environment(folder) | {"BEZEL_VLLM_URL": "none"})
         elif name == "bench":
             wrong = bench_against_simulated(folder, _real_environment(folder))
             print("bench:", wrong or "the same keys, nothing failed", flush=True)
+            outcome = {"test": "bench", "outcome": "failed" if wrong else "passed", "explained": None}
+            _report("bench").write_text(json.dumps(outcome) + "\n", encoding="utf-8")
         else:
-            _server(folder, name, real)
+            _server(folder, name)
+    real = _outcome([*names, "bench"])
     print(f"real vLLM: {real.passed} passed, {len(real.failed)} failed", *real.failed, sep="\n  ", flush=True)
     if options.record:
-        simulated = Outcome()
-        simulated.add(_pytest("simulated", {}))
-        today = dt.datetime.now(dt.UTC).date().isoformat()
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        stamp = {"commit": commit, "date": today, "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU), tiny Gemma 4"}
-        bench = ["`vllm bench serve`", 1, 0 if wrong else 1, NOT_RUN, BENCH]
-        text = json.dumps(table(simulated, real, stamp, bench), indent=1, ensure_ascii=False)
+        _pytest("simulated", {})
+        stamp = {
+            "commit": subprocess.run(
+                ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+            ).stdout.strip(),
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU), tiny Gemma 4",
+        }
+        bench = ["`vllm bench serve`", 1, int(real.tests.get("bench", False)), NOT_RUN, BENCH]
+        text = json.dumps(table(_outcome(["simulated"]), real, stamp, bench), indent=1, ensure_ascii=False)
         RESULTS.write_text(text + "\n", encoding="utf-8")
-    return 1 if real.failed or ("bench" in options.only and wrong) else 0
+    return 1 if real.failed else 0
 
 
-def _server(folder: Path, name: str, real: Outcome) -> None:
+def _report(name: str) -> Path:
+    """Where a run of the tests writes what became of each."""
+    return Path(tempfile.gettempdir()) / f"vllm-contract-{name}.jsonl"
+
+
+def _outcome(names: list[str]) -> Outcome:
+    """What the last runs of these have found."""
+    found = Outcome()
+    for name in names:
+        if _report(name).exists():
+            found.add(_report(name))
+    return found
+
+
+def _server(folder: Path, name: str) -> None:
     """Start one real server and run the tests of its configurations."""
     port, log = free_port(), Path(tempfile.gettempdir()) / f"vllm-contract-{name}.log"
     model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
@@ -112,7 +134,7 @@ def _server(folder: Path, name: str, real: Outcome) -> None:
                 "BEZEL_VLLM_STARTUP": " ".join(answers),
                 "BEZEL_VLLM_ENGINE_PID": str(_worker(process.pid)),
             }
-            real.add(_pytest(configuration, asked))
+            _pytest(configuration, asked)
 
 
 @contextlib.contextmanager
@@ -167,9 +189,9 @@ def _real_environment(folder: Path) -> dict[str, str]:
     )
 
 
-def _pytest(name: str, environment: dict[str, str]) -> Path:
-    """Run the contract's tests; the file with what became of each."""
-    report = Path(tempfile.gettempdir()) / f"vllm-contract-{name}.jsonl"
+def _pytest(name: str, environment: dict[str, str]) -> None:
+    """Run the contract's tests."""
+    report = _report(name)
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=120"]
     modules = [TESTS / "test_vllm_start.py", *_MODULES] if name == "simulated" else _MODULES
@@ -180,7 +202,6 @@ def _pytest(name: str, environment: dict[str, str]) -> Path:
         timeout=_TEST_SECONDS,
         check=False,
     )
-    return report
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import re
 import pytest
 from vllm_compare import compare
 from vllm_contract_report import RESULTS
-from vllm_contract_table import ROWS
+from vllm_contract_table import MORE, ROWS
 from vllm_samples import events, sample, text_of
 from vllm_servers import real_url
 
@@ -34,6 +34,14 @@ def test_an_answer_is_the_recorded_one(servers, record_property, configuration, 
     if RESULTS.exists() and not real_url():
         committed = {row[0]: row[4] for row in json.loads(RESULTS.read_text(encoding="utf-8"))["rows"]}
         assert committed.get(name, reasons).startswith(reasons), f"tools/vllm_contract.py --record: {reasons}"
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_a_further_answer_is_the_recorded_one(servers, name):
+    recorded = sample(name)
+    found = compare(recorded, ask(servers("parsers"), recorded), drafted=True)
+    assert found.wrong == []
+    assert found.equal > 5
 
 
 @pytest.mark.parametrize(("configuration", "name"), STREAMS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vllm_compare import WEIGHTS
+from vllm_samples import FIXTURES
 
 
 @dataclass(frozen=True)
@@ -140,3 +141,35 @@ def _rows() -> dict[str, Row]:
 
 
 ROWS = _rows()
+# Recorded later, on the server of the CPU install: refusals and answers that the samples do not have.
+MORE = {f"more/{file.stem}": Row("parsers") for file in sorted((FIXTURES / "more").glob("*.txt"))}
+# What such a recording showed and the simulated server does otherwise: what, why, evidence.
+KNOWN = (
+    ("/v1/systemone, /v1/chat/completions/batch, /docs, /redoc", "not served: 404", "openapi.txt lists the first two"),
+    ("prompt_logprobs, logprobs of an echoed prompt", "null", "no probabilities of a prompt are made up"),
+    (
+        "structured_outputs with a regex or a grammar",
+        "answered with prose",
+        "only choices and JSON schemas are made up",
+    ),
+    (
+        "a response_format of an unknown type, a message without a role",
+        "accepted; the real server refuses them with the errors of every branch of a union",
+        "the shapes of messages and formats are not looked at",
+    ),
+    (
+        "prompts of token ids beyond the vocabulary",
+        "accepted; the real server answers 400 `Token id 999999 is out of vocabulary`",
+        "the stand-in tokenizer has more ids than the checkpoint's",
+    ),
+    (
+        "tool_choice required or named, with --tool-call-parser gemma4",
+        "always a call of that tool; random weights wrote prose, which the real parser left as it was",
+        "0.32.0 does not force Gemma 4's own form of a call",
+    ),
+    (
+        "enable_thinking",
+        "thoughts come first; random weights had none",
+        "the chat template of the tiny model ignores it",
+    ),
+)

@@ -44,6 +44,9 @@ CONFIGURATIONS = {
         ),
         (("authorization", "Bearer sk-test"),),
     ),
+    "parsers": Configuration(
+        (*_PLAIN, "--enable-auto-tool-choice", "--tool-call-parser=gemma4", "--reasoning-parser=gemma4")
+    ),
     "mtp": Configuration((*_PLAIN, "--spec-method=mtp", "--spec-model={assistant}", "--spec-tokens=3")),
 }
 
