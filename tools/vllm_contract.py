@@ -5,8 +5,8 @@
 FOLDER holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
 `models/tiny-gemma4-assistant`. For each configuration the server is started once, the tests of that configuration run
 against it, and it is stopped; `starts` starts servers that fail, `bench` runs `vllm bench serve` against the simulated
-server. `--record` writes `tests/results/vllm-contract.json`; with `--only` the last runs of the others count as they were.
-Every wait has an end.
+server. `--record` writes `tests/results/vllm-contract.json`; with `--only` the last runs of the others count as they
+were. Every wait has an end.
 """
 
 from __future__ import annotations
