@@ -123,6 +123,15 @@ def test_the_least_number_is_made_up_for_at_once_but_later_and_later_in_a_crash_
     assert run_virtually(looping()) == (16, {LEAST})
 
 
+@pytest.mark.parametrize(
+    ("cpu", "given", "concurrency"), [("1", None, 80), ("4", None, 80), ("0.5", None, 1), ("500m", 7, 7), ("8", 7, 7)]
+)
+def test_the_concurrency_that_nobody_gave_is_80_and_1_below_one_cpu(cpu, given, concurrency):
+    template = {"containers": [{"resources": {"limits": {"cpu": cpu}}}]}
+    asked = {"maxInstanceRequestConcurrency": given} if given else {}
+    assert revision_spec(template | asked, {}).concurrency == concurrency
+
+
 def begun(cloud, service):
     return len(cloud.log(service, 'AND textPayload="container begins"'))
 

@@ -115,19 +115,21 @@ def revision_spec(template: Json, service_scaling: Json) -> RevisionSpec:
     scaling, requests = template.get("scaling") or {}, limits()["requests"]
     ports = container.get("ports") or [{}]
     most = [int(s["maxInstanceCount"]) for s in (scaling, service_scaling) if s.get("maxInstanceCount")]
-    startup = container.get("startupProbe")
+    startup, cpu = container.get("startupProbe"), cores(resources.get("cpu", "1"))
     return RevisionSpec(
         image=container.get("image", ""),
         command=tuple(container.get("command") or ()),
         args=tuple(container.get("args") or ()),
         environment=tuple(container.get("env") or ()),
         port=int(ports[0].get("containerPort") or 8080),
-        cpu=cores(resources.get("cpu", "1")),
+        cpu=cpu,
         memory=size_in_bytes(resources.get("memory", "512Mi")),
         accelerator=(template.get("nodeSelector") or {}).get("accelerator", ""),
         accelerators=int(resources.get("nvidia.com/gpu", "0")),
         redundant=not template.get("gpuZonalRedundancyDisabled", False),
-        concurrency=int(template.get("maxInstanceRequestConcurrency") or requests["default_concurrency"]),
+        concurrency=int(
+            template.get("maxInstanceRequestConcurrency") or (requests["default_concurrency"] if cpu >= 1 else 1)
+        ),
         timeout=seconds_of(template.get("timeout"), requests["default_timeout_seconds"]),
         min_instances=max(int(s.get("minInstanceCount") or 0) for s in (scaling, service_scaling)),
         max_instances=min(most, default=limits()["instances"]["default_max"]),
