@@ -11,9 +11,10 @@ from record_results import check_results
 SUPPORT = Path(__file__).parent.parent / "support"
 SHARES = 4
 ABOUT = (
-    "Each kind of API call that writes is made once for each of its writes (a statement of the database, or a change of "
-    "a file or folder): right before that write, and at last after all of them, localcloud gets a SIGKILL. Opened again, "
-    "its database is whole, files and rows agree, and everything that it holds is as before the call, or as after it."
+    "Each kind of API call that writes is made once for each of its writes (a statement of the database, or a change "
+    "of a file or folder): right before that write, and at last after all of them, localcloud gets a SIGKILL. Opened "
+    "again, its database is whole, files and rows agree, and everything that it holds is as before the call, or as "
+    "after it."
 )
 
 
