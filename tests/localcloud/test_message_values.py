@@ -1,0 +1,138 @@
+"""Single values of each kind that a discovery document knows: what is taken in which form, what is not; and masks."""
+
+import pytest
+
+from bezel.localcloud.errors import ApiError
+from bezel.localcloud.masks import masked
+from bezel.localcloud.messages import NotOfKindError, checked_message, scalar
+from bezel.localcloud.paging import opened, page_of, sealed
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "kept"),
+    [
+        ("int32", 5, 5),
+        ("int32", "5", 5),
+        ("int32", 5.0, 5),
+        ("int32", -(2**31), -(2**31)),
+        ("int64", 5, "5"),
+        ("int64", str(2**63 - 1), str(2**63 - 1)),
+        ("uint64", "0", "0"),
+        ("uint32", 2**32 - 1, 2**32 - 1),
+        ("double", 1, 1),
+        ("string", "", ""),
+        ("bool", False, False),
+        ("bytes", "_-8", "/+8="),
+        ("bytes", "YQ==", "YQ=="),
+        ("timestamp", "2026-11-21T10:00:00.123456789+01:00", "2026-11-21T10:00:00.123456789+01:00"),
+        ("duration", "-1.5s", "-1.5s"),
+        ("mask", "a,b.c", "a,b.c"),
+        ("enum:A|B", "B", "B"),
+        ("any", [1], [1]),
+    ],
+)
+def test_a_value_of_its_kind_is_kept_in_its_normal_form(kind, given, kept):
+    assert scalar(given, kind) == kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("int32", 2**31),
+        ("int32", 1.5),
+        ("int32", True),
+        ("int32", "\u0665"),
+        ("int32", "9" * 5000),
+        ("int32", [1]),
+        ("uint32", -1),
+        ("uint64", "-1"),
+        ("int64", str(2**63)),
+        ("double", "1"),
+        ("double", True),
+        ("double", float("inf")),
+        ("string", 5),
+        ("string", None),
+        ("bool", "true"),
+        ("bytes", "a"),
+        ("bytes", "a b="),
+        ("bytes", "YQ==="),
+        ("timestamp", "2026-11-21"),
+        ("timestamp", "2026-13-21T10:00:00Z"),
+        ("timestamp", "2026-11-21T10:00:00"),
+        ("duration", "5"),
+        ("duration", "315576000001s"),
+        ("mask", 1),
+        ("enum:A|B", "C"),
+        ("enum:A|B", ["A"]),
+        ("no such kind", "a"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(kind, given):
+    with pytest.raises(NotOfKindError):
+        scalar(given, kind)
+
+
+def test_what_is_output_only_may_be_sent_and_means_nothing():
+    body = {"name": "n", "createTime": "2026-11-21T10:00:00Z", "labels": {"a": "b"}}
+    assert checked_message(body, "secretmanager.Secret", "secret") == {"labels": {"a": "b"}}
+    with pytest.raises(ApiError, match=r"secret\.create_time"):
+        checked_message({"createTime": "yesterday"}, "secretmanager.Secret", "secret")
+
+
+def test_null_is_absent_but_where_it_removes():
+    assert checked_message({"labels": None}, "secretmanager.Secret", "secret") == {}
+    body = {"labels": {"a": None}, "versioning": None}
+    assert checked_message(body, "storage.Bucket", "", keep_null=True) == body
+    with pytest.raises(ApiError):
+        checked_message({"labels": {"a": None}}, "secretmanager.Secret", "secret")
+
+
+SETTABLE = frozenset({"labels", "description", "scaling", "template"})
+OLD = {"name": "n", "labels": {"a": "1", "b": "2"}, "scaling": {"minInstanceCount": 1, "maxInstanceCount": 2}}
+
+
+@pytest.mark.parametrize(
+    ("mask", "body", "kept"),
+    [
+        ("labels", {"labels": {"c": "3"}, "description": "x"}, {"labels": {"c": "3"}, "scaling": OLD["scaling"]}),
+        ("labels", {}, {"scaling": OLD["scaling"]}),
+        ("labels.a", {"labels": {"a": "9"}}, {"labels": {"a": "9", "b": "2"}, "scaling": OLD["scaling"]}),
+        ("scaling.min_instance_count", {}, {"labels": OLD["labels"], "scaling": {"maxInstanceCount": 2}}),
+        ("*", {"description": "x", "name": "other"}, {"description": "x"}),
+    ],
+)
+def test_a_mask_says_what_changes_and_what_is_cleared(mask, body, kept):
+    assert masked(OLD, body, mask.split(","), "run.GoogleCloudRunV2Service", SETTABLE) == kept
+    assert OLD["labels"] == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("mask", "said"),
+    [
+        ("nothing", "is unknown"),
+        ("labels.a.b", "is unknown"),
+        ("scaling.nothing", "is unknown"),
+        ("description.x", "is unknown"),
+        ("labels,*", "is unknown"),
+        ("uid", "cannot be updated"),
+        ("name", "cannot be updated"),
+    ],
+)
+def test_a_mask_of_what_is_no_field_or_not_to_be_set_is_refused(mask, said):
+    with pytest.raises(ApiError, match=said):
+        masked(OLD, {}, mask.split(","), "run.GoogleCloudRunV2Service", SETTABLE)
+
+
+def test_pages_hold_every_item_once_whatever_is_added_meanwhile():
+    items = [(name, name) for name in ("a", "b\nb", "c", "d")]
+    first, token = page_of(items, 2, "", "list")
+    items.insert(0, ("A", "A"))
+    second, last = page_of(items, 2, token, "list")
+    assert [key for key, _ in [*first, *second]] == ["a", "b\nb", "c", "d"]
+    assert last == ""
+
+
+@pytest.mark.parametrize("token", ["x", "bm8K", "\x80", sealed("a", "another list")])
+def test_a_token_that_was_not_given_out_for_a_list_is_refused(token):
+    with pytest.raises(ApiError, match="Invalid page token"):
+        opened(token, "list")
