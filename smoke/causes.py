@@ -109,7 +109,7 @@ CAUSES: tuple[Rule, ...] = (
         "disk",
         r"No space left on device|\[Errno 28\]",
         "the container's disk is full; on Cloud Run that disk is the container's memory",
-        "Raise resources.memory.",
+        "Raise resources.memory, and resources.cpu where the plan asks for it.",
     ),
     _rule(
         "engine",
