@@ -71,7 +71,8 @@ class Tokens:
             TokenError: If it is no living access token of an account that exists.
         """
         claims = keys.verify(token, self._public, now=self._pace.now())
-        if claims.get("aud") != _ACCESS_AUDIENCE:
+        # Only identity tokens name an issuer; their audience is whatever somebody asked for.
+        if claims.get("aud") != _ACCESS_AUDIENCE or "iss" in claims:
             raise TokenError("not an access token")
         return self._living(claims)
 
