@@ -177,10 +177,14 @@ class Comparison:
         yield Compared("calls", resource, f"{name} {call['rpc']}", list(differences(wanted, ours)))
 
     def _asked(self, resource: str, method: str) -> dict[str, Any]:
-        """The request of the recorded life: those of the failures, made by the same program, were not recorded."""
-        phase = "create" if method == "Create" else "update"
-        calls = [call for state in self.states[resource] for call in state["calls"]]
-        return next(dict(call["request"]) for call in calls if (call["phase"], call["rpc"]) == (phase, method))
+        """The request of the recorded life: those of the failures, made by the same program, were not recorded.
+
+        What failed there had never been refreshed, so its old state is that of the create.
+        """
+        recorded = {(call["phase"], call["rpc"]): call for state in self.states[resource] for call in state["calls"]}
+        if method == "Create":
+            return dict(recorded["create", method]["request"])
+        return {**recorded["update", method]["request"], "olds": recorded["create", "Create"]["response"]["properties"]}
 
 
 def _line(exchange: dict[str, Any]) -> str:

@@ -8,11 +8,16 @@ from provider_google import FakeGoogle
 from provider_programs import PROGRAMS, changed
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.localcloud.providers.wire import UNKNOWN
+from bezel.localcloud.providers.wire import UNKNOWN, decode
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
 KINDS = pb.PropertyDiff.Kind
+
+
+def refreshed(gcp: Provider, kind: str) -> tuple[str, dict[str, Any]]:
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    return resource_id, decode(gcp.read(kind, resource_id, made, gcp.inputs(kind, PROGRAMS[kind])).properties)
 
 
 def detailed(answer: Any) -> dict[str, str]:
@@ -92,7 +97,7 @@ def test_a_change_shows_where_it_is(
     kind: str, path: str, value: Any, found: dict[str, str], gcp: Provider, google: FakeGoogle
 ) -> None:
     del google
-    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    resource_id, made = refreshed(gcp, kind)
     answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
     shown = detailed(answer)
     assert shown == found
@@ -153,6 +158,22 @@ def test_an_ignored_change_is_none_and_others_beside_it_show(gcp: Provider) -> N
     assert list(answer.diffs) == ["description"]
 
 
+def test_a_map_that_was_never_read_shows_beside_a_change_in_its_object_and_nowhere_else(gcp: Provider) -> None:
+    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    assert made["template"]["labels"] is None
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {
+        "template.containers[0].args[1]": "UPDATE",
+        "template.annotations": "ADD",
+        "template.labels": "ADD",
+    }
+    updated = gcp.update(SERVICE, resource_id, made, wanted)
+    assert updated["template"]["labels"] == {}
+    assert updated["annotations"] is None, "that stays null until the first refresh"
+    elsewhere = changed(PROGRAMS[SERVICE], "description", "new")
+    assert detailed(gcp.diff(SERVICE, resource_id, made, elsewhere)) == {"description": "UPDATE"}
+
+
 def test_a_fixed_name_is_deleted_before_it_is_made_again_and_a_given_one_after(gcp: Provider) -> None:
     resource_id, made = gcp.create(BUCKET, PROGRAMS[BUCKET])
     moved = changed(PROGRAMS[BUCKET], "location", "EU")
@@ -163,7 +184,7 @@ def test_a_fixed_name_is_deleted_before_it_is_made_again_and_a_given_one_after(g
 
 
 def test_an_unknown_value_is_a_change_until_it_is_known(gcp: Provider) -> None:
-    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    resource_id, made = refreshed(gcp, SERVICE)
     wanted = changed(PROGRAMS[SERVICE], "template.containers.0.image", UNKNOWN)
     assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {"template.containers[0].image": "UPDATE"}
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.localcloud.providers.fields import Field, Kind, Mark
-from bezel.localcloud.providers.mapping import body, outputs, zero
+from bezel.localcloud.providers.mapping import Nulls, body, outputs, zero
 from bezel.localcloud.providers.plan import differences, plan
 from bezel.localcloud.providers.rows import TYPES
 from bezel.localcloud.providers.rows.run import ROWS
@@ -56,7 +56,7 @@ def test_what_is_sent_and_echoed_is_no_change(kind: Any, data: st.DataObject) ->
     fields = tuple(item for item in kind.fields if "abels" not in item.name and "nnotations" not in item.name)
     wanted = data.draw(objects(fields))
     planned = plan(fields, wanted, None, "p")
-    echoed = outputs(fields, body(fields, planned), planned, fresh=True)
+    echoed = outputs(fields, body(fields, planned), planned, Nulls.ALL)
     again = plan(fields, wanted, echoed, "p")
     assert list(differences(fields, echoed, again)) == []
 

@@ -65,7 +65,7 @@ def compared(fields: Fields, arguments: Any, inputs: Any, beside: Mark, path: st
     yield from (f"+{path}{name}" for name in sorted(ours.keys() - theirs.keys()))
     yield from (f"-{path}{name}" for name in sorted(theirs.keys() - ours.keys()))
     for name, item in ours.items():
-        inner = nested(theirs[name], inputs) if item.fields and name in theirs else None
+        inner = nested(theirs[name], inputs) if item.kind in (Kind.BLOCK, Kind.BLOCKS) and name in theirs else None
         if inner is not None:
             yield from compared(item.fields, inner, inputs, beside, f"{path}{name}.")
 

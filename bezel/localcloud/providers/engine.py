@@ -15,8 +15,8 @@ from .errors import PartlyDoneError, ProviderError
 from .fields import NEW, Fields
 from .inputs import imported, refreshed
 from .labels import add_labels, show_labels
-from .mapping import outputs, sealed
-from .plan import Difference, differences, plan
+from .mapping import Nulls, outputs, sealed
+from .plan import Difference, differences, heeded, plan
 from .resource import Operations, ResourceType, parse
 from .wire import UNKNOWN, Properties, unknown
 
@@ -79,11 +79,7 @@ class Engine:
 
     def diff(self, kind: ResourceType, news: Properties, known: Properties, ignored: list[str]) -> Changes:
         """Where the wanted properties differ from the known ones."""
-        found = tuple(
-            item
-            for item in differences(kind.fields, known, self.planned(kind, news, known))
-            if not any(item.path == path or item.path.startswith((path + ".", path + "[")) for path in ignored)
-        )
+        found = tuple(heeded(differences(kind.fields, known, self.planned(kind, news, known)), ignored))
         replaced = {item.top for item in found if item.replaces}
         fixed_name = bool(kind.autoname) and kind.autoname not in (news.get(DEFAULTS) or [])
         same_name = known.get(kind.autoname) == news.get(kind.autoname)
@@ -107,7 +103,7 @@ class Engine:
         except PartlyDoneError as error:
             kept = self.seal(kind, {**planned, "id": error.id})
             raise PartlyDoneError(str(error), error.id, kept) from None
-        return resource_id, self._outputs(kind, resource_id, answer, planned, fresh=True)
+        return resource_id, self._outputs(kind, resource_id, answer, planned, Nulls.ALL)
 
     def update(
         self,
@@ -134,9 +130,9 @@ class Engine:
         try:
             answer = self._operations(kind, timeout).update(resource_id, planned, known, changed)
         except PartlyDoneError as error:
-            found = self._outputs(kind, resource_id, error.properties, planned, fresh=False)
+            found = self._outputs(kind, resource_id, error.properties, planned, Nulls.TOP)
             raise PartlyDoneError(str(error), resource_id, found) from None
-        return self._outputs(kind, resource_id, answer, planned, fresh=False)
+        return self._outputs(kind, resource_id, answer, planned, Nulls.TOP)
 
     def read(
         self, kind: ResourceType, resource_id: str, known: Properties, inputs: Properties
@@ -150,7 +146,7 @@ class Engine:
         answer = operations.read(whole_id, prior)
         if answer is None:
             return None
-        found = self._outputs(kind, whole_id, answer, prior, fresh=False, seal=False)
+        found = self._outputs(kind, whole_id, answer, prior, Nulls.NONE, seal=False)
         shown = refreshed(kind.fields, inputs, found) if inputs else imported(kind.fields, found)
         return whole_id, self.seal(kind, found), self.seal(kind, shown)
 
@@ -177,12 +173,12 @@ class Engine:
         resource_id: str,
         answer: Properties,
         prior: Mapping[str, Any],
+        nulls: Nulls,
         *,
-        fresh: bool,
         seal: bool = True,
     ) -> Properties:
-        found = outputs(kind.fields, answer, prior, fresh=fresh)
-        show_labels(found, prior, fresh=fresh)
+        found = outputs(kind.fields, answer, prior, nulls)
+        show_labels(found, prior, fresh=nulls is not Nulls.NONE)
         found["id"] = resource_id
         return self.seal(kind, found) if seal else found
 

@@ -4,6 +4,7 @@ Rules that hold for all types: a zero value is left out of a body, a missing val
 64-bit integers are strings, a map or list that nobody set stays null until the first refresh. Pure functions.
 """
 
+import enum
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,14 +80,24 @@ def _sent(field: Field, value: Any, *, updating: bool) -> Any:
     return str(value) if field.kind is Kind.BIG else value
 
 
-def outputs(fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any], *, fresh: bool = False) -> Properties:
+class Nulls(enum.Enum):
+    """Which lists and maps that were null stay so where Google has none."""
+
+    ALL = "after a create"
+    TOP = "after an update: those of the resource itself, not what is inside its objects"
+    NONE = "after a read"
+
+
+def outputs(
+    fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any], nulls: Nulls = Nulls.NONE
+) -> Properties:
     """The properties that an answer means.
 
     Args:
         fields: The type's properties.
         answer: Google's JSON of the resource.
         prior: What was planned or known before: local properties come from there.
-        fresh: Straight after a create, when a list or map that nobody set is still null.
+        nulls: Which lists and maps stay null.
     """
     result: Properties = {}
     for field in fields:
@@ -98,7 +109,7 @@ def outputs(fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any],
             if found is None and field.marks & (UNSENT | INPUT_ONLY) and not unknown(before):
                 found = before
             missing = found is None and field.marks & NULL
-            result[field.name] = None if missing else _read(field, found, before, fresh=fresh)
+            result[field.name] = None if missing else _read(field, found, before, nulls)
     return result
 
 
@@ -109,7 +120,7 @@ def dig(answer: Any, path: list[str]) -> Any:
     return answer
 
 
-def _read(field: Field, raw: Any, before: Any, *, fresh: bool) -> Any:
+def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
     match field.kind:
         case Kind.TEXT:
             found = "" if raw is None else str(raw)
@@ -121,7 +132,7 @@ def _read(field: Field, raw: Any, before: Any, *, fresh: bool) -> Any:
         case Kind.REAL:
             return raw or 0
         case Kind.TABLE | Kind.ITEMS:
-            if not raw and fresh and not field.marks & COMPUTED and not before:
+            if not raw and nulls is not Nulls.NONE and not field.marks & COMPUTED and before is None:
                 return None
             return dict(raw or {}) if field.kind is Kind.TABLE else list(raw or [])
         case Kind.BLOCK:
@@ -130,8 +141,8 @@ def _read(field: Field, raw: Any, before: Any, *, fresh: bool) -> Any:
             if raw is None and not (isinstance(before, Mapping) and _silent(field, before)):
                 return None
             known = before if isinstance(before, Mapping) else {}
-            return outputs(field.fields, raw or {}, known, fresh=fresh and not field.marks & SET)
-    return _members(field, raw, before, fresh=fresh)
+            return outputs(field.fields, raw or {}, known, _inside(field, nulls))
+    return _members(field, raw, before, _inside(field, nulls))
 
 
 def _silent(field: Field, value: Mapping[str, Any]) -> bool:
@@ -139,7 +150,11 @@ def _silent(field: Field, value: Mapping[str, Any]) -> bool:
     return not field.marks & EMPTY and body(field.fields, value) == {}
 
 
-def _members(field: Field, raw: Any, before: Any, *, fresh: bool) -> list[Any]:
+def _inside(field: Field, nulls: Nulls) -> Nulls:
+    return nulls if nulls is Nulls.ALL and not field.marks & SET else Nulls.NONE
+
+
+def _members(field: Field, raw: Any, before: Any, nulls: Nulls) -> list[Any]:
     if field.marks & KEYED:
         raw = [{**value, "id": key} for key, value in (raw or {}).items()]
     members = [raw] if field.marks & WRAPPED and raw else list(raw or [])
@@ -149,7 +164,7 @@ def _members(field: Field, raw: Any, before: Any, *, fresh: bool) -> list[Any]:
             field.fields,
             item,
             befores[index] if index < len(befores) else {},
-            fresh=fresh and not field.marks & SET,
+            nulls,
         )
         for index, item in enumerate(members)
     ]

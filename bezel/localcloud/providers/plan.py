@@ -4,7 +4,7 @@ Pure functions. What a property left out means is the heart of it: Google's own 
 rest goes back to its default. Null and the zero of a kind are the same value.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +42,10 @@ def plan(
             result[field.name] = project
         elif field.marks & (COMPUTED | OUTPUT):
             result[field.name] = UNKNOWN if known is None else before
-        elif field.kind is Kind.BLOCKS:
+        elif field.kind is Kind.BLOCKS or (field.kind is Kind.ITEMS and before == []):
             result[field.name] = []
+        elif field.kind is Kind.TABLE and before == {}:
+            result[field.name] = {}
         else:
             result[field.name] = field.default
     return result
@@ -55,7 +57,9 @@ def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
     if field.kind is Kind.BLOCK:
         known = before if isinstance(before, Mapping) else None
         planned = plan(field.fields, value, known, creating=creating)
-        return _member(field, value, known, planned, creating=creating) if field.marks & SET else planned
+        if field.marks & SET:
+            return _member(field, value, known, planned, creating=creating)
+        return planned
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
         members = in_set_order(field, value) if field.marks & SET else value
@@ -92,13 +96,39 @@ def _filled(field: Field, planned: Properties) -> Properties:
     return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
 
 
+def heeded(found: Iterable["Difference"], ignored: Collection[str]) -> Iterator["Difference"]:
+    """The differences that do not lie in an ignored property, nor stand beside ignored ones only.
+
+    Args:
+        found: All differences.
+        ignored: Paths of properties whose changes the program ignores.
+    """
+    left = [one for one in found if not any(_within(one.path, path) for path in ignored)]
+    for one in left:
+        place = one.path.rpartition(".")[0]
+        if not one.beside or any(_within(other.path, place) for other in left if not other.beside):
+            yield one
+
+
+def _within(path: str, place: str) -> bool:
+    return path == place or path.startswith((place + ".", place + "["))
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One differing value: where, how (ADD, DELETE, UPDATE) and whether it takes a new resource."""
+    """One differing value.
+
+    Attributes:
+        path: Where.
+        kind: How: ADD, DELETE or UPDATE.
+        replaces: Whether it takes a new resource.
+        beside: It shows only beside another difference in the same object.
+    """
 
     path: str
     kind: str
     replaces: bool
+    beside: bool = False
 
     @property
     def top(self) -> str:
@@ -133,12 +163,21 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
     elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
         found = list(differences(field.fields, old, new, path + "."))
         yield from _replaced(field, old, new, path) if found and field.marks & SET else found
+        if found and not field.marks & SET:
+            yield from _shown_beside(field, old, new, path)
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
         yield from _table(old or {}, new or {}, path, replaces=replaces)
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
         yield from _list(field, old or [], new or [], path, replaces=replaces)
     elif not _same(field, old, new):
         yield Difference(path, _kind(old, new), replaces or _settled(field, new if old is None else old))
+
+
+def _shown_beside(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
+    """Maps that were never read show as added where something else in their object changes, as recorded."""
+    for inner in field.fields:
+        if inner.kind is Kind.TABLE and old.get(inner.name) is None and zero(new.get(inner.name)):
+            yield Difference(f"{path}.{inner.name}", "ADD", replaces=False, beside=True)
 
 
 def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
