@@ -13,6 +13,7 @@ from record_results import check_results
 from test_provider_replacements import SCHEMAS, discovery
 
 from bezel.localcloud.providers.fields import Field, Fields, Kind, Mark, block, flag, text, whole
+from bezel.localcloud.providers.policies import MemberType
 from bezel.localcloud.providers.rows import TYPES
 
 TEXT = "the provider shows the number as the text that it is on the wire"
@@ -92,6 +93,11 @@ def differing(fields: Fields, schema: dict[str, Any], document: str, path: str =
             yield path + item.name, kind
         else:
             yield from differing(item.fields, where, document, f"{path}{item.name}.")
+
+
+def test_every_type_with_a_body_of_its_own_is_compared() -> None:
+    members = {token for token, row in TYPES.items() if isinstance(row, MemberType)}
+    assert TYPES.keys() - members - {"gcp:projects/service:Service"} == SCHEMAS.keys()
 
 
 @pytest.mark.parametrize("token", SCHEMAS)
