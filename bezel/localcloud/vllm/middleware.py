@@ -89,19 +89,28 @@ class Count:
         if scope["type"] != "http" or scope["path"] in _UNCOUNTED:
             await self._app(scope, receive, send)
             return
-        start, status, sent = time.perf_counter(), 500, 0
+        start, status, sent, counted = time.perf_counter(), 500, 0, False
+
+        def count() -> None:
+            nonlocal counted
+            if counted:
+                return
+            counted = True
+            handler = scope["path"] if scope["method"] in self._known.get(scope["path"], ()) else "none"
+            received = int(dict(scope["headers"]).get(b"content-length", b"0") or 0)
+            seconds = time.perf_counter() - start
+            self._metrics.observe(handler, scope["method"], status, received=received, sent=sent, seconds=seconds)
 
         async def watching(message: Message) -> None:
             nonlocal status, sent
             if message["type"] == "http.response.start":
                 status = message["status"]
                 sent = int(dict(message["headers"]).get(b"content-length", b"0"))
+            elif not message.get("more_body"):
+                count()  # before the client has the whole answer, and can ask for the metrics
             await send(message)
 
         try:
             await self._app(scope, receive, watching)
         finally:
-            handler = scope["path"] if scope["method"] in self._known.get(scope["path"], ()) else "none"
-            received = int(dict(scope["headers"]).get(b"content-length", b"0") or 0)
-            seconds = time.perf_counter() - start
-            self._metrics.observe(handler, scope["method"], status, received=received, sent=sent, seconds=seconds)
+            count()
