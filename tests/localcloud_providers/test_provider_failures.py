@@ -52,6 +52,17 @@ def test_an_existing_bucket_is_not_adopted(google: FakeGoogle, gcp: Provider) ->
     )
 
 
+@pytest.mark.parametrize(("status", "named"), [("ALREADY_EXISTS", True), ("ABORTED", False)])
+def test_a_repair_is_named_where_something_is_in_the_way(
+    status: str, named: bool, google: FakeGoogle, gcp: Provider
+) -> None:
+    google.fail("POST .*/secrets", 409, refused(409, "no", status=status))
+    with pytest.raises(FailedError) as failed:
+        gcp.create(SECRET, PROGRAMS[SECRET])
+    assert failed.value.text.startswith("1 error occurred:\n\t* Error creating Secret: googleapi: Error 409: no\n\n")
+    assert failed.value.text.endswith(TAKE_OVER) is named
+
+
 def test_a_service_whose_create_fails_late_is_kept_and_the_next_update_only_reads(
     google: FakeGoogle, gcp: Provider
 ) -> None:

@@ -55,7 +55,9 @@ class PartlyDoneError(ProviderError):
 
 def not_created(text: str, error: GoogleError) -> ProviderError:
     """A refused create, in the words of its resource type."""
-    return (ExistsError if error.code == 409 else ProviderError)(text)
+    # Cloud Storage names no status; elsewhere 409 is also said of what goes on at the same time (ABORTED).
+    exists = error.code == 409 and error.status in ("", "ALREADY_EXISTS")
+    return (ExistsError if exists else ProviderError)(text)
 
 
 def one_error(text: str) -> str:
