@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from cloud_client import PARENT, Client
+from cloud_client import PARENT, SERVICES, Client, until
 
 from bezel.localcloud import control, disk
 from bezel.localcloud.store import Store
@@ -60,6 +60,18 @@ def test_a_full_disk_is_told_to_the_caller_and_leaves_everything_as_it_was(clien
     assert client.post(SECRETS, {"replication": {"automatic": {}}}, secretId="s").status_code == 200
     assert upload(client, "kept.txt", "after").status_code == 200
     assert read(client, "kept.txt").text == "after"
+
+
+def test_a_deployment_that_comes_up_on_a_full_disk_ends_when_there_is_room(client: Client) -> None:
+    client.prepare()
+    answer = client.post(SERVICES, {"template": client.template("--boot=0.3")}, serviceId="late")
+    fill(client, full=True)
+    operation = answer.json()["name"]
+    log = client.endpoint.directory / "logs" / "daemon.log"
+    until(lambda: "waits for room" in log.read_text())
+    assert not client.get(f"/run/v2/{operation}").json().get("done")
+    fill(client, full=False)
+    assert "response" in client.done("run/v2", answer)
 
 
 def test_a_transaction_that_meets_the_end_of_the_file_is_taken_back_whole(tmp_path) -> None:

@@ -10,10 +10,13 @@ import asyncio
 import contextlib
 import logging
 import random
+import sqlite3
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.disk import is_full
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run import status, traffic
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.shapes import Json
 
 log = logging.getLogger(__name__)
+_ROOM_SECONDS = 1.0  # between two looks whether the disk has room again
 _PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
 
 
@@ -243,16 +247,16 @@ class Controller:
             if not service["template"].get("healthCheckDisabled"):
                 await routed.pool.first()
         except RevisionFailureError as failure:
-            self._finish_failed(name, operation, revision_name, failure)
+            await _written(partial(self._finish_failed, name, operation, revision_name, failure))
         except asyncio.CancelledError:
             await routed.pool.close()
             raise
         except Exception:
             log.exception("deployment of %s failed", revision_name)
-            self._finish_failed(name, operation, revision_name, internal_failure())
+            await _written(partial(self._finish_failed, name, operation, revision_name, internal_failure()))
         else:
             self._pools[revision_name] = routed
-            self._finish_ready(name, operation, revision_name)
+            await _written(partial(self._finish_ready, name, operation, revision_name))
 
     def _finish_ready(self, name: str, operation: str, revision_name: str) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()
@@ -290,6 +294,20 @@ class Controller:
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+async def _written(finish: Callable[[], None]) -> None:
+    """The end of a deployment, as soon as the disk has room for it: what came up must not be forgotten."""
+    while True:
+        try:
+            finish()
+        except sqlite3.OperationalError as error:
+            if not is_full(error):
+                raise
+            log.warning("a deployment's end waits for room on the disk")
+            await asyncio.sleep(_ROOM_SECONDS)
+        else:
+            return
 
 
 async def _logged(work: Coroutine[None, None, None]) -> None:
