@@ -79,14 +79,14 @@ def test_alone_a_token_takes_the_reading_of_weights_and_cache_and_the_overhead(l
     assert outcome.gaps[0] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("shared", [0, 1024, 2048, 4032])
+@pytest.mark.parametrize("shared", [0, 1024, 2048, 4032, 4096])
 def test_a_cached_prefix_saves_the_prefill_of_its_tokens_and_nothing_else(l4, shared):
     rig = Rig(l4)
     rig.ask(list(range(shared)), 1)
     rig.run()
     late = rig.ask([*range(shared), *range(10**6, 10**6 + 4096 - shared)], 1)
     rig.run()
-    cached = shared // 64 * 64 - (64 if shared == 4096 else 0)
+    cached = min(shared, 4095) // 64 * 64  # the last token is always computed
     assert late.request.cached == cached
     chunks = [(start, min(start + 2048, 4096)) for start in range(cached, 4096, 2048)]
     assert late.ttft == pytest.approx(sum(prefill(l4, *chunk) for chunk in chunks), rel=1e-9)
@@ -124,6 +124,25 @@ def test_a_sequence_loses_its_blocks_exactly_when_they_run_out_and_still_says_th
     assert counted == sum(outcome.request.preemptions for outcome in scarce.outcomes)
     assert told == expected
     assert scarce.value("kv_cache_usage_perc") == 0
+
+
+def test_every_token_computed_lies_in_a_block_and_who_was_preempted_goes_first(tmp_path):
+    hardware = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}
+    arguments = (*SCARCE, "--num-gpu-blocks-override=1000", "--no-enable-prefix-caching")
+    rig = Rig(served(tmp_path, "gemma-4-12b-it-qat-w4a16", arguments, hardware))
+    scheduler, layout = rig.engine.scheduler, rig.engine.settings.memory.layout
+    outcomes = [rig.ask(200, 600) for _ in range(24)]
+    lost = 0
+    while rig.step():
+        assert all(one.held >= layout.blocks(one.computed) for one in scheduler.running)
+        assert sum(one.held for one in scheduler.running) <= 1000
+        waiting = [one.arrival for one in scheduler.waiting] + [one.request.arrival for one in outcomes[-1:]]
+        again = [one.preemptions > 0 for one in scheduler.waiting]
+        assert again == sorted(again, reverse=True), "a preempted one waits behind one that never ran"
+        assert waiting == sorted(waiting)
+        lost += sum(again)
+    assert lost > 0
+    assert all(len(outcome.tokens) == 600 for outcome in outcomes)
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_one_others(l4):

@@ -160,7 +160,6 @@ class Scheduler:
     def _preempt(self, victim: Request, step: Step) -> None:
         self.running.remove(victim)
         self._free(victim)
-        victim.computed = 0
         victim.preemptions += 1
         self.waiting.appendleft(victim)
         step.preempted.append(victim)
