@@ -55,6 +55,7 @@ def said(answer):
             400,
             "alias '7'",
         ),
+        ("POST", f"{SECRETS}/kept/versions/latest:disable", {}, {}, 400, "must be a number"),
         ("PATCH", f"{SECRETS}/kept", {"updateMask": "labels"}, {"topics": [{"name": "t"}]}, 501, "topics"),
         ("PATCH", f"{ACCOUNTS}/{RUNTIME}", {}, {"serviceAccount": {}}, 400, "Update mask must be provided"),
         ("POST", f"{USAGE}:batchEnable", {}, {"serviceIds": []}, 400, "Between 1 and 20"),

@@ -6,6 +6,7 @@ import pytest
 
 from bezel.localcloud.run.checks import violations
 from bezel.localcloud.run.quotas import gpu_quota_of, gpus_wanted
+from bezel.localcloud.run.spec import revision_spec
 
 CONTAINER = "service.template.containers[0]"
 LIMITS = f"{CONTAINER}.resources.limits"
@@ -107,7 +108,7 @@ PINNED = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"}
         (
             {"container__startupProbe": {"timeoutSeconds": 11}},
             f"{CONTAINER}.startup_probe.timeout_seconds",
-            "more than period_seconds",
+            "not between 1 and period_seconds",
         ),
         (
             {"container__livenessProbe": {"failureThreshold": -1}},
@@ -279,3 +280,9 @@ def test_the_quota_of_the_rtx_is_in_thousandths():
 )
 def test_gpus_are_counted_with_what_a_region_may_come_to_hold(services, wanted):
     assert gpus_wanted(services, "nvidia-l4", redundant=False) == wanted
+
+
+@pytest.mark.parametrize(("cpu", "given", "wanted"), [("1", 0, 80), ("500m", 0, 1), ("500m", 5, 5), ("8", 7, 7)])
+def test_less_than_a_cpu_takes_one_request_at_a_time(cpu, given, wanted):
+    container = {"resources": {"limits": {"cpu": cpu}}}
+    assert revision_spec({"containers": [container], "maxInstanceRequestConcurrency": given}, {}).concurrency == wanted

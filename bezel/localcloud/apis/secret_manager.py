@@ -219,9 +219,12 @@ def payload_of(store: Store, name: str, version: Json) -> bytes:
 
 
 def _set_state(call: Call, state: str) -> Json:
-    store = call.cloud.store
+    store, number = call.cloud.store, call.param("version")
+    if not number.isdigit():
+        text = f"Secret version {number!r} must be a number: only a version's payload is found by an alias or 'latest'."
+        raise invalid(text, ("name", number))
     with store.transaction():
-        name, version = find_version(store, call.name(_NAME), call.param("version"))
+        name, version = find_version(store, call.name(_NAME), number)
         _check_etag(call.body.get("etag", ""), version)
         if version["state"] == "DESTROYED":
             raise ApiError("FAILED_PRECONDITION", f"Secret Version [{version['name']}] is already destroyed.")
@@ -260,8 +263,9 @@ def _check_etag(given: str, current: Json) -> None:
 
 def _check_aliases(store: Store, name: str, aliases: Json) -> None:
     for alias, number in aliases.items():
-        if alias == "latest" or alias.isdigit() or store.get("secretVersion", f"{name}/versions/{number}") is None:
-            text = f"Version alias {alias!r} must name a version that exists, and be no number and not 'latest'."
+        formed = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,62}", alias) and alias not in {"latest", "NEW"}
+        if not formed or store.get("secretVersion", f"{name}/versions/{number}") is None:
+            text = f"Version alias {alias!r} must begin with a letter, not be 'latest' or 'NEW', and name a version."
             raise invalid(text, ("secret.version_aliases", alias))
 
 

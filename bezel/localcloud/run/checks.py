@@ -150,8 +150,9 @@ def _timing(body: Json, field: str, max_delay: int, max_period: int) -> Iterator
         yield f"{field}.initial_delay_seconds", f"{found.initial_delay:g} is not between 0 and {max_delay}"
     if not 1 <= found.period <= max_period:
         yield f"{field}.period_seconds", f"{found.period:g} is not between 1 and {max_period}"
-    if found.timeout > found.period:
-        yield f"{field}.timeout_seconds", f"{found.timeout:g} is more than period_seconds {found.period:g}"
+    if not 1 <= found.timeout <= found.period:
+        text = f"{found.timeout:g} is not between 1 and period_seconds {found.period:g}"
+        yield f"{field}.timeout_seconds", text
     if found.failures < 1:
         yield f"{field}.failure_threshold", "must be at least 1"
 
