@@ -76,9 +76,7 @@ def out_of_memory(settings: Settings) -> StartError:
 
 def disk_full() -> StartError:
     """What Python raises when the cache of compiled graphs cannot be written."""
-    return StartError(
-        "OSError", "[Errno 28] No space left on device: '/root/.cache/vllm/torch_compile_cache'", "engine"
-    )
+    return StartError("OSError", "[Errno 28] No space left on device", "engine")
 
 
 class ServingFaults:
