@@ -123,3 +123,40 @@ def test_an_operation_that_fails_late_has_done_its_work(client: Client) -> None:
     ended = client.done("serviceusage/v1beta1", client.get(f"/serviceusage/v1beta1/{name}"))
     assert ended["error"]["code"] == 13
     assert client.get(path).json()["state"] == "ENABLED"
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "code", "said"),
+    [
+        ("quota-exceeded", {}, 8, "is 0 in us-east4"),
+        ("image-missing", {"seen": "deploy"}, 5, "not found"),
+    ],
+)
+def test_the_platform_refuses_a_revision_while_the_fault_is_on_and_takes_the_next(
+    client: Client, kind: str, parameters: dict[str, object], code: int, said: str
+) -> None:
+    client.prepare()
+    put(client, kind, **parameters)
+    failed = client.create(kind, client.template())
+    assert failed["error"]["code"] == code
+    assert said in failed["error"]["message"]
+    client.delete(FAULTS)
+    assert "response" in client.update(kind, client.template("--a=1"))
+    client.remove(kind)
+
+
+def test_an_image_that_cannot_be_looked_up_is_unknown_to_the_registry(client: Client) -> None:
+    assert client.digest().startswith("sha256:")
+    put(client, "image-missing")
+    assert client.http.head("/v2/vllm/vllm-openai/manifests/v0.32.0", params={"ns": "docker.io"}).status_code == 404
+
+
+def test_what_somebody_else_changes_and_deletes_is_done_at_once(client: Client) -> None:
+    client.prepare()
+    client.create("theirs", client.template())
+    struck = client.post(FAULTS, {"kind": "service-changed", "parameters": {"max_instances": 3}}).json()
+    assert [name.rpartition("/")[2] for name in struck["struck"]] == ["theirs"]
+    assert client.service("theirs")["template"]["scaling"]["maxInstanceCount"] == 3
+    assert client.post(FAULTS, {"kind": "service-deleted"}).status_code == 200
+    assert client.get(f"{SERVICES}/theirs").status_code == 404
+    assert client.get(FAULTS).json()["faults"] == []
