@@ -129,29 +129,55 @@ def strike(rehearsal: Rehearsal, point: Point) -> Outcome:
         NotThereError: There was nothing to kill, or no such boundary.
     """
     with rehearsal.api() as api:
-        place = {"method": point.boundary.method, "path": point.boundary.path, "nth": point.boundary.nth}
-        assert api.put(HOLD, json=place | {"when": point.when}).is_success
-        process = rehearsal.start(COMMANDS[point.operation], "l4-qat")
+        process = begin(rehearsal, api, point)
         try:
-            _wait_for_hold(api, process)
-            victim = _victim(rehearsal, process, point.victim)
-            _kill(point, victim)
-            if point.victim != "localcloud":
-                dropped = point.when == "before" and "SIGINT" not in point.victim and point.victim != "program"
-                api.delete(HOLD, params={"drop": int(dropped)})
+            kill(rehearsal, process, point)
         except NotThereError:
             api.delete(HOLD)  # the run goes on to its end
             raise
+        else:
+            if point.victim != "localcloud":
+                dropped = point.when == "before" and "SIGINT" not in point.victim and point.victim != "program"
+                api.delete(HOLD, params={"drop": int(dropped)})
         finally:
             own, _ = process.communicate(timeout=SECONDS)
     return _aftermath(rehearsal, own)
 
 
-def _wait_for_hold(api: httpx.Client, process: "subprocess.Popen[str]") -> None:
+def begin(rehearsal: Rehearsal, api: httpx.Client, point: Point) -> "subprocess.Popen[str]":
+    """Start the point's operation; it stands at the boundary now.
+
+    Raises:
+        NotThereError: It ended without coming there.
+    """
+    place = {"method": point.boundary.method, "path": point.boundary.path, "nth": point.boundary.nth}
+    assert api.put(HOLD, json=place | {"when": point.when}).is_success
+    process = rehearsal.start(COMMANDS[point.operation], "l4-qat")
     deadline = time.monotonic() + WAIT
     while not api.get(HOLD, params={"seconds": 1}).json()["reached"]:
         if process.poll() is not None or time.monotonic() > deadline:
+            api.delete(HOLD)
+            process.communicate(timeout=SECONDS)
             raise NotThereError("the run never came to this boundary")
+    return process
+
+
+def kill(rehearsal: Rehearsal, process: "subprocess.Popen[str]", point: Point) -> None:
+    """Strike the point's victim.
+
+    Raises:
+        NotThereError: It does not live at this boundary.
+    """
+    victim = _victim(rehearsal, process, point.victim)
+    if "SIGINT" not in point.victim:
+        os.kill(victim, signal.SIGKILL)
+        _until(lambda: not alive(victim), "the victim is gone")
+        return
+    os.kill(victim, signal.SIGINT)
+    if "two" in point.victim:
+        # The engine takes a second one for one only after it has handled the first.
+        _until(lambda: _handled(victim), "the first SIGINT is handled")
+        os.kill(victim, signal.SIGINT)
 
 
 def _victim(rehearsal: Rehearsal, process: "subprocess.Popen[str]", name: str) -> int:
@@ -163,18 +189,6 @@ def _victim(rehearsal: Rehearsal, process: "subprocess.Popen[str]", name: str) -
     if not found:
         raise NotThereError(f"no {name} lives at this boundary")
     return found[-1]
-
-
-def _kill(point: Point, victim: int) -> None:
-    if "SIGINT" not in point.victim:
-        os.kill(victim, signal.SIGKILL)
-        _until(lambda: not alive(victim), "the victim is gone")
-        return
-    os.kill(victim, signal.SIGINT)
-    if "two" in point.victim:
-        # The engine takes a second one for one only after it has handled the first.
-        _until(lambda: _handled(victim), "the first SIGINT is handled")
-        os.kill(victim, signal.SIGINT)
 
 
 def _handled(process: int) -> bool:

@@ -1,0 +1,105 @@
+"""A fixed dozen of the kills that `tools/kills.py` draws from: each converges, and nothing is left.
+
+One of each victim, at calls of each operation; those where the most is at stake: the service while it is made, changed
+and deleted, and grants, which have no operation to look at.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rehearsal import SECONDS
+from strikes import HOLD, Boundary, Grounds, Point, begin, kill, strike
+
+SERVICES = "/run/v2/projects/bezel-local/locations/us-east4/services"
+SERVICE = f"{SERVICES}/bezel-l4-qat"
+ACCOUNTS = "/iam/v1/projects/bezel-local/serviceAccounts"
+GRANTS = "/storage/v1/b/bezel-local-models/iam"
+MODEL = "/storage/v1/b/bezel-local-models/o"
+POINTS = (
+    Point("up", "engine", Boundary("POST", SERVICES, 1), "after"),
+    Point("up", "engine", Boundary("POST", ACCOUNTS, 1), "before"),
+    Point("up", "stand-in", Boundary("POST", SERVICES, 1), "after"),
+    Point("up", "program", Boundary("PUT", GRANTS, 1), "after"),
+    Point("up", "dynamic provider", Boundary("GET", MODEL, 1), "before"),
+    Point("up", "localcloud", Boundary("POST", SERVICES, 1), "after"),
+    Point("update", "engine", Boundary("PATCH", SERVICE, 1), "after"),
+    Point("update", "engine, SIGINT", Boundary("PATCH", SERVICE, 1), "before"),
+    Point("update", "stand-in", Boundary("PATCH", SERVICE, 1), "before"),
+    Point("refresh", "engine", Boundary("GET", SERVICE, 1), "after"),
+    Point("destroy", "engine", Boundary("DELETE", SERVICE, 1), "after"),
+    Point("destroy", "engine, two SIGINT", Boundary("PUT", GRANTS, 1), "after"),
+)
+
+
+@pytest.fixture(scope="module")
+def grounds(tmp_path_factory: pytest.TempPathFactory) -> Grounds:
+    return Grounds(tmp_path_factory.mktemp("grounds"))
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda at: f"{at.operation}-{at.victim}-{at.when}-{at.boundary.method}")
+def test_a_kill_at_this_boundary_converges_and_leaves_nothing(grounds: Grounds, point: Point, tmp_path: Path) -> None:
+    rehearsal = grounds.copy(point.operation, tmp_path / "point")
+    try:
+        assert strike(rehearsal, point).problems == ()
+    finally:
+        rehearsal.local("stop")
+
+
+def test_what_is_sent_before_a_kill_and_made_after_the_recovery_is_found_by_the_next_up(
+    grounds: Grounds, tmp_path: Path
+) -> None:
+    rehearsal = grounds.copy("up", tmp_path / "point")
+    try:
+        with rehearsal.api() as api:
+            point = Point("up", "engine", Boundary("POST", SERVICES, 1), "before")
+            process = begin(rehearsal, api, point)
+            kill(rehearsal, process, point)
+            process.communicate(timeout=SECONDS)
+            first = rehearsal.local("recover", "l4-qat")
+            api.delete(HOLD)
+        assert (first.code, "not made: " in first.text) == (0, True), first.text
+        second = rehearsal.local("up", "l4-qat")
+        assert (second.code, "made, and taken in: " in second.text) == (0, True), second.text
+    finally:
+        rehearsal.local("stop")
+
+
+def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: Grounds, tmp_path: Path) -> None:
+    rehearsal = grounds.copy("up", tmp_path / "point")
+    try:
+        with rehearsal.api() as api:
+            process = begin(rehearsal, api, POINTS[0])
+            kill(rehearsal, process, POINTS[0])
+            process.communicate(timeout=SECONDS)
+            api.delete(HOLD)
+        # From here on as with a project of Google's: nothing but the environment says where backend and cloud are.
+        lines = [line for line in rehearsal.local("env").text.splitlines() if line.startswith("export ")]
+        mine = dict(shlex.split(line)[1].split("=", 1) for line in lines)
+        locked = rehearsal.bezel("recover", "l4-qat", **mine)
+        assert (locked.code, "pulumi cancel --stack l4-qat" in locked.text) == (1, True), locked.text
+        subprocess.run(
+            [str(Path(sys.executable).parent / "pulumi"), "cancel", "--yes", "--stack", "l4-qat"],
+            cwd=rehearsal.folder,
+            env=os.environ | mine,
+            capture_output=True,
+            check=True,
+        )
+        first, second = (rehearsal.bezel("recover", "l4-qat", **mine) for _ in range(2))
+        assert (first.code, "made, and taken in: " in first.text) == (0, True), first.text
+        assert (second.code, second.text) == (0, "l4-qat: nothing is open\n")
+    finally:
+        rehearsal.local("stop")
+
+
+def test_a_stack_that_was_not_killed_has_nothing_to_recover(grounds: Grounds, tmp_path: Path) -> None:
+    rehearsal = grounds.copy("refresh", tmp_path / "point")
+    try:
+        run = rehearsal.local("recover", "l4-qat")
+        assert (run.code, run.text) == (0, "l4-qat: nothing is open\n")
+        assert "earlier run" not in rehearsal.local("refresh", "l4-qat").text
+    finally:
+        rehearsal.local("stop")
