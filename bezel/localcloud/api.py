@@ -23,6 +23,7 @@ from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.messages import checked_message
 from bezel.localcloud.methods import Method, check_query, method_of, served, unserved
 from bezel.localcloud.paging import page_of
+from bezel.localcloud.partial import picked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -211,6 +212,8 @@ def _endpoint(cloud: Cloud, api: Api, rule: _Rule) -> Callable[[Request], Awaita
             answer = rule.handler(call)
             if inspect.isawaitable(answer):
                 answer = await answer
+            if not isinstance(answer, Response) and (fields := call.query("fields")):
+                answer = picked(answer, fields)
         except ApiError as error:
             return JSONResponse(error.body(legacy=api.legacy), error.status, _challenge(error))
         except Exception as error:

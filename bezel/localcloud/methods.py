@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bezel.localcloud.shapes import Json
 
-# Parameters of every method, as each discovery document lists them; they change nothing that a caller here could see.
+# Parameters of every method, as each discovery document lists them.
 _OF_EVERY_METHOD = frozenset(
     {"alt", "callback", "fields", "key", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
      "access_token", "oauth_token", "$.xgafv"}
@@ -113,7 +113,9 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
     problems = []
     for name, value in given:
         known = name if name in method.query else camel(name)
-        if name in _OF_EVERY_METHOD or name.startswith("$"):
+        if name in _OF_EVERY_METHOD:
+            if (name == "alt" and value not in {"", "json", "media"}) or (name == "callback" and value):
+                raise ApiError("UNIMPLEMENTED", f"localcloud answers in JSON: leave {name}={value} out.")
             values[name] = value
             continue
         kind = method.query.get(known, "").removeprefix("[]")

@@ -6,6 +6,7 @@ from bezel.localcloud.errors import ApiError
 from bezel.localcloud.masks import masked
 from bezel.localcloud.messages import NotOfKindError, checked_message, scalar
 from bezel.localcloud.paging import opened, page_of, sealed
+from bezel.localcloud.partial import picked
 
 
 @pytest.mark.parametrize(
@@ -136,3 +137,32 @@ def test_pages_hold_every_item_once_whatever_is_added_meanwhile():
 def test_a_token_that_was_not_given_out_for_a_list_is_refused(token):
     with pytest.raises(ApiError, match="Invalid page token"):
         opened(token, "list")
+
+
+ANSWER = {
+    "items": [{"name": "a", "size": 1, "acl": {"x": 1, "y": 2}}, {"name": "b"}],
+    "nextPageToken": "t",
+    "kind": "k",
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ("nextPageToken", {"nextPageToken": "t"}),
+        ("items/name,kind", {"items": [{"name": "a"}, {"name": "b"}], "kind": "k"}),
+        ("items(name, acl/x)", {"items": [{"name": "a", "acl": {"x": 1}}, {"name": "b"}]}),
+        ("items/acl(x,y),items/size", {"items": [{"size": 1, "acl": {"x": 1, "y": 2}}, {}]}),
+        ("*", ANSWER),
+        ("*/name", {"items": [{"name": "a"}, {"name": "b"}], "nextPageToken": "t", "kind": "k"}),
+        ("nothing", {}),
+    ],
+)
+def test_fields_pick_a_part_of_an_answer(fields, kept):
+    assert picked(ANSWER, fields) == kept
+
+
+@pytest.mark.parametrize("fields", ["a,", "a//b", "a(b", "a)", "(a)", "a;b", "/a", "a()"])
+def test_what_selects_nothing_is_refused(fields):
+    with pytest.raises(ApiError, match="Invalid field selection"):
+        picked(ANSWER, fields)

@@ -153,7 +153,8 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
         items = enumerate(value)
         return [p for n, item in items for p in problems(item, schema["items"], name, f"{where}[{n}]", answers=answers)]
     if kind == "object" and isinstance(value, dict):
-        if where in {"answer.response", "answer.metadata"}:
+        is_any = schema.get("additionalProperties", {}).get("type") == "any"
+        if is_any and where in {"answer.response", "answer.metadata"}:
             return _anything(value, where)
         return _object_problems(value, schema, name, where, answers=answers)
     if kind in {"array", "object"}:
