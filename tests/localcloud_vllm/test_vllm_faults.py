@@ -126,13 +126,14 @@ def test_a_server_that_is_never_healthy_lives_and_does_not_listen(environment, o
             client.get("/health")
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == -signal.SIGTERM
+        assert process.wait(20) == -signal.SIGTERM
 
 
 def test_a_crash_loop_serves_and_then_exits_with_status_1(environment, order):
-    with running(environment, order({"kind": "crash-loop", "after_seconds": 0.2})) as (client, process):
+    with running(environment, order({"kind": "crash-loop", "after_seconds": 3600})) as (client, process):
         assert client.get("/health").status_code == 200
-        assert process.wait(5) == 1
+        order({"kind": "crash-loop", "after_seconds": 0})
+        assert process.wait(20) == 1
         with pytest.raises(httpx.TransportError):
             client.get("/health")
 
@@ -150,7 +151,7 @@ def test_a_dying_engine_breaks_what_is_under_way_and_takes_the_server_with_it(en
         assert (error, done) == (sample("chat-engine-dead").json, "[DONE]")
         answer = client.post("/v1/completions", json=ENDLESS)
         assert (answer.status_code, answer.text) == (500, sample("chat-engine-dead").answer)
-        assert process.wait(5) == 0
+        assert process.wait(20) == 0
         assert "EngineCore encountered a fatal error." in process.stdout.read()
 
 
@@ -159,7 +160,7 @@ def test_a_server_told_to_outlive_its_engine_answers_as_recorded(environment, or
     with running(environment, variables) as (client, process):
         assert client.get("/health").status_code == 200
         order({"kind": "engine-death"})  # while it serves
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 20
         while client.post("/v1/completions", json=ENDLESS | {"max_tokens": 2}).status_code == 200:
             assert time.monotonic() < deadline
         for name in ("chat-engine-dead", "health-engine-dead", "models-engine-dead"):
