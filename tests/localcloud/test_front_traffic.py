@@ -38,6 +38,7 @@ def test_a_revision_without_a_share_is_never_chosen():
     parts = shares(service_with(("old", 100, ""), (None, 0, "next")))
     assert {pick(parts, chance / 1000) for chance in range(1000)} == {"s/revisions/old"}
     assert pick({}, 0.5) is None
+    assert [pick({"a": 50, "b": 50}, chance) for chance in (0.0, 0.4999, 0.5, 0.9999)] == ["a", "a", "b", "b"]
 
 
 def test_two_targets_of_one_revision_add_up():
