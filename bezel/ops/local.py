@@ -71,7 +71,8 @@ class Local:
 
     def recover(self, stack: str, *, adopt: bool) -> int:
         """Take a stack out of the state in which a killed run left it; the exit code."""
-        engine = self._engine(self._start())
+        # As for `down`: whatever serves there will do.
+        engine = self._engine(control.status(self.directory) or self._start())
         engine.prepare(stack)
         found = engine.recover(stack, adopt=adopt, whatever=True)
         if not found.looked_at:
