@@ -6,7 +6,7 @@ LOCAL = .venv/bin/bezel local
 HOW = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down check test lint types reports mutate
+.PHONY: help setup up preview outputs down recover check test lint types reports mutate kills
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -25,6 +25,9 @@ outputs: setup ## the stack's outputs as JSON
 
 down: setup ## destroy STACK and stop the embedded cloud
 	@$(LOCAL) down $(STACK) $(HOW)
+
+recover: setup ## after a kill: unlock STACK and find out how its unfinished changes ended (`make up` does it too)
+	@$(LOCAL) recover $(STACK)
 
 check: setup lint types ## lint, types, import rules and the fast tests
 	@.venv/bin/pytest -q -n 2 --ignore tests/e2e
@@ -48,3 +51,6 @@ reports: setup ## docs/fidelity.md and docs/reliability.md, of the tables in tes
 
 mutate: setup ## take each rule out in turn and see which test notices; goes on where it stopped
 	@.venv/bin/python tools/mutate.py --record
+
+kills: setup ## kill each part of a run at boundaries of the wire; goes on where it stopped
+	@.venv/bin/python tools/kills.py
