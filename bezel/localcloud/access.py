@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.conditions import holds
+from bezel.localcloud.conditions import ConditionError, holds
 from bezel.localcloud.layout import PROJECT
 from bezel.localcloud.pace import Pace
 
@@ -74,7 +74,12 @@ def _holds(role: str, permission: str) -> bool:
 
 def _applies(binding: Json, resource: str) -> bool:
     condition = binding.get("condition")
-    return condition is None or holds(condition["expression"], resource, Pace.now())
+    if condition is None:
+        return True
+    try:
+        return holds(condition.get("expression", ""), resource, Pace.now())
+    except ConditionError:  # from before conditions were checked when written: it grants nothing
+        return False
 
 
 def _with_parents(resource: str) -> list[str]:

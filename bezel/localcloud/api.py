@@ -215,6 +215,8 @@ def _endpoint(cloud: Cloud, api: Api, rule: _Rule) -> Callable[[Request], Awaita
             if not isinstance(answer, Response) and (fields := call.query("fields")):
                 answer = picked(answer, fields)
         except ApiError as error:
+            if error.status == 304:  # has no body
+                return Response(status_code=304)
             return JSONResponse(error.body(legacy=api.legacy), error.status, _challenge(error))
         except Exception as error:
             log.exception("%s %s failed", request.method, request.url.path)

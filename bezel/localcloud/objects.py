@@ -153,7 +153,7 @@ class ObjectFiles:
     def forget_sessions(self, now: float, bucket: str = "") -> None:
         """Forget the resumable uploads of a bucket, or those that nobody has ended for a week, as Google does."""
         for name, session in self._store.rows("upload"):
-            if session["bucket"] == bucket or session["opened"] < now - _SESSION_SECONDS:
+            if session["bucket"] == bucket or session.get("opened", 0.0) < now - _SESSION_SECONDS:
                 self._store.delete("upload", name)
                 (self._layout.uploads / name).unlink(missing_ok=True)
 

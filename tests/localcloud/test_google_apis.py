@@ -46,6 +46,11 @@ def test_enabled_services_are_listed_by_pages(cloud):
     assert "tpu.googleapis.com" not in names
 
 
+def test_only_the_fields_that_are_asked_for_are_answered(cloud):
+    page = cloud.get(USAGE, fields="services/name,nextPageToken", pageSize=1).json()
+    assert (set(page), [set(service) for service in page["services"]]) == ({"services", "nextPageToken"}, [{"name"}])
+
+
 def test_an_account_is_made_once_changed_by_mask_and_gone_when_deleted(cloud):
     email = cloud.account("short-lived")
     again = cloud.post(ACCOUNTS, {"accountId": "short-lived"})

@@ -5,7 +5,9 @@ from cloud_client import PARENT, RUNTIME
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bezel.localcloud.access import Access
 from bezel.localcloud.conditions import ConditionError, holds
+from bezel.localcloud.store import Store
 
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 NAME = f"{PARENT}/secrets/guarded"
@@ -56,6 +58,15 @@ def test_a_condition_is_evaluated(expression, kept):
 def test_a_condition_that_is_not_understood_is_not_guessed(expression):
     with pytest.raises(ConditionError):
         holds(expression, OBJECT, NOW)
+
+
+def test_a_condition_that_an_older_database_holds_grants_nothing(tmp_path):
+    store = Store(tmp_path / "cloud.db")
+    binding = {"role": READER, "members": ["allUsers"], "condition": {"expression": "has(request.auth)"}}
+    for bindings, allowed in (([binding], False), ([binding, {"role": READER, "members": ["allUsers"]}], True)):
+        store.put_policy(NAME, {"version": 3, "etag": "ACAB", "bindings": bindings})
+        assert Access(store).allows(None, "secretmanager.secrets.get", NAME) is allowed
+    store.close()
 
 
 @given(st.text(alphabet='!&|()"=<. resource.nametimp', max_size=40))

@@ -56,7 +56,7 @@ class Trial:
         call = called(verb, path)
         self.refused(401, verb, path, body, by=self._anonymous, **query)
         if not call.id.endswith(OPEN):
-            self.refused(403, verb, path, body, by=self._stranger, says="'", **query)
+            self.refused(403, verb, path, body, by=self._stranger, says="Permission '", **query)
         if "projects/bezel-local" in path:
             self.refused(403, verb, path.replace("projects/bezel-local", "projects/another"), body, **query)
         self.refused(400, verb, path, body, says='Unknown name \\"noSuchThing\\"', **(query | {"noSuchThing": "1"}))

@@ -74,7 +74,7 @@ async def resume(call: Call) -> Json | Response:
         return _incomplete(size)
     if call.request.headers.get("content-range", "").endswith("/*"):
         return _incomplete(size)
-    answer = _place(call, session["metadata"], session["conditions"], measured(path))
+    answer = _place(call, session["metadata"], session.get("conditions", {}), measured(path))
     call.cloud.store.delete("upload", call.query("upload_id"))
     return answer
 
