@@ -44,7 +44,10 @@ def grounds(tmp_path_factory: pytest.TempPathFactory) -> Grounds:
 def test_a_kill_at_this_boundary_converges_and_leaves_nothing(grounds: Grounds, point: Point, tmp_path: Path) -> None:
     rehearsal = grounds.copy(point.operation, tmp_path / "point")
     try:
-        assert strike(rehearsal, point).problems == ()
+        outcome = strike(rehearsal, point)
+        assert outcome.problems == ()
+        # A plugin that died over something that was made costs no second command.
+        assert outcome.said.startswith("itself: ") or (point.victim, point.when) != ("stand-in", "after")
     finally:
         rehearsal.local("stop")
 
@@ -91,6 +94,24 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
         first, second = (rehearsal.bezel("recover", "l4-qat", **mine) for _ in range(2))
         assert (first.code, "made, and taken in: " in first.text) == (0, True), first.text
         assert (second.code, second.text) == (0, "l4-qat: nothing is open\n")
+    finally:
+        rehearsal.local("stop")
+
+
+def test_what_was_there_before_is_taken_in_only_when_asked_for(grounds: Grounds, tmp_path: Path) -> None:
+    rehearsal = grounds.copy("up", tmp_path / "point")
+    try:
+        with rehearsal.api() as api:
+            enable = "/serviceusage/v1/projects/bezel-local/services/iam.googleapis.com:enable"
+            assert api.post(enable, json={}).is_success
+            assert api.post(ACCOUNTS, json={"accountId": "bezel-l4-qat", "serviceAccount": {}}).is_success
+        refused = rehearsal.local("up", "l4-qat")
+        assert (refused.code, "taken in" in refused.text) == (1, False), refused.text
+        assert ".venv/bin/bezel local recover l4-qat --adopt" in refused.text
+        asked = rehearsal.local("recover", "l4-qat", "--adopt")
+        assert (asked.code, "made, and taken in: " in asked.text) == (0, True), asked.text
+        again = rehearsal.local("up", "l4-qat")
+        assert again.code == 0, again.text
     finally:
         rehearsal.local("stop")
 
