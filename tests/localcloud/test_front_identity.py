@@ -6,6 +6,8 @@ import time
 
 import pytest
 from cloud_client import DEPLOYER, SERVICES, plain
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
 
 from bezel.localcloud import keys
 
@@ -36,11 +38,13 @@ def answer(service, token, header="Authorization"):
     return plain.get(service["uri"] + "/x", headers={header: f"Bearer {token}"})
 
 
+def encoded(data):
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
 def unsigned(token, **header):
     """The token with another header and no signature."""
-    _, claims, _ = token.split(".")
-    head = base64.urlsafe_b64encode(json.dumps({"typ": "JWT"} | header).encode()).decode().rstrip("=")
-    return f"{head}.{claims}."
+    return f"{encoded(json.dumps({'typ': 'JWT'} | header).encode())}.{token.split('.')[1]}."
 
 
 @pytest.mark.parametrize(
@@ -72,6 +76,14 @@ def test_a_token_of_which_one_claim_does_not_hold_is_unauthorized(service, mint,
     text = 'Bearer error="invalid_token" error_description="The access token could not be verified"'
     assert refused.headers["www-authenticate"] == text
     assert "Your client does not have permission to the requested URL <code>/x</code>." in refused.text
+
+
+def test_a_token_that_says_another_algorithm_is_unauthorized_whoever_signed_it(endpoint, service, mint):
+    own = keys.load_private((endpoint.directory / "issuer.pem").read_text())
+    for algorithm, status in (("RS256", 200), ("HS256", 401), ("none", 401), ("RS512", 401)):
+        signed = unsigned(mint(), alg=algorithm).rstrip(".")
+        signature = own.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+        assert answer(service, f"{signed}.{encoded(signature)}").status_code == status
 
 
 def test_a_token_that_the_issuer_did_not_sign_is_unauthorized(service, mint):

@@ -114,6 +114,13 @@ def test_a_tag_has_an_address_of_its_own_that_only_its_revision_answers(cloud, s
     assert (wrong.status_code, plain.get(uri).status_code) == (401, 403)
 
 
+def test_an_instance_that_only_a_tag_reaches_outlives_a_change_of_something_else(cloud, service):
+    token, uri = cloud.identity(service["uri"]), tag_uris(service)["next"]
+    before = plain.get(uri, headers={"Authorization": f"Bearer {token}"}).json()["pid"]
+    cloud.done("run/v2", cloud.patch(f"{SERVICES}/tagged", {"labels": {"x": "y"}}, updateMask="labels"))
+    assert plain.get(uri, headers={"Authorization": f"Bearer {token}"}).json()["pid"] == before
+
+
 def test_a_tag_that_is_taken_away_takes_its_address_along(cloud, service):
     token, uri = cloud.identity(service["uri"]), tag_uris(service)["next"]
     moved = [{"type": LATEST, "percent": 100}, {"type": LATEST, "tag": "other"}]
