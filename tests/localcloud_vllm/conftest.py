@@ -201,7 +201,7 @@ def container(environment):
     def run(*arguments: str, variables: dict[str, str] | None = None, **hardware: object):
         env = {**os.environ, **environment(**hardware), **(variables or {})}
         program = [real, "serve"] if real else [sys.executable, "-m", "bezel.localcloud.vllm"]
-        limit = 100 if real else 20
+        limit = 280 if real else 20
         command = [*program, *arguments]
         return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=limit, check=False)
 
