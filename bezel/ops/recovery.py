@@ -101,18 +101,31 @@ def _take_in(result: Recovery, resources: list[State], change: Change, project: 
     if found is None:
         result.unknown.append(change)
         return
+    there = {item["urn"] for item in resources}
+    owners = {str(change.resource.get("provider") or "").rpartition("::")[0], str(change.resource.get("parent") or "")}
+    if not owners - {""} <= there:
+        return  # a destroy came between: nothing in the stack could hold it any more
     old = next(
         (place for place, item in enumerate(resources) if item["urn"] == change.urn and not item.get("delete")), None
     )
     result.creates[change.urn] = found
     result.targets.append(change.urn)
-    if old is not None and resources[old].get("id") == found:
+    replaced_first = old is not None and bool(resources[old].get("pendingReplacement"))
+    if old is not None and resources[old].get("id") == found and not replaced_first:
         return
     # Outputs as the inputs: the provider reads the resource with them, instead of importing it with its defaults.
     entry = {key: value for key, value in change.resource.items() if key not in ("delete", "initErrors")}
     entry |= {"custom": True, "id": found, "inputs": inputs, "outputs": {**inputs, "id": found}}
+    # What it depended on may be gone by now, and then nothing may name it.
+    entry["dependencies"] = [urn for urn in entry.get("dependencies") or () if urn in there]
+    entry["propertyDependencies"] = {
+        key: [urn for urn in urns or () if urn in there]
+        for key, urns in (entry.get("propertyDependencies") or {}).items()
+    }
     if old is None:
         resources.append(entry)
+    elif replaced_first:
+        resources[old] = entry  # the old one is deleted already; its entry only told that a new one was to come
     else:
         # Replaced, the new one first: from here on the old one is to be deleted, as after a create that ended well.
         resources[old]["delete"] = True

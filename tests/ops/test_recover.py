@@ -116,11 +116,34 @@ def test_a_resource_that_cannot_be_found_from_here_stops_everything_with_the_way
     ).adopted == (URN,)
 
 
+def test_what_a_destroy_has_taken_away_meanwhile_is_named_by_nothing() -> None:
+    engine = Engine([], [("creating", resource(dependencies=[ACCOUNT], propertyDependencies={"x": [ACCOUNT]}))], {ID})
+    assert engine.recover().adopted == (URN,)
+    taken = engine.state["deployment"]["resources"][0]
+    assert (taken["dependencies"], taken["propertyDependencies"]) == ([], {"x": []})
+    for owner in ({"parent": ACCOUNT}, {"provider": f"{ACCOUNT}::1234"}):
+        engine = Engine([], [("creating", resource(**owner))], {ID})
+        assert engine.recover().adopted == ()
+        assert engine.held() == []
+        owned = Engine([resource(ACCOUNT, id="1234")], [("creating", resource(**owner))], {ID, "1234"})
+        assert owned.recover().adopted == (URN,)
+
+
 def test_a_replacement_takes_the_place_of_the_old_resource_which_is_to_go() -> None:
     new = resource(inputs=INPUTS | {"location": "europe-west4"})
     engine = Engine([resource(id=ID)], [("creating", new)], {ID, NEW})
     assert engine.recover().adopted == (URN,)
     assert engine.held() == [(URN, NEW, False), (URN, ID, True)]
+
+
+@pytest.mark.parametrize(("cloud", "held"), [({ID}, [(URN, ID, False)]), (set(), [])])
+def test_a_replacement_after_the_old_one_was_deleted_is_the_resource_from_now_on(
+    cloud: set[str], held: list[tuple[str, str, bool]]
+) -> None:
+    engine = Engine([resource(id=ID, pendingReplacement=True)], [("creating", resource())], cloud)
+    engine.recover()
+    assert engine.held() == held
+    assert not any(item.get("pendingReplacement") for item in engine.state["deployment"]["resources"])
 
 
 def test_a_replacement_that_was_not_made_leaves_the_old_resource_what_it_was() -> None:
