@@ -49,7 +49,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
 
     with quick.api() as api:
         found = api.get(SERVICE).json()
-        found["template"]["scaling"] = {"maxInstanceCount": 7}
+        found["template"]["scaling"] = {"maxInstanceCount": 2}
         assert api.patch(SERVICE, json=found).status_code == 200
     drift = quick.local("preview", "l4-qat", "--", "--refresh", "--diff", "--expect-no-changes")
     assert drift.code != 0
