@@ -167,12 +167,6 @@ def test_more_load_starts_further_instances_up_to_the_most(cloud):
     cloud.remove("wide")
 
 
-def test_a_request_longer_than_the_timeout_is_ended(cloud):
-    cloud.create("hasty", cloud.template(timeout="1s"))
-    assert cloud.front("hasty").get("/wait?s=5").status_code == 504
-    cloud.remove("hasty")
-
-
 def refuses_to_connect(front) -> bool:
     try:
         front.get("/")
