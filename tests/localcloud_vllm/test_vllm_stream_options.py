@@ -151,8 +151,9 @@ def test_a_chunk_with_the_end_of_a_thought_and_text_is_two(drafting):
         kinds = [list(chunk["choices"][0]["delta"]) for chunk in chunks]
         assert all(len(kind) <= 1 for kind in kinds)
         bare = [chunk["choices"][0] for chunk in chunks if chunk["choices"][0]["logprobs"] is None]
-        assert all(list(choice["delta"]) == ["reasoning"] and choice["token_ids"] is None for choice in bare)
-        assert all(choice["finish_reason"] is None for choice in bare)
+        assert all(list(choice["delta"]) == ["reasoning"] for choice in bare)
+        unsaid = {"logprobs": None, "finish_reason": None, "token_ids": None}
+        assert all(choice == {"index": 0, "delta": choice["delta"], **unsaid} for choice in bare)
         ends += len(bare)
         assert sum(rows) > 40
     assert ends
@@ -178,6 +179,12 @@ def test_the_ids_of_a_stream_are_one(plain):
     for chunks, prefix in ((chat(plain, stream=True), "chatcmpl-"), (text(plain, stream=True), "cmpl-")):
         assert {chunk["id"].startswith(prefix) for chunk in chunks[:-1]} == {True}
         assert len({(chunk["id"], chunk["created"], chunk["model"], chunk["object"]) for chunk in chunks[:-1]}) == 1
+
+
+def test_a_prompt_of_more_token_ids_than_fit_is_refused(plain):
+    assert plain.post("/v1/completions", json=TEXT | {"prompt": [300] * 4090}).status_code == 200
+    refused = plain.post("/v1/completions", json=TEXT | {"prompt": [300] * 4097})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "input_tokens")
 
 
 def test_a_given_request_id_is_used(plain):

@@ -164,8 +164,6 @@ async def stopping_when_gone(call: Call, receive: Receive) -> AsyncIterator[None
     except asyncio.CancelledError:
         if not gone:
             raise
-        if handler is not None:
-            handler.uncancel()
     finally:
         watcher.cancel()
         call.abort()
