@@ -50,16 +50,18 @@ class Outcome:
 
     def of(self, name: str, row: Row) -> int:
         """How many of a recording's tests passed: all of a function's cases have to."""
-        return sum(self._good(name, test) for test in tests_of(row))
+        return sum(self._good(name, row, test) for test in tests_of(row))
 
-    def reason(self, name: str) -> str:
+    def reason(self, name: str, row: Row) -> str:
         """Why fields of an answer are held to their type only."""
-        return next((why for test, why in self.explained.items() if test.endswith(f"-{name}]")), "")
+        return self.explained.get(f"{GENERIC}[{row.configuration}-{name}]", "")
 
-    def _good(self, name: str, test: str) -> bool:
+    def _good(self, name: str, row: Row, test: str) -> bool:
+        if test == GENERIC:
+            return self.tests.get(f"{GENERIC}[{row.configuration}-{name}]", False)
         cases = {case: good for case, good in self.tests.items() if re.match(rf"{test}(\[|$)", case)}
-        own = {case: good for case, good in cases.items() if case.endswith((f"-{name}]", f"[{name}]"))}
-        return bool(cases) and all((own or cases).values()) and (test != GENERIC or bool(own))
+        own = {case: good for case, good in cases.items() if case.endswith(f"[{row.configuration}-{name}]")}
+        return bool(cases) and all((own or cases).values())
 
 
 def tests_of(row: Row) -> tuple[str, ...]:
@@ -73,7 +75,7 @@ def table(simulated: Outcome, real: Outcome, stamp: dict[str, str], bench: list[
         count = len(tests_of(row))
         ours = simulated.of(name, row) if count else NOT_RUN
         theirs = real.of(name, row) if count and row.configuration else NOT_RUN
-        why = " ".join(filter(None, (simulated.reason(name), row.why)))
+        why = " ".join(filter(None, (simulated.reason(name, row), row.why)))
         rows.append([f"{name}", count, ours, theirs, why])
     later = [f"more/ ({len(MORE)} recorded later)", len(MORE), simulated.further(), real.further(), ""]
     return {
