@@ -138,6 +138,17 @@ def test_a_tag_that_is_taken_away_takes_its_address_along(cloud, service):
     until(gone)
 
 
+def test_the_old_revision_answers_while_the_new_one_is_not_healthy_and_after_it_gave_up(cloud, service):
+    token = cloud.identity(service["uri"])
+    body = {"template": cloud.template("--silent"), "traffic": [{"type": LATEST, "percent": 100}]}
+    begun = cloud.patch(f"{SERVICES}/tagged", body)
+    newest = cloud.service("tagged")["latestCreatedRevision"].rpartition("/")[2]
+    until(lambda: cloud.log("tagged", f'AND textPayload:"begins" AND resource.labels.revision_name="{newest}"'))
+    assert arguments(service["uri"], token) == ["--a=2"]  # the latest that is ready
+    assert cloud.done("run/v2", begun)["error"]["code"] == 9
+    assert arguments(service["uri"], token) == ["--a=2"]
+
+
 def test_a_new_revision_that_fails_never_gets_behind_the_tag_of_the_latest(cloud, service):
     token = cloud.identity(service["uri"])
     failed = cloud.update("tagged", cloud.template("--exit=1"), traffic=service["traffic"])
