@@ -147,11 +147,19 @@ class Engine:
         if last.lives() or (last.ended_well() and not unlocked and not whatever):
             return Recovered()
         last.end_leftovers()
-        copies, project = self.stack_copy(stack).parent, self.cloud.get("GOOGLE_PROJECT")
+        copy = self.stack_copy(stack).absolute()
+
+        def pulumi(arguments: Sequence[str]) -> str:
+            if arguments[0] != "refresh":
+                return self._quick([*arguments, "--stack", stack], cwd=copy.parent)
+            # In the program's folder, where the plugin of dynamic resources finds the virtual environment.
+            options = ["--stack", stack, "--config-file", str(copy)]
+            return self._quick([*arguments, *options], cwd=self.project.folder)
+
         try:
             return recover(
-                lambda arguments: self._quick([*arguments, "--stack", stack], cwd=copies),
-                self.project.cloud_project(stack, self.cloud) or project,
+                pulumi,
+                self.project.cloud_project(stack, self.cloud),
                 _say,
                 last.open_changes(existing=adopt),
                 last.remember,

@@ -30,7 +30,7 @@ _LOST = (
     "called off",
 )
 _EXISTS = "googleapi: Error 409"
-_NOTHING_KEPT = 0  # `status` of a failed operation: the resource is not in the state
+_KEPT = 1  # `status` of a failed operation: the resource is in the state, with what went wrong (a partial failure)
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ def unfinished(log: Path) -> list[Change]:
             begun.pop(event["resOutputsEvent"]["metadata"]["urn"], None)
         elif "resOpFailedEvent" in event:
             urn = event["resOpFailedEvent"]["metadata"]["urn"]
-            if event["resOpFailedEvent"].get("status") == _NOTHING_KEPT:
-                failed.add(urn)
-            else:
+            if event["resOpFailedEvent"].get("status") == _KEPT:
                 begun.pop(urn, None)
+            else:
+                failed.add(urn)
         elif "diagnosticEvent" in event and event["diagnosticEvent"].get("severity") == "error":
             urn = event["diagnosticEvent"].get("urn", "")
             said[urn] = said.get(urn, "") + event["diagnosticEvent"]["message"]

@@ -53,6 +53,8 @@ def planned(state: State, changes: Iterable[Change], project: str | None) -> Rec
     deployment.pop("pending_operations", None)
     resources: list[State] = deployment.setdefault("resources", [])
     for change in changes:
+        if change.resource["type"] in MAKES_NOTHING:
+            continue
         if change.kind == "creating":
             _take_in(result, resources, change, project)
         elif any(item["urn"] == change.urn for item in resources):
@@ -95,8 +97,6 @@ def held(state: Mapping[str, Any]) -> dict[str, str]:
 
 def _take_in(result: Recovery, resources: list[State], change: Change, project: str | None) -> None:
     kind, inputs = str(change.resource["type"]), change.resource.get("inputs", {})
-    if kind in MAKES_NOTHING:
-        return
     found = derived_id(kind, inputs, project)
     if found is None:
         result.unknown.append(change)

@@ -98,10 +98,12 @@ def test_a_state_in_which_nothing_is_open_is_only_looked_at() -> None:
     assert engine.commands == ["stack export"]
 
 
-def test_what_makes_nothing_is_dropped_without_asking_the_cloud() -> None:
-    engine = Engine([], [("creating", resource(MODEL))], set())
+@pytest.mark.parametrize("kind", ["creating", "updating", "deleting"])
+def test_what_makes_nothing_is_left_to_the_next_up_without_asking_the_cloud(kind: str) -> None:
+    there = [resource(MODEL, id="m")] if kind != "creating" else []
+    engine = Engine(there, [(kind, resource(MODEL))], set())
     engine.recover()
-    assert engine.held() == []
+    assert engine.state["deployment"]["resources"] == there
     assert "refresh" not in engine.commands
 
 
@@ -174,6 +176,7 @@ def event(kind: str, urn: str = URN, **others: Any) -> str:
 
 BEGUN = event("resourcePreEvent")
 FAILED = event("resOpFailedEvent", status=0)
+LOST = event("diagnosticEvent", message="http://x does not answer (Refused)")
 
 
 @pytest.mark.parametrize(
@@ -184,10 +187,11 @@ FAILED = event("resOpFailedEvent", status=0)
         ([event("resourcePreEvent", op="update")], ["updating"]),
         ([event("resourcePreEvent", op="delete-replaced")], ["deleting"]),
         ([BEGUN, event("diagnosticEvent", message="error reading from server: EOF"), FAILED], ["creating"]),
-        ([BEGUN, event("diagnosticEvent", message="http://x does not answer (Refused)"), FAILED], ["creating"]),
+        ([BEGUN, LOST, FAILED], ["creating"]),
+        ([event("resourcePreEvent", op="delete"), LOST, event("resOpFailedEvent", status=2)], ["deleting"]),
         ([BEGUN, event("resOutputsEvent")], []),
         ([BEGUN, event("diagnosticEvent", message="googleapi: Error 403: no"), FAILED], []),
-        ([BEGUN, event("diagnosticEvent", message="does not answer"), event("resOpFailedEvent", status=1)], []),
+        ([BEGUN, LOST, event("resOpFailedEvent", status=1)], []),
         ([event("resourcePreEvent", op="same")], []),
         ([event("resourcePreEvent", MODEL)], []),
         ([], []),
