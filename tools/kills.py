@@ -1,6 +1,6 @@
 """Kill each part of a run at boundaries of the wire and see that everything converges: writes the table of kill points.
 
-    .venv/bin/python tools/kills.py [--each 2] [--limit N] [--folder DIR]
+    .venv/bin/python tools/kills.py [--each 2] [--limit N] [--jobs 2] [--folder DIR]
 
 Which points: the calls of an undisturbed up, update, refresh and destroy are counted from the log of the wire. For each
 operation and victim, `--each` boundaries are drawn with a seed: the first among the calls that change something, the
@@ -22,7 +22,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,15 +47,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=int, default=2, help="points for each operation and victim (default: 2)")
     parser.add_argument("--limit", type=int, default=1000, help="try no more than so many now")
+    parser.add_argument("--jobs", type=int, default=1, help="so many at a time (default: 1)")
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
     options = parser.parse_args()
     table = _table()
     with tempfile.TemporaryDirectory() as folder:
-        return _run(options.folder or Path(folder), table, options.each, options.limit)
+        return _run(options.folder or Path(folder), table, options.each, options.limit, options.jobs)
 
 
-def _run(folder: Path, table: dict[str, Any], each: int, limit: int) -> int:
+def _run(folder: Path, table: dict[str, Any], each: int, limit: int, jobs: int) -> int:
     grounds = Grounds(folder / "grounds")
+    grounds.make()
     if not table["boundaries"]:
         for operation in OPERATIONS:
             found = _in_copy(folder, grounds, operation, lambda rehearsal, op=operation: boundaries(rehearsal, op))
@@ -66,26 +70,34 @@ def _run(folder: Path, table: dict[str, Any], each: int, limit: int) -> int:
         for operation, victim in itertools.product(OPERATIONS, VICTIMS)
         if (operation, victim) not in ABSENT
     ]
-    left = [item for item in wanted if f"{item[0]} {item[1]} {item[2]}" not in table["tried"]]
-    began, tried = time.monotonic(), 0
-    for operation, victim, place in left[:limit]:
-        for point in _draws(table, operation, victim, place):
-            try:
-                outcome = _in_copy(folder, grounds, operation, lambda rehearsal, at=point: strike(rehearsal, at))
-            except NotThereError as error:
-                print(f"  {_shown(point)}: {error}; the next draw", flush=True)
-                continue
-            row = [operation, victim, _shown(point), outcome.said, "yes" if not outcome.problems else "no"]
-            table["rows"].append(row)
-            table["tried"].append(f"{operation} {victim} {place}")
-            _write(table)
-            tried += 1
-            rest = (time.monotonic() - began) / tried * (len(left[:limit]) - tried)
-            print(f"{' | '.join(row)} | {rest / 60:.0f} min left", flush=True)
-            for problem in outcome.problems:
-                print(f"  {problem}", flush=True)
-            break
+    left = [item for item in wanted if f"{item[0]} {item[1]} {item[2]}" not in table["tried"]][:limit]
+    began = time.monotonic()
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {pool.submit(_try, folder, grounds, table, *item): item for item in left}
+        for number, ended in enumerate(as_completed(running), 1):
+            row, problems = ended.result()
+            if row:
+                table["rows"].append(row)
+                table["tried"].append(" ".join(map(str, running[ended])))
+                _write(table)
+            rest = (time.monotonic() - began) / number * (len(left) - number)
+            print(f"{' | '.join(row)} | {rest / 60:.0f} min left", *problems, sep="\n  ", flush=True)
     return int(any(row[-1] != "yes" for row in table["rows"]))
+
+
+def _try(
+    folder: Path, grounds: Grounds, table: dict[str, Any], operation: str, victim: str, place: int
+) -> tuple[list[str], tuple[str, ...]]:
+    """The row of the first draw at which there is something to kill, and what did not hold."""
+    for point in _draws(table, operation, victim, place):
+        try:
+            outcome = _in_copy(folder, grounds, operation, lambda rehearsal, at=point: strike(rehearsal, at))
+        except NotThereError as error:
+            print(f"  {_shown(point)}: {error}; the next draw", flush=True)
+            continue
+        row = [operation, victim, _shown(point), outcome.said, "yes" if not outcome.problems else "no"]
+        return row, outcome.problems
+    return [], (f"{operation} {victim}: lives at no boundary",)
 
 
 def _draws(table: dict[str, Any], operation: str, victim: str, place: int) -> Iterator[Point]:
@@ -103,7 +115,7 @@ def _draws(table: dict[str, Any], operation: str, victim: str, place: int) -> It
 
 
 def _in_copy(folder: Path, grounds: Grounds, operation: str, work: Any) -> Any:
-    place = folder / f"point-{os.getpid()}"
+    place = folder / f"point-{os.getpid()}-{threading.get_ident()}"
     shutil.rmtree(place, ignore_errors=True)
     rehearsal = grounds.copy(operation, place)
     try:

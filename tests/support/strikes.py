@@ -83,13 +83,19 @@ class Grounds:
         """A rehearsal on which the operation may begin, with its cloud started."""
         source = self._folder / ("bare" if operation == "up" else "deployed")
         if not source.exists():
-            self._make(source)
+            self.make(source.name)
         shutil.copytree(source, to, symlinks=True)
         rehearsal = Rehearsal(to / "checkout", to / "cloud")
         if operation == "update":
             rehearsal.set("vllm.max-num-seqs", 4)
         assert rehearsal.local("start").code == 0
         return rehearsal
+
+    def make(self, *names: str) -> None:
+        """Make these starting points, all without a name, where they are missing."""
+        for name in names or ("bare", "deployed"):
+            if not (self._folder / name).exists():
+                self._make(self._folder / name)
 
     def _make(self, place: Path) -> None:
         part = place.with_name(f"{place.name}.part")
