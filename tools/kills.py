@@ -163,6 +163,8 @@ def _write(table: dict[str, Any]) -> None:
         "drawn with a fixed seed for each operation and victim: first among the calls that change something, then "
         "among all. `itself`: what the struck command found out and mended before it ended."
     )
+    order = [*OPERATIONS, *VICTIMS]
+    table["rows"].sort(key=lambda row: [order.index(name) for name in row[:2]])
     RESULTS.parent.mkdir(exist_ok=True)
     part = RESULTS.with_name(f".{RESULTS.name}.{os.getpid()}")
     part.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")

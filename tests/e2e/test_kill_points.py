@@ -1,7 +1,7 @@
 """A fixed dozen of the kills that `tools/kills.py` draws from: each converges, and nothing is left.
 
-One of each victim, at calls of each operation; those where the most is at stake: the service while it is made, changed
-and deleted, and grants, which have no operation to look at.
+Each victim, at calls of each operation; those where the most is at stake: the service while it is made, changed and
+deleted, an account and a grant, which have no operation to look at, and the check that comes last.
 """
 
 import os
@@ -17,6 +17,7 @@ from strikes import HOLD, Boundary, Grounds, Point, begin, kill, strike
 SERVICES = "/run/v2/projects/bezel-local/locations/us-east4/services"
 SERVICE = f"{SERVICES}/bezel-l4-qat"
 ACCOUNTS = "/iam/v1/projects/bezel-local/serviceAccounts"
+ACCOUNT = f"{ACCOUNTS}/bezel-l4-qat@bezel-local.iam.gserviceaccount.com"
 GRANTS = "/storage/v1/b/bezel-local-models/iam"
 MODEL = "/storage/v1/b/bezel-local-models/o"
 POINTS = (
@@ -28,10 +29,10 @@ POINTS = (
     Point("up", "localcloud", Boundary("POST", SERVICES, 1), "after"),
     Point("update", "engine", Boundary("PATCH", SERVICE, 1), "after"),
     Point("update", "engine, SIGINT", Boundary("PATCH", SERVICE, 1), "before"),
-    Point("update", "stand-in", Boundary("PATCH", SERVICE, 1), "before"),
+    Point("update", "engine, two SIGINT", Boundary("GET", SERVICE, 2), "before"),
     Point("refresh", "engine", Boundary("GET", SERVICE, 1), "after"),
     Point("destroy", "engine", Boundary("DELETE", SERVICE, 1), "after"),
-    Point("destroy", "engine, two SIGINT", Boundary("PUT", GRANTS, 1), "after"),
+    Point("destroy", "localcloud", Boundary("DELETE", ACCOUNT, 1), "after"),
 )
 
 
