@@ -120,6 +120,7 @@ class Engine:
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
         environment = self._whole_environment()
         if alone:
+            last.end_leftovers()
             environment[MARK] = last.begin() if command != "preview" else last.mark()
             # The engine hides the option for its event log; nothing else changes by this.
             environment["PULUMI_DEBUG_COMMANDS"] = "1"
