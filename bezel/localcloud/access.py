@@ -83,6 +83,6 @@ def _applies(binding: Json, resource: str) -> bool:
 
 
 def _with_parents(resource: str) -> list[str]:
-    parts = resource.split("/")
-    parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -2)]
+    parts = resource.split("/")  # an object's name has slashes of its own: no step of two
+    parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -1)]
     return list(dict.fromkeys([*parents, PROJECT_NAME]))

@@ -174,7 +174,8 @@ def _moment(text: str) -> float:
 def _attribute(name: str, resource: str) -> str:
     if name == "resource.name":
         return resource
-    collections = resource.split("/")[::2]
+    owner, is_object, _ = resource.partition("/objects/")
+    collections = [*owner.split("/")[::2], *(["objects"] if is_object else [])]
     service, kind = next((_TYPES[part] for part in reversed(collections) if part in _TYPES), ("", ""))
     address = f"{service}.googleapis.com"
     return address if name == "resource.service" else f"{address}/{kind}"

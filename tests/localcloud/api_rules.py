@@ -272,6 +272,15 @@ RULES = [
         "Setting to 0 makes the operation succeed only if there are no live versions",
     ),
     (
+        "who may create objects may not overwrite one: that takes the permission to delete it",
+        [
+            "iam_policies.an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_by_who_may_delete",
+        ],
+        "Cloud Storage's page on IAM roles: Storage Object Creator",
+        "",
+        "",
+    ),
+    (
         "a bucket is made in a project that is named",
         ["api_methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
         STORAGE,

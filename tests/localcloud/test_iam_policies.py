@@ -24,6 +24,7 @@ OBJECT = "projects/_/buckets/b/objects/models/x"
         ('resource.name.startsWith("projects/_/buckets/b/objects/models/")', True),
         ("resource.name.startsWith('projects/_/buckets/b/objects/other/')", False),
         ('resource.name.endsWith("/x") && resource.type == "storage.googleapis.com/Object"', True),
+        ('resource.type == "storage.googleapis.com/Object" && !(resource.type == "x")', True),
         ('resource.type != "storage.googleapis.com/Object" || resource.service == "storage.googleapis.com"', True),
         ('!(resource.name == "x")', True),
         ('!resource.name.endsWith("x")', False),
@@ -162,3 +163,28 @@ def test_permissions_are_tested_for_the_caller(cloud, guarded):
     answer = cloud.as_account(RUNTIME).post(f"{SECRETS}/guarded:testIamPermissions", asked)
     assert answer.json() == {"permissions": ["secretmanager.secrets.get"]}
     assert cloud.post(f"{SECRETS}/guarded:testIamPermissions", asked).json() == asked
+
+
+def test_an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_by_who_may_delete(cloud):
+    cloud.post("/storage/v1/b", {"name": "shared"}, project="bezel-local")
+    policy = cloud.get("/storage/v1/b/shared/iam").json()
+    wanted = conditional(
+        'resource.name.startsWith("projects/_/buckets/shared/objects/mine/")', "roles/storage.objectCreator"
+    )
+    cloud.put("/storage/v1/b/shared/iam", policy | {"version": 3, "bindings": [*policy["bindings"], wanted]})
+    runtime = cloud.as_account(RUNTIME)
+
+    def put(client, name, kind="media"):
+        query = {"uploadType": kind, "name": name}
+        return client.http.post(
+            "/upload/storage/v1/b/shared/o", params=query, content=b"x" if kind == "media" else b"{}"
+        )
+
+    assert (put(runtime, "mine/a").status_code, put(runtime, "yours/a").status_code) == (200, 403)
+    assert put(runtime, "yours/a", "resumable").status_code == 403
+    again = put(runtime, "mine/a")
+    assert (again.status_code, "storage.objects.delete" in again.text) == (403, True)
+    assert put(cloud, "mine/a").status_code == 200
+    assert not list((cloud.endpoint.directory / "uploads").iterdir())
+    cloud.delete("/storage/v1/b/shared/o/mine%2Fa")
+    cloud.delete("/storage/v1/b/shared")

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from bezel.localcloud.api import Api, json_object
 from bezel.localcloud.apis.preconditions import OF_OBJECTS, check_preconditions, conditions_of
 from bezel.localcloud.apis.storage import POLICY, bucket_of, object_shown
-from bezel.localcloud.errors import ApiError, invalid
+from bezel.localcloud.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.messages import checked_message
 from bezel.localcloud.objects import Upload, measured
 
@@ -30,8 +30,6 @@ _PATH = "/upload/storage/v1/b/{bucket:id}/o"
 @api.route(
     "POST",
     _PATH,
-    needs="storage.objects.create",
-    on=POLICY,
     query=f"name contentEncoding {OF_OBJECTS}",
     reads_body=True,
 )
@@ -54,9 +52,9 @@ async def upload(call: Call) -> Json | Response:
     raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
 
 
-@api.route("PUT", _PATH, needs="storage.objects.create", on=POLICY)
+@api.route("PUT", _PATH)
 async def resume(call: Call) -> Json | Response:
-    """Take the content of a session, whole or the next chunk of it."""
+    """Take the content of a session, whole or the next chunk of it; who opened it was permitted to."""
     session = call.cloud.store.get("upload", call.query("upload_id"))
     if session is None or session["bucket"] != call.param("bucket"):
         raise ApiError("NOT_FOUND", "No such upload session.")
@@ -86,6 +84,7 @@ def _place(call: Call, metadata: Json, conditions: dict[str, str], received: Upl
         with call.cloud.store.transaction():
             if not name:
                 raise invalid("Required parameter: name", ("name", "is required"))
+            _permit(call, name)
             check_preconditions(conditions, call.cloud.store.get("object", f"{bucket}/{name}"))
             row = call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now())
     except (ApiError, sqlite3.Error, OSError):
@@ -95,7 +94,19 @@ def _place(call: Call, metadata: Json, conditions: dict[str, str], received: Upl
     return object_shown(call, row)
 
 
+def _permit(call: Call, name: str) -> None:
+    """Hold the caller's roles against the object: to overwrite one takes the permission to delete it."""
+    resource = f"{call.name(POLICY)}/objects/{name}"
+    needed = ["storage.objects.create"]
+    if call.cloud.store.get("object", f"{call.param('bucket')}/{name}") is not None:
+        needed.append("storage.objects.delete")
+    for permission in needed:
+        if not call.cloud.access.allows(call.caller, permission, resource):
+            raise permission_denied(permission, resource)
+
+
 def _open_session(call: Call, metadata: Json, conditions: dict[str, str]) -> Response:
+    _permit(call, str(metadata.get("name") or ""))
     identifier, now = uuid.uuid4().hex, call.cloud.pace.now()
     session = {"bucket": call.param("bucket"), "metadata": metadata, "conditions": conditions, "opened": now}
     call.cloud.objects.forget_sessions(now)
