@@ -149,6 +149,16 @@ def test_the_old_revision_answers_while_the_new_one_is_not_healthy_and_after_it_
     assert arguments(service["uri"], token) == ["--a=2"]
 
 
+def test_a_service_that_was_never_ready_has_no_traffic_and_no_address_for_a_tag(cloud):
+    traffic = [{"type": LATEST, "percent": 100, "tag": "now"}]
+    assert cloud.create("unready", cloud.template("--exit=1"), traffic=traffic)["error"]["code"] == 9
+    cloud.patch(f"{SERVICES}/unready", {"labels": {"x": "y"}}, updateMask="labels")
+    unready = cloud.service("unready")
+    assert (unready["labels"], "trafficStatuses" in unready) == ({"x": "y"}, False)
+    assert cloud.front("unready").get("/").status_code == 404
+    cloud.remove("unready")
+
+
 def test_a_new_revision_that_fails_never_gets_behind_the_tag_of_the_latest(cloud, service):
     token = cloud.identity(service["uri"])
     failed = cloud.update("tagged", cloud.template("--exit=1"), traffic=service["traffic"])

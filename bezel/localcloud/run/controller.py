@@ -101,6 +101,8 @@ class Controller:
 
     def routing(self, service: Json) -> Json:
         """The part of a service's status that tells where its traffic goes; its tags have addresses from now on."""
+        if not service.get("latestReadyRevision"):
+            return {}
         wanted = {target["tag"] for target in service["traffic"] if target.get("tag")}
         for name, tag in [key for key in self._fronts if key[0] == service["name"] and key[1]]:
             if tag not in wanted:

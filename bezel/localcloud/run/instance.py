@@ -47,18 +47,20 @@ class _Output:
     """
 
     def __init__(self) -> None:
-        self._outlet, self.inlet = os.pipe()
-
-    def close(self) -> None:
-        """Leave the writing end to the process."""
-        os.close(self.inlet)
+        outlet, self.inlet = os.pipe()
+        self._outlet = open(outlet, "rb", buffering=0)  # noqa: PTH123, SIM115 - a pipe that is there
+        self._transport: asyncio.ReadTransport | None = None
 
     async def reader(self) -> asyncio.StreamReader:
-        """The reading end, which closes itself at its end."""
+        """The reading end, once the process has the writing end."""
         reader = asyncio.StreamReader()
-        pipe = open(self._outlet, "rb", buffering=0)  # noqa: ASYNC230, PTH123, SIM115 - a pipe that is there
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._outlet)
         return reader
+
+    def close(self) -> None:
+        """Read no more."""
+        (self._transport or self._outlet).close()
 
 
 class Instance:
@@ -89,6 +91,7 @@ class Instance:
         self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
         self._process: asyncio.subprocess.Process | None = None
         self._guard: asyncio.subprocess.Process | None = None
+        self._output: dict[str, _Output] = {}
 
     async def start(self, command: Command, reason: str) -> None:
         """Start the process, for a reason that the log tells; its output goes to the log from now on.
@@ -99,22 +102,9 @@ class Instance:
         self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
         for note in command.notes:
             self._logbook.platform(self.source, "NOTICE", note)
-        output = {name: _Output() for name in ("stdout", "stderr")}
+        self._output = {name: _Output() for name in ("stdout", "stderr")}
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *command.argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output["stdout"].inlet,
-                stderr=output["stderr"].inlet,
-                env=dict(command.environment)
-                | {INSTANCE_VARIABLE: self.id, REPORT_VARIABLE: str(self._report.fileno())},
-                pass_fds=(self._report.fileno(),),
-                start_new_session=True,
-            )
-        finally:
-            for pipe in output.values():
-                pipe.close()
-        try:
+            self._process = await self._spawn(command)
             self._guard = await asyncio.create_subprocess_exec(
                 *("/bin/sh", "-c", _GUARD, str(self._process.pid)),
                 stdin=asyncio.subprocess.PIPE,
@@ -124,9 +114,30 @@ class Instance:
             )
         except OSError:
             self._signal(signal.SIGKILL)
+            self._close_output()
             raise
-        pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in output.items()]
+        pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in self._output.items()]
         self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
+
+    async def _spawn(self, command: Command) -> asyncio.subprocess.Process:
+        environment = {INSTANCE_VARIABLE: self.id, REPORT_VARIABLE: str(self._report.fileno())}
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command.argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=self._output["stdout"].inlet,
+                stderr=self._output["stderr"].inlet,
+                env=dict(command.environment) | environment,
+                pass_fds=(self._report.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            for pipe in self._output.values():
+                os.close(pipe.inlet)
+
+    def _close_output(self) -> None:
+        for pipe in self._output.values():
+            pipe.close()
 
     async def healthy(self, probe: Probe, timing: InstanceTiming) -> bool:
         """Wait until a startup probe passes; False if the process ends or the probe's window does.
@@ -228,6 +239,7 @@ class Instance:
         _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
         for pump in deaf:  # a process that left the group holds them open
             pump.cancel()
+        self._close_output()
         # One that was told to end ends by the signal; one that had died by itself is told of all the same.
         if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
             self._logbook.platform(self.source, *self._last_words(code))
