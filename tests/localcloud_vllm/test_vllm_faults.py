@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -105,13 +106,13 @@ def test_a_file_that_holds_no_faults_is_named(tmp_path, text):
 def running(environment, variables, wait="Uvicorn running"):
     """A process up to a line of its log; ends with it."""
     port = free_port()
-    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "20"}
+    env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "2"}
     command = [sys.executable, "-m", "bezel.localcloud.vllm", *TINY]
     with (
         subprocess.Popen(
             command, cwd=ROOT, env=env | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10) as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
     ):
         for line in process.stdout:
             if wait in line:
@@ -142,14 +143,20 @@ ENDLESS = {"prompt": "a", "max_tokens": 4000, "ignore_eos": True}
 
 
 def test_a_dying_engine_breaks_what_is_under_way_and_takes_the_server_with_it(environment, order):
-    with running(environment, order({"kind": "engine-death", "after_requests": 2})) as (client, process):
+    with (
+        running(environment, order({"kind": "engine-death", "after_requests": 3})) as (client, process),
+        ThreadPoolExecutor(1) as pool,
+    ):
         assert client.post("/v1/completions", json=ENDLESS | {"max_tokens": 2}).status_code == 200
+        waiting = pool.submit(client.post, "/v1/completions", json=ENDLESS)
+        while 'vllm:num_requests_running{engine="0",model_name="tiny-gemma4"} 1.0' not in client.get("/metrics").text:
+            assert not waiting.done()
         with client.stream("POST", "/v1/completions", json=ENDLESS | {"stream": True}) as response:
             assert response.status_code == 200
             *_, token, error, done = events(response.read().decode())
         assert token["object"] == "text_completion"
         assert (error, done) == (sample("chat-engine-dead").json, "[DONE]")
-        answer = client.post("/v1/completions", json=ENDLESS)
+        answer = waiting.result(20)
         assert (answer.status_code, answer.text) == (500, sample("chat-engine-dead").answer)
         assert process.wait(20) == 0
         assert "EngineCore encountered a fatal error." in process.stdout.read()

@@ -73,10 +73,11 @@ class EventStream(Response):
             unfinished, begun = len(self.call.choices), False
             while unfinished:
                 pieces = await self.call.channel.get()
-                if any(piece.finish == "error" for piece in pieces):
-                    await write(self.broken(), more=False)
+                written = [piece for piece in pieces if piece.finish != "error"]
+                text = "".join(["" if begun or not written else self.begun(), *map(self.events, written)])
+                if len(written) < len(pieces):
+                    await write(text + self.broken(), more=False)
                     return
-                text = "".join(["" if begun else self.begun(), *map(self.events, pieces)])
                 begun = True
                 unfinished -= sum(piece.finish is not None for piece in pieces)
                 if text and unfinished:
