@@ -90,11 +90,7 @@ def unserved(http: str, path: str) -> str | None:
     """
     if path.startswith("/compute/"):
         return "compute"
-    for line, name in _table()["others"].items():
-        verb, _, template = line.partition(" ")
-        if verb == http and _fits(template, path):
-            return str(name)
-    return None
+    return next((name for verb, form, name in _others() if verb == http and form.fullmatch(path)), None)
 
 
 def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozenset[str]) -> dict[str, str]:
@@ -147,5 +143,15 @@ def _is(value: str, kind: str) -> bool:
     return True
 
 
+@cache
+def _others() -> list[tuple[str, re.Pattern[str], str]]:
+    rows = [(*line.split(" "), name) for line, name in _table()["others"].items()]
+    return [(verb, _form(template), name) for verb, template, name in rows]
+
+
 def _fits(template: str, path: str) -> bool:
-    return re.fullmatch(re.escape(template).replace(r"\{\}", "[^/:]+"), path) is not None
+    return _form(template).fullmatch(path) is not None
+
+
+def _form(template: str) -> re.Pattern[str]:
+    return re.compile(re.escape(template).replace(r"\{\}", "[^/:]+"))

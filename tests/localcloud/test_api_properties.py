@@ -1,6 +1,6 @@
 """Requests that hypothesis makes of Google's discovery documents: what is valid is taken, nothing ends in a 500.
 
-BEZEL_EXAMPLES says how many (25 by default, the same ones every time; more of them are random).
+BEZEL_EXAMPLES says how many (20 by default, the same ones every time; more of them are random).
 """
 
 import os
@@ -17,10 +17,10 @@ from bezel.localcloud.errors import ApiError
 from bezel.localcloud.messages import checked_message
 from bezel.localcloud.methods import served
 
-EXAMPLES = int(os.environ.get("BEZEL_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("BEZEL_EXAMPLES", "20"))
 CHOSEN = settings(
     max_examples=EXAMPLES,
-    derandomize=EXAMPLES <= 25,
+    derandomize=EXAMPLES <= 20,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
