@@ -53,6 +53,7 @@ def test_a_condition_is_evaluated(expression, kept):
         'resource.name == "a" &&',
         '(resource.name == "a"',
         'resource.matchTag("a", "b")',
+        'resource.nothing == "a"',
         "!" * 200 + 'resource.name == "a"',
     ],
 )

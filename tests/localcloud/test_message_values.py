@@ -162,7 +162,7 @@ def test_fields_pick_a_part_of_an_answer(fields, kept):
     assert picked(ANSWER, fields) == kept
 
 
-@pytest.mark.parametrize("fields", ["a,", "a//b", "a(b", "a)", "(a)", "a;b", "/a", "a()"])
+@pytest.mark.parametrize("fields", ["a,", "a//b", "a(b", "a)", "(a)", "a;", "/a", "a()"])
 def test_what_selects_nothing_is_refused(fields):
     with pytest.raises(ApiError, match="Invalid field selection"):
         picked(ANSWER, fields)
