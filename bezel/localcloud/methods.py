@@ -122,25 +122,23 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
         elif known not in heeded and known not in _WITHOUT_EFFECT:
             text = f"localcloud does not serve the query parameter '{name}' of {method.id}: leave it out."
             raise ApiError("UNIMPLEMENTED", text)
-        elif value and not _is(value, kind):
-            text = f"Invalid value at '{snake(known)}' ({shown_kind(kind)}), {json.dumps(value)[:200]}"
-            problems.append((snake(known), text))
         else:
-            values[known] = value
+            try:
+                values[known] = _normal(value, kind)
+            except NotOfKindError:
+                text = f"Invalid value at '{snake(known)}' ({shown_kind(kind)}), {json.dumps(value)[:200]}"
+                problems.append((snake(known), text))
     problems += [(name, f"Required parameter: {name}") for name in method.required if not values.get(name)]
     if problems:
         raise invalid("\n".join(text for _, text in problems), *problems)
     return values
 
 
-def _is(value: str, kind: str) -> bool:
-    if kind == "bool":
-        return value in {"true", "false"}
-    try:
-        scalar(value, kind)
-    except NotOfKindError:
-        return False
-    return True
+def _normal(value: str, kind: str) -> str:
+    """A value as text in its normal form; an empty one is as if it were not given."""
+    if value in {"", "true", "false"} and kind in {"bool", "string"}:
+        return value
+    return str(scalar(value, kind)) if value else ""
 
 
 @cache

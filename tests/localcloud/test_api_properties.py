@@ -103,7 +103,9 @@ def path_of(draw, method):
 @st.composite
 def query_of(draw, method):
     keys = draw(st.lists(st.sampled_from(sorted(method.query) or ["fields"]), max_size=3, unique=True))
-    values = st.sampled_from(["", "1", "-1", "true", "x", "labels", "*", "state:ENABLED", "bezel-local", "2147483648"])
+    values = st.sampled_from(
+        ["", "1", "1.0", "-1", "true", "x", "labels", "*", "state:ENABLED", "bezel-local", "9" * 10]
+    )
     return {key: draw(values | st.text(max_size=5)) for key in keys}
 
 

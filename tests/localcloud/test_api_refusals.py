@@ -37,6 +37,7 @@ def said(answer):
     ("verb", "path", "query", "body", "status", "word"),
     [
         ("GET", SECRETS, {"pageSize": -1}, None, 400, "page_size -1 is negative"),
+        ("GET", SECRETS, {"pageSize": "-1.0"}, None, 400, "page_size -1 is negative"),
         ("GET", SECRETS, {"fields": "a(b"}, None, 400, "Invalid field selection"),
         ("GET", SECRETS, {"alt": "proto"}, None, 501, "answers in JSON"),
         ("POST", SECRETS, {"secretId": "x"}, {}, 400, "replication is required"),
