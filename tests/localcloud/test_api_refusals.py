@@ -124,6 +124,13 @@ def test_secrets_and_versions_are_listed_newest_first_by_pages(kept):
     assert (names, first["totalSize"], "nextPageToken" in second) == (["2", "1"], 2, False)
 
 
+def test_null_removes_wherever_it_stands(kept):
+    cors = [{"maxAgeSeconds": 5, "method": None, "origin": ["*", None]}, None]
+    changed = kept.patch(SHELF, {"cors": cors, "labels": {"a": "b"}}).json()
+    assert (changed["cors"], changed["labels"]) == ([{"maxAgeSeconds": 5, "origin": ["*"]}], {"a": "b"})
+    assert kept.patch(SHELF, {"cors": None, "labels": {"a": None}}).json().keys() & {"cors", "labels"} == {"labels"}
+
+
 def test_a_bucket_keeps_what_is_the_platforms_to_set(kept):
     before = kept.get(SHELF).json()
     theirs = {"id": "x", "timeCreated": "2020-01-01T00:00:00Z", "metageneration": "77", "location": "EU", "name": "y"}

@@ -279,6 +279,8 @@ def _check_class(body: Json) -> None:
 
 
 def _merged(old: Any, new: Any) -> Any:
+    if isinstance(new, list):
+        return [_merged(None, item) for item in new if item is not None]
     if not isinstance(new, dict):
         return new
     old = old if isinstance(old, dict) else {}
