@@ -1,0 +1,144 @@
+"""Faults of the platform and of the container: each is told with cause, consequence and repair, and mended that way."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from fault_stage import REPLACE, Stage, hold, normal, told
+
+AGAIN = "once it is mended `up --replace '**cloudrunv2/service:Service**'` is green, then nothing is left to do"
+PLAIN = "the next `up` is green, then nothing is left to do"
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A stack in service for all tests of this module."""
+    made = Stage.set_up(tmp_path_factory.mktemp("stage"))
+    yield made
+    made.rehearsal.local("stop")
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_left(stage: Stage) -> Iterator[None]:
+    yield
+    stage.reset()
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        ("quota-exceeded", {}),
+        ("bucket-permission-missing", {}),
+        ("secret-permission-missing", {}),
+        ("secret-missing", {}),
+        ("never-healthy", {}),
+        ("slow-start", {"factor": 200}),
+    ],
+)
+def test_what_is_wrong_outside_the_stack_file_is_mended_there_and_deployed_again(
+    stage: Stage, kind: str, parameters: dict[str, object]
+) -> None:
+    stage.need_a_revision()
+    command = stage.add(kind, **parameters)
+    text, state = told(stage.up()), stage.state()
+    assert " ".join(REPLACE[1:]).replace(" ", " '", 1) + "'" in text
+    stage.clear()
+    stage.in_service(*REPLACE)
+    hold(kind, command, text, state, AGAIN)
+
+
+def _lower_the_batch(stage: Stage) -> str:
+    stage.clear()
+    stage.rehearsal.set("vllm.max-num-batched-tokens", 3072)
+    return "with a lower vllm.max-num-batched-tokens "
+
+
+def _drop_the_argument(stage: Stage) -> str:
+    stage.rehearsal.set("vllm.kv-cache-dtype", None)
+    return "without the argument, and with the same image, "
+
+
+def _more_memory(stage: Stage) -> str:
+    stage.clear()
+    stage.rehearsal.set("resources", {"cpu": 8, "memory": "32Gi"})
+    return "with more resources.memory "
+
+
+@pytest.mark.parametrize(
+    ("kind", "repair", "change"),
+    [
+        ("out-of-memory", "Lower vllm.max-num-batched-tokens", _lower_the_batch),
+        ("unknown-argument", "Remove it from `vllm` in the stack file", _drop_the_argument),
+        ("disk-full", "Raise resources.memory", _more_memory),
+    ],
+)
+def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
+    stage: Stage, kind: str, repair: str, change: Callable[[Stage], str]
+) -> None:
+    stage.need_a_revision()
+    command = stage.add(kind)
+    text, state = told(stage.up()), stage.state()
+    assert f"repair: {repair}" in text
+    how = change(stage)
+    stage.in_service()
+    hold(kind, command, text, state, how + PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "options"),
+    [
+        ("crash-loop", {"after_seconds": 0.5}, ("--deadline", "8")),
+        ("engine-death", {"after_requests": 3}, ()),
+        ("operation-fails-late", {}, ()),
+        ("operation-never-ends", {}, ("--deadline", "8")),
+    ],
+)
+def test_a_service_that_is_there_is_checked_again_by_the_next_deploy(
+    stage: Stage, kind: str, parameters: dict[str, object], options: tuple[str, ...]
+) -> None:
+    stage.need_a_revision()
+    command = stage.add(kind, **parameters)
+    text, state = told(stage.up(*options), lines=False), stage.state()
+    assert "repair: " in text
+    stage.clear()
+    stage.in_service()
+    hold(kind, command, text, state, f"once it is mended {PLAIN}")
+
+
+def test_an_image_that_nobody_has_stops_the_preview(stage: Stage) -> None:
+    command = stage.add("image-missing")
+    text, state = told(stage.rehearsal.local("preview", "l4-qat")), stage.state()
+    stage.clear()
+    stage.nothing_left()
+    hold(
+        "image-missing", command, text, state, "once the tag is there again there is nothing to do: nothing was changed"
+    )
+
+
+@pytest.mark.parametrize("kind", ["service-changed", "service-deleted"])
+def test_what_somebody_else_did_is_shown_by_a_refresh_and_undone_by_the_deploy(stage: Stage, kind: str) -> None:
+    command = stage.add(kind)
+    shown = stage.rehearsal.local("preview", "l4-qat", "--", "--refresh", "--diff", "--expect-no-changes")
+    assert shown.code != 0, shown.text
+    state = stage.state()
+    wanted = "maxInstanceCount" if kind == "service-changed" else "cloudrunv2/service:Service"
+    assert wanted in shown.text, shown.text
+    stage.in_service("--", "--refresh")
+    text = "preview --refresh --diff shows the difference:\n" + "\n".join(_lines_with(shown.text, wanted))
+    hold(
+        kind, command, normal(text), state, "`up --refresh` makes it as the stack file says, then nothing is left to do"
+    )
+
+
+def test_a_full_disk_of_this_machine_changes_nothing(stage: Stage) -> None:
+    stage.need_a_revision()
+    before = stage.service().json()["latestCreatedRevision"]
+    command = stage.add("localcloud-disk-full")
+    text, state = told(stage.up()), stage.state()
+    assert stage.service().json()["latestCreatedRevision"] == before
+    stage.clear()
+    stage.in_service()
+    hold("localcloud-disk-full", command, text, state, f"once there is room {PLAIN}")
+
+
+def _lines_with(text: str, words: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if words in line]

@@ -1,0 +1,160 @@
+"""Faults of the wire and of the clock: what a deploy, or its check, or the provider behind it says of them.
+
+One run of the engine for each class (an API, the service, its streams, the tokens); the other kinds of a class are held
+by the very code that the engine runs, asked directly.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from fault_stage import SERVICE, Stage, hold, normal, told
+
+from bezel.localcloud import control
+from bezel.localcloud.providers.cloud import Cloud
+from bezel.localcloud.providers.engine import Engine
+from bezel.localcloud.providers.errors import ProviderError
+from bezel.localcloud.providers.rows import TYPES
+from smoke.engine import Progress
+from smoke.health import HealthCheckProvider
+from smoke.resource import SmokeError
+
+SERVICES = TYPES["gcp:cloudrunv2/service:Service"]
+NAMES = {"project": "bezel-local", "location": "us-east4", "name": "bezel-l4-qat"}
+PLAIN = "once it is mended the next `up` is green, then nothing is left to do"
+NOTHING = "once it is mended there is nothing to do: nothing was changed"
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A stack in service for all tests of this module."""
+    made = Stage.set_up(tmp_path_factory.mktemp("stage"))
+    yield made
+    made.rehearsal.local("stop")
+
+
+@pytest.fixture(autouse=True)
+def _no_faults_left(stage: Stage) -> Iterator[None]:
+    yield
+    stage.reset()
+
+
+@pytest.fixture
+def at_home(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the engine's plugins have in their environment."""
+    for name, value in control.environment(stage.endpoint()).items():
+        monkeypatch.setenv(name, value)
+
+
+def read_the_service(stage: Stage) -> None:
+    """What the provider does for a refresh.
+
+    Raises:
+        ProviderError: As the engine shows it.
+    """
+    found = Engine(Cloud({}, control.environment(stage.endpoint()))).read(SERVICES, SERVICE, NAMES, NAMES)
+    assert found is not None
+
+
+def check_the_service(stage: Stage, seconds: float) -> None:
+    """What the check of a deploy does.
+
+    Raises:
+        SmokeError: As the engine shows it.
+    """
+    service = stage.service().json()
+    props = {
+        "service": SERVICE,
+        "url": service["uri"],
+        "revision": service["latestCreatedRevision"],
+        "served_model": "gemma-4-12b-it-qat-w4a16",
+        "deadline_seconds": seconds,
+    }
+    HealthCheckProvider().run(props, Progress(None))
+
+
+def test_an_api_that_fails_is_named_by_the_engine_and_a_short_burst_is_borne(stage: Stage) -> None:
+    stage.add("server-errors", path="/run/*", count=3)
+    assert stage.rehearsal.local("refresh", "l4-qat").code == 0
+    command = stage.add("server-errors", path="/run/*", count=0)
+    text = told(stage.rehearsal.local("refresh", "l4-qat"))
+    stage.clear()
+    state = stage.state()
+    stage.nothing_left()
+    hold("server-errors", command, text, state, NOTHING)
+
+
+@pytest.mark.parametrize("kind", ["rate-limited", "dropped-connections"])
+def test_the_provider_bears_a_burst_and_names_what_lasts(stage: Stage, kind: str) -> None:
+    stage.add(kind, path="/run/*")
+    read_the_service(stage)
+    command = stage.add(kind, path="/run/*", count=0)
+    with pytest.raises(ProviderError) as caught:
+        read_the_service(stage)
+    stage.clear()
+    read_the_service(stage)
+    hold(kind, command, normal(f"error: {caught.value}"), stage.state(), NOTHING)
+
+
+def test_an_effect_whose_answer_was_lost_is_not_done_twice(stage: Stage) -> None:
+    before = int(stage.service().json()["generation"])
+    stage.need_a_revision()
+    stage.add("dropped-connections", when="after", method="PATCH", path="/run/*", count=1)
+    stage.in_service()
+    # The provider sends it again, as the published one does: the second change is the same as the first.
+    assert int(stage.service().json()["generation"]) == before + 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"), [("slow-connections", {"seconds": 60}), ("malformed-json", {"at": "service", "count": 0})]
+)
+@pytest.mark.usefixtures("at_home")
+def test_the_check_says_what_stands_between_it_and_the_server(
+    stage: Stage, kind: str, parameters: dict[str, object]
+) -> None:
+    check_the_service(stage, 20)
+    command = stage.add(kind, **parameters)
+    with pytest.raises(SmokeError) as caught:
+        check_the_service(stage, 3)
+    stage.clear()
+    check_the_service(stage, 20)
+    hold(kind, command, normal(f"error: smoke: {caught.value}"), stage.state(), "once it is mended the check passes")
+
+
+@pytest.mark.usefixtures("at_home")
+@pytest.mark.parametrize(
+    ("kind", "parameters", "said"),
+    [
+        ("server-errors", {"at": "service", "count": 0, "status": 502}, "refuses every request (HTTP 502)"),
+        ("rate-limited", {"at": "service", "count": 0}, "raise scaling.max_instances"),
+        ("dropped-connections", {"at": "service", "count": 0}, "break or wait too long"),
+        ("dropped-connections", {"at": "service", "count": 0, "when": "body"}, "break or wait too long"),
+    ],
+)
+def test_the_check_tells_a_service_that_refuses_from_one_that_breaks(
+    stage: Stage, kind: str, parameters: dict[str, object], said: str
+) -> None:
+    stage.add(kind, **parameters)
+    with pytest.raises(SmokeError, match=re.escape(said)):
+        check_the_service(stage, 2)
+
+
+def test_streams_that_end_early_fail_the_benchmark(stage: Stage) -> None:
+    stage.rehearsal.set("smoke.requests", 5)
+    stage.keep()
+    command = stage.add("truncated-streams")
+    text, state = told(stage.up()), stage.state()
+    stage.clear()
+    stage.in_service()
+    hold("truncated-streams", command, text, state, PLAIN)
+
+
+def test_a_clock_that_is_off_is_named(stage: Stage) -> None:
+    stage.add("clock-skew", seconds=200)
+    stage.nothing_left()
+    command = stage.add("clock-skew")
+    text = told(stage.rehearsal.local("refresh", "l4-qat"), of=r"cloudrunv2|ModelFiles")
+    state = stage.state()
+    stage.clear()
+    stage.nothing_left()
+    hold("clock-skew", command, text, state, NOTHING)
