@@ -79,9 +79,9 @@ class ObjectFiles:
     async def receive(self, chunks: AsyncIterable[bytes]) -> Upload:
         """Write a stream to a file of its own."""
         path = self.new_upload()
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
-            if self.full:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             with path.open("wb") as file:
                 async for chunk in chunks:
                     file.write(chunk)
