@@ -19,7 +19,7 @@ from bezel.localcloud.layout import Endpoint
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "stacks", "smoke")
-SECONDS = 110
+SECONDS = 240
 BUCKET = "bezel-local-models"
 MODEL = "gemma-4-12B-it-qat-w4a16-ct"
 SECRETS = "/secretmanager/v1/projects/bezel-local/secrets"

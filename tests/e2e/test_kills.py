@@ -4,7 +4,7 @@ import os
 import signal
 
 import httpx
-from rehearsal import Rehearsal
+from rehearsal import SECONDS, Rehearsal
 
 from bezel.localcloud import control
 
@@ -39,7 +39,7 @@ def test_an_engine_that_still_runs_keeps_its_lock(rehearsal: Rehearsal) -> None:
     process = rehearsal.start("up", "l4-qat")
     rehearsal.wait_for(process, "Updating")
     second = rehearsal.local("up", "l4-qat")
-    rest, _ = process.communicate(timeout=100)
+    rest, _ = process.communicate(timeout=SECONDS)
     assert second.code != 0, second.text
     assert "currently locked" in second.text
     assert process.returncode == 0, rest

@@ -39,7 +39,7 @@ VICTIMS = {
     "engine, SIGINT": "/pulumi ",
     "engine, two SIGINT": "/pulumi ",
 }
-WAIT = 60
+WAIT = 120
 
 
 @dataclass(frozen=True)
