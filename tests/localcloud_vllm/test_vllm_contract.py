@@ -26,7 +26,9 @@ def ask(client, recorded):
 @pytest.mark.parametrize(("configuration", "name"), COMPARED)
 def test_an_answer_is_the_recorded_one(servers, record_property, configuration, name):
     response = ask(servers(configuration), sample(name))
-    found = compare(sample(name), response, free=ROWS[name].free, drafted=configuration == "keyed")
+    # A real server on a busy machine puts tokens that have waited for their client into one chunk.
+    merged = configuration == "keyed" or real_url() is not None
+    found = compare(sample(name), response, free=ROWS[name].free, merged=merged)
     reasons = " ".join(sorted(found.explained))
     record_property("explained", reasons)
     assert found.wrong == []
@@ -39,7 +41,7 @@ def test_an_answer_is_the_recorded_one(servers, record_property, configuration, 
 @pytest.mark.parametrize("name", MORE)
 def test_a_further_answer_is_the_recorded_one(servers, name):
     recorded = sample(name)
-    found = compare(recorded, ask(servers("parsers"), recorded), drafted=True)
+    found = compare(recorded, ask(servers("parsers"), recorded), merged=True)
     assert found.wrong == []
     assert found.equal > 5
 

@@ -55,11 +55,11 @@ class Comparison:
         self.explained[reason] = self.explained.get(reason, 0) + 1
 
 
-def compare(recorded, response, *, free: frozenset[str] = frozenset(), drafted: bool = False) -> Comparison:
+def compare(recorded, response, *, free: frozenset[str] = frozenset(), merged: bool = False) -> Comparison:
     """Compare an answer with a recorded one.
 
     Args:
-        drafted: whether the server drafts tokens: a stream may then have fewer chunks than the recorded one.
+        merged: whether a chunk may hold several tokens, so that a stream has fewer chunks than the recorded one.
         recorded: the sample.
         response: the answer of the server under test.
         free: further fields whose values are not looked at (a test of its own looks at them).
@@ -78,7 +78,7 @@ def compare(recorded, response, *, free: frozenset[str] = frozenset(), drafted: 
         told = int(response.headers["content-length"])
         found.check("length", told == len(response.content), len(response.content), told)
     if response.headers.get("content-type", "").startswith("text/event-stream"):
-        _stream(found, recorded, response.text, free, drafted)
+        _stream(found, recorded, response.text, free, merged)
     elif recorded.answer.startswith("{") and recorded.status < 400:
         _value(found, recorded.json, response.json(), "", free)
     else:
@@ -87,13 +87,13 @@ def compare(recorded, response, *, free: frozenset[str] = frozenset(), drafted: 
     return found
 
 
-def _stream(found: Comparison, recorded, text: str, free: frozenset[str], drafted: bool) -> None:
+def _stream(found: Comparison, recorded, text: str, free: frozenset[str], merged: bool) -> None:
     kinds = "event: " in recorded.answer
     found.check("framing", kinds or text.endswith("data: [DONE]\n\n"), "[DONE]", text[-20:])
     line = r"event: [^\n]+\ndata: [^\n]+\n\n" if kinds else r"data: [^\n]+\n\n"
     found.check("lines", re.fullmatch(f"({line})+", text) is not None, line, text[:80])
     expected, actual = recorded.events, events(text)
-    if drafted and len(actual) != len(expected):
+    if merged and len(actual) != len(expected):
         found.explain(DRAFTS)
         # Those in the middle are alike: as many as the shorter stream has.
         keep = min(len(actual), len(expected))
