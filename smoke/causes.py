@@ -210,4 +210,10 @@ CAUSES: tuple[Rule, ...] = (
         "the platform failed inside itself: {what}",
         "Run the same command again; nothing in the stack has to change.",
     ),
+    _rule(
+        "refused",
+        r"googleapi: Error (?P<code>\d{3}): (?P<what>[^\n]+)",
+        "the API refused the change (HTTP {code}): {what}",
+        "Mend what it names, then run the same command again.",
+    ),
 )

@@ -299,6 +299,11 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
             "Run the same command again",
         ),
         (
+            "1 error occurred: * Error updating Service 's': googleapi: Error 500: the disk is full: free some space.",
+            "the API refused the change (HTTP 500): the disk is full: free some space.",
+            "run the same command again",
+        ),
+        (
             "Error code 13, message: Internal error encountered.",
             "the platform failed inside itself: Internal error encountered.",
             "Run the same command again",
