@@ -50,7 +50,7 @@ class Outcome:
 
     def of(self, name: str, row: Row) -> int:
         """How many of a recording's tests passed: all of a function's cases have to."""
-        return sum(self._good(name, row, test) for test in tests_of(row))
+        return sum(self._good(name, row, test) for test in checks_of(row))
 
     def reason(self, name: str, row: Row) -> str:
         """Why fields of an answer are held to their type only."""
@@ -64,7 +64,7 @@ class Outcome:
         return bool(cases) and all((own or cases).values())
 
 
-def tests_of(row: Row) -> tuple[str, ...]:
+def checks_of(row: Row) -> tuple[str, ...]:
     return ((GENERIC,) if row.compared else ()) + row.tests
 
 
@@ -72,7 +72,7 @@ def table(simulated: Outcome, real: Outcome, stamp: dict[str, str], bench: list[
     """The section for the document on fidelity; `bench` is the row of the load client."""
     rows: list[list[Any]] = []
     for name, row in ROWS.items():
-        count = len(tests_of(row))
+        count = len(checks_of(row))
         ours = simulated.of(name, row) if count else NOT_RUN
         theirs = real.of(name, row) if count and row.configuration else NOT_RUN
         why = " ".join(filter(None, (simulated.reason(name, row), row.why)))
