@@ -30,7 +30,7 @@ recover: setup ## after a kill: unlock STACK and find out how its unfinished cha
 	@$(LOCAL) recover $(STACK)
 
 check: setup lint types ## lint, types, import rules and the fast tests
-	@.venv/bin/pytest -q -n 2 --ignore tests/e2e
+	@.venv/bin/pytest -q -n 2 -m "not slow"
 
 lint: setup ## ruff, the import table, the workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
@@ -44,7 +44,7 @@ types: setup ## mypy, strict
 	@cd tools/pulumi/host && ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
 
 test: check ## everything, with the real engine on the embedded cloud
-	@.venv/bin/pytest -q --timeout 300 tests/e2e
+	@.venv/bin/pytest -q -n 2 --timeout 300 -m slow
 
 reports: setup ## docs/fidelity.md and docs/reliability.md, of the tables in tests/results
 	@.venv/bin/python tools/reports.py

@@ -26,6 +26,8 @@ from bezel.localcloud.methods import served, unserved
 from tools.discovery_data import SOURCES, methods_of, path_of
 from tools.discovery_data import document as discovery
 
+pytestmark = pytest.mark.slow
+
 MODULES = (
     *(artifact_registry, compute, iam, iam_credentials, logs, resource_manager, run),
     *(secret_manager, service_usage, storage, uploads),

@@ -16,6 +16,8 @@ from cloud_client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, st
 from bezel.localcloud import control, source
 from bezel.localcloud.logfile import LogFile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory):

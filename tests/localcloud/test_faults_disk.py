@@ -10,6 +10,8 @@ from cloud_client import PARENT, SERVICES, Client, until
 from bezel.localcloud import control, disk
 from bezel.localcloud.store import Store
 
+pytestmark = pytest.mark.slow
+
 LARGE = "x" * 20_000
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 

@@ -9,6 +9,8 @@ from cloud_client import Client
 from bezel.localcloud import control
 from bezel.localcloud.made_up import model_files
 
+pytestmark = pytest.mark.slow
+
 FAKE = Path(__file__).with_name("fake_container.py")
 
 

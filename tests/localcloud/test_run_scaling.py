@@ -9,6 +9,8 @@ from cloud_client import RUNTIME, SERVICES, is_alive, until
 from bezel.localcloud.run.probes import passes
 from bezel.localcloud.run.spec import Probe
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def service(cloud):

@@ -12,6 +12,8 @@ from cloud_client import Client, until
 from bezel.localcloud import control, made_up, seed
 from bezel.planner import make_plan
 
+pytestmark = pytest.mark.slow
+
 SPEED = 10  # of the engine's steps: figures below are in the engine's seconds
 STACK = yaml.safe_load((Path(__file__).parents[2] / "Pulumi.l4-qat.yaml").read_text())["config"]
 PLAN = make_plan({key.partition(":")[2]: value for key, value in STACK.items()}, project="bezel-local", stack="l4-qat")

@@ -14,6 +14,8 @@ from bezel.localcloud.providers.errors import ProviderError
 from bezel.localcloud.providers.google_plugin import GooglePlugin
 from bezel.localcloud.providers.wire import decode
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

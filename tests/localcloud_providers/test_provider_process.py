@@ -16,6 +16,8 @@ from provider_kills import Outcome, Scene
 from provider_programs import PROGRAMS
 from pulumi.runtime.proto import provider_pb2 as pb
 
+pytestmark = pytest.mark.slow
+
 SECRET = "gcp:secretmanager/secret:Secret"
 
 

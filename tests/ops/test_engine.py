@@ -9,6 +9,8 @@ import pytest
 from bezel.ops.engine import Engine, Provider
 from bezel.ops.project import Project, ProjectError
 
+pytestmark = pytest.mark.slow
+
 STACK = "config:\n  bezel:region: us-east4\n"
 
 

@@ -19,6 +19,8 @@ from tests.rest.fake_google import PLANTED
 from tests.smoke.fake_service import MODEL, SERVICE, Project, condition
 from tests.smoke.plugin import ROOT, UNKNOWN, Plugin, bag, plugin_running
 
+pytestmark = pytest.mark.slow
+
 HEALTH = HealthCheckProvider()
 BENCHMARK = ShortBenchmarkProvider()
 URN = "urn:pulumi:dev::bezel::pulumi-python:dynamic/smoke:HealthCheck::llm-health"

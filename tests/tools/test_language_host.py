@@ -14,6 +14,8 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import language_pb2 as pb
 from pulumi.runtime.proto import language_pb2_grpc
 
+pytestmark = pytest.mark.slow
+
 HOST = Path(__file__).parent.parent.parent / "tools" / "pulumi" / "bin" / "pulumi-language-python"
 VENV = Path(sys.executable).parent.parent
 SECONDS = 20

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from toolchain_clone import FAKE_GO, Clone
 
+pytestmark = pytest.mark.slow
+
 
 def builds(clone: Clone) -> int:
     count = Path(clone.variables["FAKE_COUNT"])

@@ -40,6 +40,8 @@ _HOP_BY_HOP = frozenset(
 # What the front says itself, whatever the client said.
 _OURS = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-cloud-trace-context", b"traceparent"))
 _GONE = 499
+# How long an instance whose connection broke may take to turn out as ended.
+_ENDING_SECONDS = 0.25
 _PUBLIC = "INGRESS_TRAFFIC_ALL"
 _NOT_FOUND = (404, "Page not found", "The requested URL was not found on this server.")
 # What the log of requests says where Cloud Run itself answers.
@@ -160,6 +162,9 @@ class Front:
                 log.info("%s: connection to an instance broke: %s", self._name, error)
                 if request.started:
                     request.cut_off()
+                # A process that ends breaks its connections first: nobody else shall be sent to it meanwhile.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(instance.exited.wait(), _ENDING_SECONDS)
                 text = "upstream connect error or disconnect/reset before headers"
                 raise _RefusedError(503, "Service Unavailable", text, logged=_BROKEN) from None
             finally:
