@@ -48,7 +48,7 @@ def by_platform(reason: str, message: str = "") -> Report:
         ("host_memory", "Memory limit of 16384 MiB exceeded with 16390 MiB used. Consider increasing the memory limit"),
         ("host_memory", "Container terminated on signal 9, exit code 137"),
         ("argument", "vllm serve: error: unrecognized arguments: --swap-space 4"),
-        ("disk", "OSError: [Errno 28] No space left on device: '/root/.cache/vllm/torch_compile_cache'"),
+        ("disk", "OSError: [Errno 28] No space left on device: '/home/vllm/.cache/vllm/torch_compile_cache'"),
         ("engine", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace"),
         ("argument", "vllm serve: error: argument --dtype: invalid choice: 'fp8' (choose from 'auto', 'bfloat16')"),
         ("argument", "KeyError: 'invalid tool call parser: nonsense (chose from { gemma4,hermes })'"),
