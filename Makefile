@@ -6,7 +6,7 @@ LOCAL = .venv/bin/bezel local
 HOW = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test lint types reports mutate kills
+.PHONY: help setup up preview outputs down recover check test lint types reports mutate kills contract
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -54,3 +54,6 @@ mutate: setup ## take each rule out in turn and see which test notices; goes on 
 
 kills: setup ## kill each part of a run at boundaries of the wire; goes on where it stopped
 	@.venv/bin/python tools/kills.py
+
+contract: setup ## run the tests of the vLLM contract against a real one in FOLDER (see tools/vllm_contract.py)
+	@.venv/bin/python tools/vllm_contract.py $(FOLDER) --record

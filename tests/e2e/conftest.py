@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fault_stage import Stage
 from rehearsal import Rehearsal
 
 HERE = Path(__file__).parent
@@ -31,3 +32,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
     yield made
     made.local("stop")
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A stack in service for all tests of a module."""
+    made = Stage.set_up(tmp_path_factory.mktemp("stage"))
+    yield made
+    made.rehearsal.local("stop")
+
+
+@pytest.fixture
+def stage(deployed: Stage) -> Iterator[Stage]:
+    """The stack in service, with no fault left on it afterwards."""
+    yield deployed
+    deployed.reset()

@@ -1,26 +1,12 @@
 """Faults of the platform and of the container: each is told with cause, consequence and repair, and mended that way."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from fault_stage import REPLACE, Stage, hold, normal, told
 
 AGAIN = "once it is mended `up --replace '**cloudrunv2/service:Service**'` is green, then nothing is left to do"
 PLAIN = "the next `up` is green, then nothing is left to do"
-
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A stack in service for all tests of this module."""
-    made = Stage.set_up(tmp_path_factory.mktemp("stage"))
-    yield made
-    made.rehearsal.local("stop")
-
-
-@pytest.fixture(autouse=True)
-def _no_faults_left(stage: Stage) -> Iterator[None]:
-    yield
-    stage.reset()
 
 
 @pytest.mark.parametrize(
@@ -105,6 +91,7 @@ def test_a_service_that_is_there_is_checked_again_by_the_next_deploy(
 
 
 def test_an_image_that_nobody_has_stops_the_preview(stage: Stage) -> None:
+    stage.settle()
     command = stage.add("image-missing")
     text, state = told(stage.rehearsal.local("preview", "l4-qat")), stage.state()
     stage.clear()
@@ -116,6 +103,7 @@ def test_an_image_that_nobody_has_stops_the_preview(stage: Stage) -> None:
 
 @pytest.mark.parametrize("kind", ["service-changed", "service-deleted"])
 def test_what_somebody_else_did_is_shown_by_a_refresh_and_undone_by_the_deploy(stage: Stage, kind: str) -> None:
+    stage.settle()
     command = stage.add(kind)
     shown = stage.rehearsal.local("preview", "l4-qat", "--", "--refresh", "--diff", "--expect-no-changes")
     assert shown.code != 0, shown.text

@@ -5,7 +5,6 @@ by the very code that the engine runs, asked directly.
 """
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from fault_stage import SERVICE, Stage, hold, normal, told
@@ -23,20 +22,6 @@ SERVICES = TYPES["gcp:cloudrunv2/service:Service"]
 NAMES = {"project": "bezel-local", "location": "us-east4", "name": "bezel-l4-qat"}
 PLAIN = "once it is mended the next `up` is green, then nothing is left to do"
 NOTHING = "once it is mended there is nothing to do: nothing was changed"
-
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """A stack in service for all tests of this module."""
-    made = Stage.set_up(tmp_path_factory.mktemp("stage"))
-    yield made
-    made.rehearsal.local("stop")
-
-
-@pytest.fixture(autouse=True)
-def _no_faults_left(stage: Stage) -> Iterator[None]:
-    yield
-    stage.reset()
 
 
 @pytest.fixture
@@ -74,6 +59,7 @@ def check_the_service(stage: Stage, seconds: float) -> None:
 
 
 def test_an_api_that_fails_is_named_by_the_engine_and_a_short_burst_is_borne(stage: Stage) -> None:
+    stage.settle()
     stage.add("server-errors", path="/run/*", count=3)
     assert stage.rehearsal.local("refresh", "l4-qat").code == 0
     command = stage.add("server-errors", path="/run/*", count=0)
@@ -150,6 +136,7 @@ def test_streams_that_end_early_fail_the_benchmark(stage: Stage) -> None:
 
 
 def test_a_clock_that_is_off_is_named(stage: Stage) -> None:
+    stage.settle()
     stage.add("clock-skew", seconds=200)
     stage.nothing_left()
     command = stage.add("clock-skew")
