@@ -8,8 +8,6 @@ from provider_kills import BOUNDARIES, Outcome, Scene
 from provider_sdk import short
 from record_results import check_results
 
-# One process tries them all, and then fills the table.
-pytestmark = pytest.mark.xdist_group("provider-kills")
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 Tried = dict[tuple[str, str, int, str], Outcome]
 
