@@ -37,6 +37,8 @@ from vllm_bench import BENCH, bench_against_simulated  # noqa: E402
 from vllm_contract_report import NOT_RUN, RESULTS, Outcome, table  # noqa: E402
 from vllm_servers import CONFIGURATIONS  # noqa: E402
 
+from bezel.localcloud import real_vllm  # noqa: E402
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,18 +48,8 @@ SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "
 }
 _MODULES = [str(TESTS / f"test_vllm_contract{part}.py") for part in ("", "_metrics", "_starts")]
 _START_SECONDS, _TEST_SECONDS = 300, 1800
-# Nothing leaves the machine, and the two cores are one for the model and one for HTTP.
-_ENVIRONMENT = {
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "TORCHDYNAMO_DISABLE": "1",
-    "VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1",
-}
+# An engine that died is asked what it still answers.
+_KEPT_ALIVE = {"VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1"}
 _COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cache-memory-bytes=64M")
 
 
@@ -180,7 +172,8 @@ def _real_environment(folder: Path) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
     return (
         kept
-        | _ENVIRONMENT
+        | real_vllm.ENVIRONMENT
+        | _KEPT_ALIVE
         | {
             "PATH": f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}",
             "BEZEL_VLLM_PROGRAM": str(folder / "venv/bin/vllm"),
