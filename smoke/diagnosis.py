@@ -97,7 +97,7 @@ def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> D
     errors = [found for line in lines if not _ENDED.search(line) and (found := _ERROR.search(line))]
     how = next((f" ({found[0]})" for found in ends if not found["engine"]), "")
     when = "became healthy and then ended by itself" if healthy else "ended by itself before it answered"
-    last = f"; its last error: {errors[-1][0][:_LONGEST]}" if errors else ""
+    last = f"; its last error: {_cut(errors[-1][0])}" if errors else ""
     evidence = errors[-1] if errors else ends[0] if ends else None
     return Diagnosis(
         "crash",
@@ -191,4 +191,8 @@ def _told(conditions: Iterable[Condition]) -> list[str]:
 
 
 def _indented(title: str, lines: Iterable[str]) -> list[str]:
-    return [title, *(f"  | {line[:_LONGEST]}" for line in lines)]
+    return [title, *(f"  | {_cut(line)}" for line in lines)]
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} [...]"

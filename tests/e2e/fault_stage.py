@@ -50,6 +50,8 @@ _VARIES = (
     (r"\(\d+(\.\d+)?s\)", "(N s)"),
     # A busy machine probes a container once more before it sees that it has ended.
     (r"probe failed \d+ times?", "probe failed N times"),
+    # Where a long line is cut depends on how many digits what is masked above it had.
+    (r"(?m)^(\s+\| .{,250}).* \[\.\.\.\]$", r"\1 [...]"),
     (r"Failed core proc\(s\): \{.*\}", "Failed core proc(s): ..."),
 )
 # Of a container's lines those that tell how it ended; the others are part of every start.

@@ -344,3 +344,9 @@ def test_what_a_check_met_counts_only_where_platform_and_container_say_nothing(m
     assert found.kind == kind
     assert value in found.cause
     assert diagnose(Report(lines=("Container called exit(1).",), errors=(met,))).kind == "crash"
+
+
+def test_a_line_that_was_cut_says_so_and_one_that_was_not_does_not() -> None:
+    shown = explain(Report(lines=("x" * 300, "y" * 301))).splitlines()
+    assert "  | " + "x" * 300 in shown
+    assert "  | " + "y" * 300 + " [...]" in shown
