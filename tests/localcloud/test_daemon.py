@@ -172,7 +172,9 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
 
     def told():
         command = [sys.executable, "-S", "-c", program]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+        here = os.environ | {"PYTHONPATH": str(tmp_path)}
+        run = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=20, check=True)
+        return run.stdout.strip()
 
     assert told() == source.fingerprint()
     with (package / "localcloud/providers/rest.py").open("a") as file:
