@@ -57,6 +57,23 @@ def test_without_a_parser_thoughts_are_part_of_the_text(plain):
     assert answer["usage"]["completion_tokens_details"] is None
 
 
+def test_an_answer_without_text_is_nothing_behind_a_parser_and_empty_without_one(parsing, plain):
+    for client, content in ((parsing, None), (plain, "")):
+        whole = chat(client, CHAT).json()["choices"][0]["message"]["content"]
+        cut = chat(client, CHAT | {"stop": [whole[:4]]}).json()["choices"][0]
+        assert cut["finish_reason"] == "stop"
+        assert cut["message"]["content"] == content
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_an_answer_longer_than_the_context_is_refused_by_the_name_that_the_client_used(plain, name):
+    body = {key: value for key, value in CHAT.items() if key != "max_tokens"} | {name: 4097}
+    refused = plain.post("/v1/chat/completions", json=body)
+    assert refused.status_code == 400
+    assert refused.json()["error"]["param"] == name
+    assert refused.json()["error"]["message"].startswith(f"{name}=4097 cannot be greater than max_model_len=4096")
+
+
 def test_thinking_costs_its_mark_in_the_prompt(parsing):
     count = [chat(parsing, body).json()["usage"]["prompt_tokens"] for body in (CHAT, THINKING)]
     system = [{"role": "system", "content": "be brief"}, *CHAT["messages"]]
