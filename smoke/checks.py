@@ -39,12 +39,14 @@ class Settings:
         public: Whether anybody may call the service.
         speculative: Whether drafts must be accepted.
         min_draft_acceptance: The least share of draft tokens accepted; more than 0 in any case.
+        random_weights: Whether the share is told and not judged.
     """
 
     service: str
     public: bool = False
     speculative: bool = False
     min_draft_acceptance: float = 0.0
+    random_weights: bool = False
 
 
 class Checks:
@@ -76,7 +78,9 @@ class Checks:
             "refusal": self._refusal,
         }
         if self._settings.speculative:
-            checks["speculation"] = lambda: check_acceptance(self._probe, self._settings.min_draft_acceptance)
+            checks["speculation"] = lambda: check_acceptance(
+                self._probe, self._settings.min_draft_acceptance, random_weights=self._settings.random_weights
+            )
         for name, check in checks.items():
             began = self._probe.elapsed()
             self._probe.show(f"checking {name}")

@@ -33,7 +33,8 @@ class HealthCheckArgs:
         served_model: The model's id at the server.
         public: Whether anybody may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
-        min_draft_acceptance: The least share of draft tokens accepted, 0 to 1.
+        min_draft_acceptance: The least share of draft tokens accepted, 0 to 1, of at least 256 drafts.
+        random_weights: Whether the model is a test model with random weights: the share is told and not judged.
         deadline_seconds: For the whole check; ``BEZEL_DEADLINE_SECONDS`` in the environment may ask for less.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
     """
@@ -45,6 +46,7 @@ class HealthCheckArgs:
     public: pulumi.Input[bool] = False
     speculative: pulumi.Input[bool] = False
     min_draft_acceptance: pulumi.Input[float] | None = None
+    random_weights: pulumi.Input[bool] = False
     deadline_seconds: pulumi.Input[float] = 900
     impersonate: pulumi.Input[str] | None = None
 
@@ -70,6 +72,7 @@ class HealthCheckProvider(SmokeProvider):
             public=bool(props.get("public")),
             speculative=bool(props.get("speculative")),
             min_draft_acceptance=float(props.get("min_draft_acceptance") or 0),
+            random_weights=bool(props.get("random_weights")),
         )
         credentials = Credentials(props.get("impersonate"))
         with (

@@ -1,15 +1,20 @@
-"""Whether speculative decoding pays: drafts are made, and some are accepted.
+"""Whether speculative decoding pays: drafts are made, and enough of them are accepted.
 
 A server with a draft model that does not fit answers correctly and slower than without; only its counters tell.
 """
+
+from dataclasses import dataclass
 
 from smoke.probe import CheckFailedError, Probe
 from smoke.server import counters
 
 _CHECK = "speculation"
 _TOKENS = 64
-_ROUNDS = 3
-_FAMILY = "vllm:spec_decode_"
+# A floor is held against so many drafts or more: of fewer, chance decides.
+_DRAFTS = 256
+# Each round of the prompts drafts about 60 times; n-grams are found less often.
+_ROUNDS = 24
+_FAMILY = "vllm:spec_decode_num_"
 # Texts that go on in an obvious way: what a fitting draft model gets right.
 _PROMPTS = (
     "The three primary colours are red, yellow and",
@@ -19,47 +24,73 @@ _PROMPTS = (
 )
 
 
-def check_acceptance(probe: Probe, least: float) -> str:
-    """Sends a few completions and compares the server's counters before and after.
+@dataclass(frozen=True)
+class _Counts:
+    """The server's counters: drafts, their tokens, and those of them that the model agreed to."""
+
+    drafts: float = 0
+    tokens: float = 0
+    accepted: float = 0
+
+    def __add__(self, other: "_Counts") -> "_Counts":
+        return _Counts(self.drafts + other.drafts, self.tokens + other.tokens, self.accepted + other.accepted)
+
+    def since(self, earlier: "_Counts") -> "_Counts | None":
+        """What came on top; None where another instance, whose counters are its own, has answered."""
+        gained = (self.drafts - earlier.drafts, self.tokens - earlier.tokens, self.accepted - earlier.accepted)
+        return None if min(gained) < 0 else _Counts(*gained)
+
+
+def check_acceptance(probe: Probe, least: float, *, random_weights: bool = False) -> str:
+    """Sends completions until enough was drafted, and judges the share of draft tokens that was accepted.
 
     Args:
         probe: The server.
-        least: The least share of draft tokens accepted, 0 to 1; in any case some must be.
+        least: The least share, 0 to 1, of at least 256 drafts; with 0 any accepted token of any draft will do.
+        random_weights: Whether the model is a test model whose answers nothing can foresee: drafts must be made, how
+            many are accepted is told and not judged.
 
     Raises:
-        CheckFailedError: None is drafted, or too few are accepted.
+        CheckFailedError: None or too little is drafted, or too few are accepted.
     """
+    wanted = _DRAFTS if least and not random_weights else 1
+    counted, before = _Counts(), _counted(probe)
     for _ in range(_ROUNDS):
-        drafted_before, accepted_before = _counted(probe)
         for prompt in _PROMPTS:
             probe.complete(_CHECK, prompt, _TOKENS)
-        drafted, accepted = _counted(probe)
-        drafted, accepted = drafted - drafted_before, accepted - accepted_before
-        # Another instance may have answered: its counters are its own.
-        if drafted > 0 and accepted >= 0:
-            return _judged(accepted / drafted, int(drafted), least)
+        now = _counted(probe)
+        counted, before = counted + (now.since(before) or _Counts()), now
+        if counted.drafts >= wanted and counted.tokens:
+            return _judged(counted, least, random_weights=random_weights)
     raise CheckFailedError(
         _CHECK,
-        "no draft was counted during the completions",
-        "Look for speculative_config in the container's log: it must name a method and a draft model.",
+        f"{int(counted.drafts) or 'no'} drafts were counted in {_ROUNDS * len(_PROMPTS)} completions, "
+        f"{wanted} {'are' if wanted > 1 else 'is'} needed to judge",
+        "Look for speculative_config in the container's log: it must name a method and a draft model. Other instances "
+        "count their own: check a service with one.",
     )
 
 
-def _judged(share: float, drafted: int, least: float) -> str:
+def _judged(counted: _Counts, least: float, *, random_weights: bool) -> str:
+    share = counted.accepted / counted.tokens
+    found = f"{share:.1%} of {int(counted.tokens)} tokens in {int(counted.drafts)} drafts were accepted"
+    if random_weights:
+        return f"{found}; not judged, as smoke.random_weights is set"
     if share <= 0 or share < least:
         raise CheckFailedError(
             _CHECK,
-            f"{share:.1%} of {drafted} draft tokens were accepted, at least {max(least, 0.001):.1%} is wanted",
+            f"{found}, at least {max(least, 0.001):.1%} is wanted",
             "The draft model does not fit the model: set vllm.spec-model to its own assistant, lower "
-            "vllm.spec-tokens, or remove speculation, which costs time as it is.",
+            "vllm.spec-tokens, or remove speculation, which costs time as it is. A test model with random weights: "
+            "set smoke.random_weights.",
         )
-    return f"{share:.1%} of {drafted} draft tokens were accepted"
+    return f"{found}, at least {least:.1%} was wanted" if least else found
 
 
-def _counted(probe: Probe) -> tuple[float, float]:
-    """Draft tokens and accepted tokens so far."""
+def _counted(probe: Probe) -> _Counts:
+    """The counters as they stand."""
     sums = counters(probe.answered(_CHECK, "GET", "/metrics").text, _FAMILY)
-    names = [f"{_FAMILY}num_{kind}_tokens_total" for kind in ("draft", "accepted")]
+    names = [f"{_FAMILY}{kind}_total" for kind in ("drafts", "draft_tokens", "accepted_tokens")]
     missing = [name for name in names if name not in sums]
     if missing:
         raise CheckFailedError(
@@ -67,4 +98,4 @@ def _counted(probe: Probe) -> tuple[float, float]:
             f"/metrics has no {missing[0]}: the server runs without speculative decoding",
             "Set vllm.spec-method and vllm.spec-model (and no vllm.disable-log-stats), or leave speculation out.",
         )
-    return sums[names[0]], sums[names[1]]
+    return _Counts(*(sums[name] for name in names))

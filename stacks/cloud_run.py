@@ -158,6 +158,7 @@ def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[
             public=public,
             speculative=wanted.speculative,
             min_draft_acceptance=wanted.min_draft_acceptance,
+            random_weights=wanted.random_weights,
             deadline_seconds=wanted.deadline_seconds,
             impersonate=wanted.impersonate,
         ),

@@ -263,6 +263,7 @@ def _smoke(settings: Settings, engine: Engine) -> SmokePlan:
         deadline_seconds=chosen.deadline_seconds,
         speculative=engine.speculative,
         min_draft_acceptance=chosen.min_draft_acceptance,
+        random_weights=chosen.random_weights,
         # Fewer than three rounds say nothing about a steady state.
         requests=chosen.requests or 3 * concurrency,
         concurrency=concurrency,

@@ -96,6 +96,7 @@ class SmokePlan:
     deadline_seconds: int
     speculative: bool
     min_draft_acceptance: float | None
+    random_weights: bool
     requests: int
     concurrency: int
     prompt_tokens: int

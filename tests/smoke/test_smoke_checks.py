@@ -1,5 +1,6 @@
 """The checks against a fake project on real sockets: each holds, and each has its way to fail."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -235,33 +236,56 @@ def test_an_open_door_is_right_where_it_was_asked_for(project: Project, check: A
     assert not [call for call in project.vllm.calls if "authorization" in call.headers]
 
 
-def metrics(drafted: int, accepted: int) -> str:
-    """The recorded metrics with other counts."""
+def metrics(drafts: int, accepted: int) -> str:
+    """The recorded metrics with other counts, three tokens a draft."""
     text = (FIXTURES / "metrics-ngram.txt").read_text()
-    text = text.replace(
-        'draft_tokens_total{engine="0",model_name="tiny-gemma4"} 762.0', f'draft_tokens_total{{engine="0"}} {drafted}.0'
-    )
-    return text.replace(
-        'accepted_tokens_total{engine="0",model_name="tiny-gemma4"} 47.0',
-        f'accepted_tokens_total{{engine="0"}} {accepted}.0',
-    )
+    counts = {"drafts": drafts, "draft_tokens": 3 * drafts, "accepted_tokens": accepted}
+    for name, count in counts.items():
+        text, found = re.subn(rf"(?m)^(vllm:spec_decode_num_{name}_total){{.*", rf'\1{{engine="0"}} {count}.0', text)
+        assert found == 1
+    return text
 
 
 def test_drafts_that_are_accepted_pass(project: Project, check: Any) -> None:
-    project.metrics = [metrics(100, 10), metrics(300, 60)]
+    project.metrics = [metrics(100, 10), metrics(400, 235)]
     verdict, _ = check(speculative=True, min_draft_acceptance=0.25)
-    assert verdict["checks"]["speculation"]["detail"] == "25.0% of 200 draft tokens were accepted"
+    detail = verdict["checks"]["speculation"]["detail"]
+    assert detail == "25.0% of 900 tokens in 300 drafts were accepted, at least 25.0% was wanted"
 
 
 def test_drafts_from_before_do_not_count(project: Project, check: Any) -> None:
-    project.metrics = [metrics(100, 90), metrics(300, 90)]
+    project.metrics = [metrics(100, 290), metrics(400, 290)]
     failed = failure(check, speculative=True)
-    assert failed.what == "0.0% of 200 draft tokens were accepted, at least 0.1% is wanted"
+    assert failed.what == "0.0% of 900 tokens in 300 drafts were accepted, at least 0.1% is wanted"
 
 
 def test_too_few_accepted_drafts_fail(project: Project, check: Any) -> None:
-    project.metrics = [metrics(100, 10), metrics(300, 60)]
+    project.metrics = [metrics(100, 10), metrics(400, 235)]
     assert "at least 30.0% is wanted" in failure(check, speculative=True, min_draft_acceptance=0.3).what
+
+
+def test_a_floor_is_held_against_at_least_256_drafts(project: Project, check: Any) -> None:
+    project.metrics = [metrics(0, 0), metrics(100, 300), metrics(255, 300), metrics(260, 300)]
+    verdict, _ = check(speculative=True, min_draft_acceptance=0.3)
+    assert "of 780 tokens in 260 drafts" in verdict["checks"]["speculation"]["detail"]
+    project.metrics = [metrics(0, 0), metrics(255, 700)]
+    failed = failure(check, speculative=True, min_draft_acceptance=0.3)
+    assert failed.what == "255 drafts were counted in 96 completions, 256 are needed to judge"
+
+
+def test_without_a_floor_one_accepted_token_will_do(project: Project, check: Any) -> None:
+    project.metrics = [metrics(0, 0), metrics(1, 1)]
+    verdict, _ = check(speculative=True)
+    assert verdict["checks"]["speculation"]["detail"] == "33.3% of 3 tokens in 1 drafts were accepted"
+
+
+def test_random_weights_are_not_judged_but_must_be_drafted_for(project: Project, check: Any) -> None:
+    project.metrics = [metrics(0, 0), metrics(100, 0)]
+    verdict, _ = check(speculative=True, min_draft_acceptance=0.3, random_weights=True)
+    assert verdict["checks"]["speculation"]["detail"].endswith("not judged, as smoke.random_weights is set")
+    project.metrics = [metrics(100, 0)]
+    failed = failure(check, speculative=True, min_draft_acceptance=0.3, random_weights=True)
+    assert failed.what.startswith("no drafts were counted")
 
 
 def test_a_server_without_speculation_fails_where_it_was_asked_for(project: Project, check: Any) -> None:
@@ -271,14 +295,15 @@ def test_a_server_without_speculation_fails_where_it_was_asked_for(project: Proj
 
 
 def test_counters_of_another_instance_are_not_taken_for_an_answer(project: Project, check: Any) -> None:
-    project.metrics = [metrics(900, 90), metrics(100, 10), metrics(100, 10), metrics(200, 60)]
+    project.metrics = [metrics(900, 90), metrics(100, 10), metrics(200, 160)]
     verdict, _ = check(speculative=True)
-    assert verdict["checks"]["speculation"]["detail"] == "50.0% of 100 draft tokens were accepted"
+    assert verdict["checks"]["speculation"]["detail"].startswith("50.0% of 300 tokens in 100 drafts")
 
 
 def test_drafts_that_never_come_fail(project: Project, check: Any) -> None:
     project.metrics = [metrics(100, 10)]
-    assert failure(check, speculative=True).what == "no draft was counted during the completions"
+    failed = failure(check, speculative=True)
+    assert failed.what == "no drafts were counted in 96 completions, 1 is needed to judge"
 
 
 def test_an_identity_that_cannot_be_had_fails_with_its_own_repair(project: Project, check: Any) -> None:
