@@ -1,7 +1,8 @@
-"""Prints what is described in bezel.planner.settings: the README's configuration table, or Pulumi.yaml's section.
+"""What is described in bezel.planner.settings, as text: the README's configuration table, Pulumi.yaml's section.
 
 python tools/config_table.py            the table, as Markdown
 python tools/config_table.py --pulumi   the `config:` section of Pulumi.yaml
+python tools/config_table.py --write    puts both into their files
 """
 
 from __future__ import annotations
@@ -9,9 +10,27 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 
-from bezel.planner.schema import configuration_table, project_yaml
+from bezel.planner.schema import configuration_table, project_yaml  # noqa: E402
+
+TABLE = "<!-- made by: .venv/bin/python tools/config_table.py -->\n"
+
+
+def main(flags: list[str]) -> None:
+    """Print one of the two, or write both."""
+    if "--write" not in flags:
+        sys.stdout.write(project_yaml() if "--pulumi" in flags else configuration_table())
+        return
+    section = project_yaml()
+    project, readme = ROOT / "Pulumi.yaml", ROOT / "README.md"
+    before, _, _ = project.read_text(encoding="utf-8").partition(section.splitlines(keepends=True)[0])
+    project.write_text(before + section, encoding="utf-8")
+    before, _, rest = readme.read_text(encoding="utf-8").partition(TABLE)
+    _, mark, after = rest.partition("<!-- end -->")
+    readme.write_text(before + TABLE + configuration_table() + mark + after, encoding="utf-8")
+
 
 if __name__ == "__main__":
-    sys.stdout.write(project_yaml() if "--pulumi" in sys.argv[1:] else configuration_table())
+    main(sys.argv[1:])

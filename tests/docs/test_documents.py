@@ -23,7 +23,7 @@ HELD_BY = re.compile(r"`(tests/[\w/]+\.py)`")
 
 def test_the_configuration_table_is_the_schemas() -> None:
     shown = between(README, "made by: .venv/bin/python tools/config_table.py")
-    assert shown == configuration_table(), "run tools/config_table.py and put what it prints into README.md"
+    assert shown == configuration_table(), "run `python tools/config_table.py --write`"
 
 
 def test_the_list_of_recipes_is_what_make_help_prints() -> None:
