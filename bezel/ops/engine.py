@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bezel.ops.commands import CommandError, printed
 from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
@@ -224,19 +225,11 @@ class Engine:
                 part.replace(link)
 
     def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
-        answer = subprocess.run(
-            [self._pulumi(), *arguments],
-            cwd=cwd,
-            env=self._whole_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=QUICK_SECONDS,
-        )
-        if answer.returncode:
-            raise EngineError(f"pulumi {' '.join(arguments)}: {(answer.stderr or answer.stdout).strip()}")
-        return answer.stdout
+        command = [self._pulumi(), *arguments]
+        try:
+            return printed(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._whole_environment())
+        except CommandError as error:
+            raise EngineError(str(error)) from None
 
     @staticmethod
     def _pulumi() -> str:

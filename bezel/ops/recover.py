@@ -7,16 +7,19 @@ and the processes of a dead run, which only the machine knows that it ran on: se
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bezel.ops.commands import CommandError, printed
 from bezel.ops.journal import Change
 from bezel.ops.project import Project
 from bezel.ops.recovery import State, held, pending, planned, withdrawn
+
+# For one command of the engine; a refresh waits for the cloud.
+SECONDS = 900
 
 Pulumi = Callable[[Sequence[str]], str]
 Say = Callable[[str], None]
@@ -112,16 +115,14 @@ def recover_stack(project: Project, stack: str) -> int:
         raise RecoveryError("there is no `pulumi` on PATH: run `make setup`, or install the Pulumi CLI.")
 
     def pulumi(arguments: Sequence[str]) -> str:
-        command = [cli, *arguments, "--stack", stack]
-        answer = subprocess.run(
-            command, cwd=project.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-        if answer.returncode == 0:
-            return answer.stdout
-        said = (answer.stderr or answer.stdout).strip()
-        if "currently locked" in said:
-            said += f"\nIf that run is dead, `pulumi cancel --stack {stack}` takes its lock away; then recover again."
-        raise RecoveryError(f"pulumi {arguments[0]}: {said}")
+        if arguments[0] == "refresh":
+            _say(f"  reading what was open from the cloud: at most {SECONDS // 60} minutes")
+        try:
+            return printed([cli, *arguments, "--stack", stack], folder=project.folder, seconds=SECONDS)
+        except CommandError as error:
+            locked = "currently locked" in str(error)
+            repair = f"\nIf that run is dead, `pulumi cancel --stack {stack}` takes its lock away; then recover again."
+            raise RecoveryError(f"{error}{repair if locked else ''}") from None
 
     found = recover(pulumi, project.cloud_project(stack), _say)
     if not found.looked_at:

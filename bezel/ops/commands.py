@@ -1,0 +1,57 @@
+"""A short command of the engine, bounded in time: what it prints, or why there is nothing. Leaves out long runs."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+class CommandError(Exception):
+    """The command failed, or did not end in time; the text says which and what to do."""
+
+
+def printed(
+    command: Sequence[str], *, folder: Path, seconds: float, environment: Mapping[str, str] | None = None
+) -> str:
+    """What a command prints.
+
+    Args:
+        command: The program and its arguments.
+        folder: Where it runs.
+        seconds: How long it may take; `BEZEL_DEADLINE_SECONDS` in the environment may ask for less.
+        environment: All of its environment; this process's own by default.
+
+    Raises:
+        CommandError: It failed, or was ended because it took too long.
+    """
+    name = " ".join([Path(command[0]).name, *command[1:2]])
+    most = min(seconds, _asked())
+    try:
+        answer = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=most,
+        )
+    except subprocess.TimeoutExpired:
+        raise CommandError(
+            f"`{name}` did not end within {most:g} s and was ended: the state's backend or the cloud does not answer. "
+            "Look at the network and the login, then run the same command again; nothing is lost by that."
+        ) from None
+    if answer.returncode:
+        raise CommandError(f"{name}: {(answer.stderr or answer.stdout).strip()}")
+    return answer.stdout
+
+
+def _asked() -> float:
+    given = os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf"
+    try:
+        return float(given)
+    except ValueError:
+        raise CommandError(
+            f"BEZEL_DEADLINE_SECONDS={given} is no time to wait: write seconds above 0, or unset it."
+        ) from None
