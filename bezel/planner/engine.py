@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel.planner.arguments import DEFAULT_UTILIZATION
-from bezel.planner.memory import KV_ELEMENT_BYTES
+from bezel.planner.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.problems import NOT_SET, Problem, setting, shown
 from bezel.planner.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting

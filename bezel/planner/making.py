@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.arguments import MOUNT_PATH, PORT, render
 from bezel.planner.judging import judge, request_concurrency
-from bezel.planner.memory import KV_ELEMENT_BYTES
+from bezel.planner.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.origins import origins
 from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, WeightsPlan

@@ -1,87 +1,44 @@
-"""Whether a model fits: weights, working memory and KV cache against the accelerator; the host while it loads.
+"""Whether a model fits GPUs: weights, working memory and KV cache against each of them; the host while it loads.
 
-Owns the model of the cache (window-aware, as vLLM's hybrid cache manager keeps it on CUDA) and the estimates of
-what else needs memory. Every estimated part is named in the output. Leaves speed to bezel.planner.roofline.
+Owns what needs memory on CUDA and by how much each part was estimated; every estimated part is named in the output.
+With the one of bezel.planner.tpu_memory there are three fitted constants in all. Leaves the cache's arithmetic to
+bezel.planner.kv_cache, TPUs to bezel.planner.tpu_memory and speed to bezel.planner.roofline.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from bezel.planner.kv_cache import KV_ELEMENT_BYTES, engine_kv_bytes
 
 if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Architecture, Model
 
 GIB = 1024**3
-BLOCK_TOKENS = 16
 
-# Not measured on these GPUs; chosen on the careful side and stated in the output.
-FIXED_OVERHEAD_BYTES = int(1.0 * GIB)  # CUDA context, compiled kernels, workspaces, the vision tower's profile run
-GRAPH_BYTES = int(0.5 * GIB)  # captured CUDA graphs; none with enforce-eager
-START_RESERVE_BYTES = int(0.5 * GIB)  # what driver and CUDA context hold before vLLM looks at the free memory
-HOST_BASE_BYTES = 4 * GIB  # Python, torch and CUDA libraries of the API server and the engine process
-LARGEST_SHARD_BYTES = 5 * GIB  # the hub's usual bound on one file
+# Fitted: none of it was measured apart from the rest. Each of driver and CUDA context (held before vLLM looks at the
+# free memory), kernels with their workspaces, and captured graphs is counted with this much. It is the largest round
+# figure with which the 31B w4a16 starts on an L4 with 5 GiB of its weights offloaded, as it did.
+CUDA_PART_BYTES = int(0.5 * GIB)
+# Fitted: what the processes of vLLM hold of the host's memory. 16 GiB were enough for 8.15 GB of weights loaded lazily
+# or prefetched and too little for eager loading, which leaves 0.8 to 8.4 GiB.
+HOST_BASE_BYTES = 4 * GIB
+# Documented, not fitted: the bound on one safetensors file that libraries of the hub write by default.
+LARGEST_SHARD_BYTES = 5 * GIB
 
-# Bytes of one element of the cache. Formats whose scales were never measured are left out, not guessed.
-KV_ELEMENT_BYTES = {
-    "auto": 2,
-    "bfloat16": 2,
-    "float16": 2,
-    "fp8": 1,
-    "fp8_e4m3": 1,
-    "fp8_e5m2": 1,
-    "fp8_inc": 1,
-}
+MEMORY_BASIS = (
+    "datasheet capacity in decimal GB; overhead estimated, not measured: "
+    f"{CUDA_PART_BYTES / GIB:g} GiB each for context, kernels and graphs (fitted to the 31B w4a16 on an L4), "
+    "working memory by arithmetic"
+)
 
-
-def kv_bytes(shape: Architecture, tokens: int, *, element_bytes: int) -> int:
-    """Bytes of the KV cache of one sequence, by the published shape alone.
-
-    2 (K and V) x element x [sliding layers x heads x dim x min(n, window) + full layers x heads x dim x n].
-
-    Args:
-        shape: the model's architecture.
-        tokens: length of the sequence.
-        element_bytes: bytes of one element.
-    """
-    return _layers_bytes(shape, min(tokens, shape.window), tokens, element_bytes)
-
-
-def engine_kv_bytes(
-    shape: Architecture, tokens: int, *, element_bytes: int, in_flight: int, block_tokens: int = BLOCK_TOKENS
-) -> int:
-    """Bytes that vLLM's hybrid cache sets aside for one sequence.
-
-    Sliding layers hold the window and the tokens of steps that are still in flight, and one block more, because the
-    window rarely begins with a block. Pages of both kinds of layers are of one size: the kind with the smaller token
-    gets longer blocks.
-
-    Args:
-        shape: the model's architecture.
-        tokens: length of the sequence.
-        element_bytes: bytes of one element.
-        in_flight: tokens scheduled and not yet settled; 1 while decoding.
-        block_tokens: the backend's block.
-    """
-    sliding_token = shape.sliding_kv_heads * shape.sliding_head_dim
-    full_token = shape.full_kv_heads * shape.full_head_dim
-    sliding_block = block_tokens * max(1, full_token // sliding_token)
-    full_block = block_tokens * max(1, sliding_token // full_token)
-    kept = min(shape.window - 1 + in_flight, tokens)
-    return _layers_bytes(
-        shape, (-(-kept // sliding_block) + 1) * sliding_block, -(-tokens // full_block) * full_block, element_bytes
-    )
-
-
-def _layers_bytes(shape: Architecture, sliding_tokens: int, full_tokens: int, element_bytes: int) -> int:
-    sliding = shape.sliding_layers * shape.sliding_kv_heads * shape.sliding_head_dim * sliding_tokens
-    full = shape.full_layers * shape.full_kv_heads * shape.full_head_dim * full_tokens
-    return 2 * element_bytes * (sliding + full)
+Part = Literal["weights", "overhead", "KV cache"]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFit:
-    """The accelerator's memory, part by part, in bytes; the host's while the weights pass through it.
+    """The memory of each accelerator, part by part, in bytes; the host's while the weights pass through it.
 
     `kv_start_bytes` is what vLLM wants free for one sequence of full length, at the start and when it lets a prompt
     in: the window, and on top of it whole steps in flight. `kv_sequence_bytes` is what the sequence holds afterwards.
@@ -133,6 +90,15 @@ class MemoryFit:
         """Whether vLLM's own check passes: one sequence of full length fits."""
         return self.kv_available_bytes >= self.kv_start_bytes
 
+    @property
+    def breaks(self) -> Part | None:
+        """The part with which the memory is exceeded, counted in the order in which vLLM takes them."""
+        if self.weight_bytes - self.offloaded_bytes + self.draft_bytes > self.budget_bytes:
+            return "weights"
+        if self.kv_available_bytes <= 0:
+            return "overhead"
+        return None if self.starts else "KV cache"
+
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output, GiB where the name says so."""
         return {
@@ -149,7 +115,7 @@ class MemoryFit:
             "max_num_seqs": self.max_num_seqs,
             "host_gib": _gib(self.host_bytes),
             "host_needed_gib": _gib(self.host_needed_bytes),
-            "basis": "datasheet capacity in decimal GB; overhead estimated, not measured",
+            "basis": MEMORY_BASIS,
         }
 
 
@@ -168,8 +134,9 @@ def memory_fit(
     enforce_eager: bool = False,
     async_scheduling: bool = True,
     cpu_offload_gib: float = 0,
+    shards: int = 1,
 ) -> MemoryFit:
-    """The memory of one instance.
+    """The memory of one instance, for each of its GPUs.
 
     Args:
         model: the checkpoint.
@@ -184,33 +151,51 @@ def memory_fit(
         speculative: whether the assistant is loaded beside the model.
         enforce_eager: whether no CUDA graphs are captured.
         async_scheduling: whether two steps overlap, as they do unless it is switched off.
-        cpu_offload_gib: weights kept in the host's memory.
+        cpu_offload_gib: weights kept in the host's memory, for each GPU.
+        shards: GPUs that share the model (tensor parallelism).
     """
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
-    offloaded = min(max(0, int(cpu_offload_gib * GIB)), model.weight_bytes)
+    weights = -(-model.weight_bytes // shards)
+    offloaded = min(max(0, int(cpu_offload_gib * GIB)), weights)
     # With asynchronous scheduling a second step is under way before the first is settled.
     in_flight = max_num_batched_tokens * (2 if async_scheduling else 1)
+
+    def cache(scheduled: int) -> int:
+        return engine_kv_bytes(shape, max_model_len, element_bytes=element, in_flight=scheduled, shards=shards)
+
     return MemoryFit(
         accelerator_bytes=accelerator.memory_bytes,
         utilization=utilization,
-        weight_bytes=model.weight_bytes,
+        weight_bytes=weights,
         draft_bytes=model.assistant_bytes if speculative else 0,
         offloaded_bytes=offloaded,
-        activation_bytes=activation_bytes(shape, tokens=max_num_batched_tokens, sequences=max_num_seqs),
-        fixed_bytes=FIXED_OVERHEAD_BYTES + (0 if enforce_eager else GRAPH_BYTES),
-        kv_sequence_bytes=engine_kv_bytes(shape, max_model_len, element_bytes=element, in_flight=1),
-        kv_start_bytes=engine_kv_bytes(shape, max_model_len, element_bytes=element, in_flight=in_flight),
+        activation_bytes=activation_bytes(shape, tokens=max_num_batched_tokens, sequences=max_num_seqs, shards=shards),
+        fixed_bytes=CUDA_PART_BYTES * (2 if enforce_eager else 3),
+        kv_sequence_bytes=cache(1),
+        kv_start_bytes=cache(in_flight),
         max_model_len=max_model_len,
         max_num_seqs=max_num_seqs,
         host_bytes=memory_gib * GIB,
-        host_needed_bytes=host_loading_bytes(model.weight_bytes, strategy=load_strategy) + offloaded,
+        host_needed_bytes=host_loading_bytes(model.weight_bytes, strategy=load_strategy) + offloaded * shards,
     )
 
 
-def activation_bytes(shape: Architecture, *, tokens: int, sequences: int) -> int:
-    """Peak of one step's working memory in bytes: the widest MLP of a layer, the residuals, the logits in float32."""
-    mlp = 3 * (shape.intermediate_size + shape.active_experts * shape.expert_intermediate_size)
+def activation_bytes(shape: Architecture, *, tokens: int, sequences: int, shards: int = 1) -> int:
+    """Peak of one step's working memory in bytes: the widest MLP of a layer, the residuals, the logits in float32.
+
+    Arithmetic: the tensors that are alive at once. Devices share the MLP; the residuals and the logits, which are
+    gathered before sampling, stand on each.
+    """
+    mlp = 3 * (shape.intermediate_size + shape.active_experts * shape.expert_intermediate_size) // shards
     return tokens * (mlp + 4 * shape.hidden_size) * 2 + sequences * shape.vocabulary * 4 * 2
+
+
+def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_dtype: str, shards: int = 1) -> int:
+    """How many sequences of a length decode together: as many as the cache holds, at most max-num-seqs."""
+    one = engine_kv_bytes(
+        model.architecture, tokens, element_bytes=KV_ELEMENT_BYTES[kv_cache_dtype], in_flight=1, shards=shards
+    )
+    return max(0, min(fit.max_num_seqs, fit.kv_available_bytes // one))
 
 
 def host_loading_bytes(weight_bytes: int, *, strategy: str) -> int:

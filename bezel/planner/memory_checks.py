@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerators, models
-from bezel.planner.memory import GIB, HOST_BASE_BYTES, START_RESERVE_BYTES, MemoryFit, host_loading_bytes
+from bezel.planner.memory import CUDA_PART_BYTES, GIB, HOST_BASE_BYTES, MemoryFit, host_loading_bytes
 from bezel.planner.problems import Problem, setting
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def check_memory(fit: MemoryFit, engine: Engine, model: Model, accelerator: Acce
 
 
 def _start(fit: MemoryFit, accelerator: Accelerator) -> list[Problem]:
-    free = fit.accelerator_bytes - START_RESERVE_BYTES
+    free = fit.accelerator_bytes - CUDA_PART_BYTES
     if fit.budget_bytes <= free:
         return []
     return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.memory import kv_bytes
+from bezel.planner.kv_cache import kv_bytes
 
 if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Model

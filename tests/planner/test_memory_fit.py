@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.catalog import accelerator, model, models
-from bezel.planner.memory import GIB, activation_bytes, engine_kv_bytes, host_loading_bytes, kv_bytes, memory_fit
+from bezel.planner.kv_cache import engine_kv_bytes, kv_bytes
+from bezel.planner.memory import GIB, activation_bytes, host_loading_bytes, memory_fit
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")
 QAT = model("gemma-4-12b-it-qat-w4a16")
