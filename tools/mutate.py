@@ -37,7 +37,7 @@ ROOT = Path(__file__).parent.parent
 MEMORY = ROOT / ".mutations"
 RESULTS = ROOT / "tests" / "results" / "mutations.json"
 SECONDS = 180
-# So many of the tests that noticed most are tried before all of them are run.
+# So many of the tests that noticed others are tried before all of them are run.
 FIRST = 12
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
@@ -102,7 +102,7 @@ def _run_all(left: list[Mutant], area: Area, memory: Memory, copies: queue.Queue
     def one(mutant: Mutant) -> tuple[Mutant, str | None]:
         place = copies.get()
         try:
-            return mutant, _try(place, mutant, area.tests, memory.best())
+            return mutant, _try(place, mutant, area.tests, memory.best(mutant.file))
         finally:
             copies.put(place)
 
@@ -161,11 +161,12 @@ class Memory:
         """The test that failed."""
         return self._known.get(self._key(mutant))
 
-    def best(self) -> list[str]:
-        """The tests that noticed most mutants so far."""
-        counted = Counter(test for test in self._known.values() if "::" in test)
-        there = [test for test, _ in counted.most_common(2 * FIRST) if (ROOT / test.partition("::")[0]).exists()]
-        return there[:FIRST]
+    def best(self, file: str) -> list[str]:
+        """Tests to begin with: what noticed the last mutants of the same file, then what noticed most of all."""
+        known = [(key.partition(":")[0], test) for key, test in reversed(self._known.items()) if "::" in test]
+        near = [test for place, test in known if place == file]
+        wanted = dict.fromkeys([*near[: FIRST // 2], *_common(near), *_common([test for _, test in known])])
+        return [test for test in wanted if (ROOT / test.partition("::")[0]).exists()][:FIRST]
 
     def remember(self, mutant: Mutant, test: str | None) -> None:
         """Keep what was found, at once."""
@@ -181,6 +182,10 @@ class Memory:
     @staticmethod
     def _key(mutant: Mutant) -> str:
         return f"{_title(mutant)} #{hashlib.sha256(mutant.source.encode()).hexdigest()[:12]}"
+
+
+def _common(tests: list[str]) -> list[str]:
+    return [test for test, _ in Counter(tests).most_common(FIRST)]
 
 
 @contextlib.contextmanager
