@@ -1,7 +1,8 @@
-"""What a Cloud Run GPU service costs while instances run: per hour, per month always on, at zero.
+"""What a Cloud Run GPU service costs while instances run: per hour, per month, per cold start.
 
 Owns the arithmetic over price rows and the gate on spending. A part without a price makes the whole unknown and
 names the missing row; it never counts as 0. Disks, network, logs and storage are not included and said to be so.
+Leaves the lease of a TPU to bezel.planner.lease_cost and the price of a token to bezel.planner.token_cost.
 """
 
 from __future__ import annotations
@@ -10,38 +11,65 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bezel.catalog import Price, Unpriced, price
+from bezel.catalog import Price, price
+from bezel.planner.money import UNKNOWN, Amount, Priced, Unpriced, figure, times, total
 from bezel.planner.problems import Problem, setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bezel.catalog import Unpriced as MissingRow
     from bezel.planner.settings import PriceRow
 
 SERVICE = "cloud-run"
-BILLING = "instance-based"  # the only billing that Cloud Run offers with a GPU
+BILLING = "instance-based"  # the only billing that Cloud Run offers with a GPU; it has no fee for a request
 HOURS_PER_MONTH = 730
 NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in Artifact Registry")
 USER_ROW = "your own row: "
+_UNITS_PER_HOUR = {"second": 3600, "hour": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One billed part: `quantity` units at a price in USD per unit and second."""
+    """One billed part: `quantity` of what the row prices by the second or the hour."""
 
     item: str
     quantity: int
-    price: Price | Unpriced
+    price: Price | MissingRow
 
     @property
-    def hourly_usd(self) -> Decimal | None:
-        """USD per hour, or None where the price is not known."""
-        return None if isinstance(self.price, Unpriced) else self.quantity * self.price.usd_per_unit * 3600
+    def hourly(self) -> Amount:
+        """USD per hour."""
+        if not isinstance(self.price, Price):
+            return Unpriced(str(self.price))
+        hours = _UNITS_PER_HOUR[self.price.unit.rpartition("-")[2]]
+        return Priced(self.quantity * self.price.usd_per_unit * hours, self.price.derived)
+
+    @property
+    def kind(self) -> str:
+        """What the price rests on: "list price", "derived", "own row" or "unknown"."""
+        if not isinstance(self.price, Price):
+            return UNKNOWN
+        if self.price.source.startswith(USER_ROW):
+            return "own row"
+        return "derived" if self.price.derived else "list price"
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        row = self.price if isinstance(self.price, Price) else None
+        return {
+            "item": self.item,
+            "quantity": self.quantity,
+            "usd_per_hour": figure(self.hourly, 6),
+            "kind": self.kind,
+            "source": row.source if row else "missing",
+            "as_of": row.as_of if row else UNKNOWN,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one service. USD; `hourly_usd` and what follows from it are None where a price is not known."""
+    """The cost of one service, each amount in USD or unknown for a reason."""
 
     lines: tuple[CostLine, ...]
     min_instances: int
@@ -50,50 +78,46 @@ class Cost:
     @property
     def missing(self) -> tuple[str, ...]:
         """The names of the price rows that the catalogue does not hold."""
-        return tuple(str(line.price) for line in self.lines if isinstance(line.price, Unpriced))
+        return tuple(str(line.price) for line in self.lines if not isinstance(line.price, Price))
 
     @property
-    def hourly_usd(self) -> Decimal | None:
-        """One running instance, USD per hour."""
-        hours = [line.hourly_usd for line in self.lines]
-        return None if None in hours else sum((hour for hour in hours if hour is not None), Decimal(0))
-
-    def _times(self, factor: int) -> Decimal | None:
-        return None if self.hourly_usd is None else self.hourly_usd * factor
+    def hourly(self) -> Amount:
+        """One running instance, per hour."""
+        return total(line.hourly for line in self.lines)
 
     @property
-    def max_hourly_usd(self) -> Decimal | None:
-        """All instances running, USD per hour."""
-        return self._times(self.max_instances)
+    def hourly_at_min(self) -> Amount:
+        """The instances that run without traffic, per hour; 0 where the service scales to zero."""
+        return times(self.hourly, self.min_instances)
 
     @property
-    def monthly_always_on_usd(self) -> Decimal | None:
-        """One instance running all month (730 h), USD."""
-        return self._times(HOURS_PER_MONTH)
+    def hourly_at_max(self) -> Amount:
+        """All instances running, per hour."""
+        return times(self.hourly, self.max_instances)
 
     @property
-    def idle_monthly_usd(self) -> Decimal | None:
-        """A month without any traffic: the minimum instances, USD. 0 where the service scales to zero."""
-        return Decimal(0) if self.min_instances == 0 else self._times(HOURS_PER_MONTH * self.min_instances)
+    def monthly_always_on(self) -> Amount:
+        """One instance running all month (730 h)."""
+        return times(self.hourly, HOURS_PER_MONTH)
+
+    @property
+    def monthly_without_traffic(self) -> Amount:
+        """A month of the minimum instances alone."""
+        return times(self.hourly_at_min, HOURS_PER_MONTH)
+
+    def cold_start(self, seconds: float) -> Amount:
+        """A start of so many seconds: an instance is paid for from its beginning, whether it answers or not."""
+        return times(self.hourly, Decimal(repr(seconds)) / 3600)
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output; an unknown figure says "unknown"."""
-        lines = [
-            {
-                "item": line.item,
-                "quantity": line.quantity,
-                "usd_per_hour": _rounded(line.hourly_usd, "0.000001"),
-                "source": "missing" if isinstance(line.price, Unpriced) else line.price.source,
-                "as_of": "unknown" if isinstance(line.price, Unpriced) else line.price.as_of,
-            }
-            for line in self.lines
-        ]
         output: dict[str, object] = {
-            "usd_per_hour": _rounded(self.hourly_usd, "0.0001"),
-            "usd_per_month_always_on": _rounded(self.monthly_always_on_usd, "0.01"),
-            "usd_per_month_without_traffic": _rounded(self.idle_monthly_usd, "0.01"),
-            "usd_per_hour_all_instances": _rounded(self.max_hourly_usd, "0.0001"),
-            "lines": lines,
+            "usd_per_hour": figure(self.hourly, 4),
+            "usd_per_month_always_on": figure(self.monthly_always_on, 2),
+            "usd_per_month_without_traffic": figure(self.monthly_without_traffic, 2),
+            "usd_per_hour_min_instances": figure(self.hourly_at_min, 4),
+            "usd_per_hour_all_instances": figure(self.hourly_at_max, 4),
+            "lines": [line.as_output() for line in self.lines],
             "not_included": list(NOT_INCLUDED),
         }
         if self.missing:
@@ -161,30 +185,30 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
         limit: `cost.max_hourly_usd`, USD, or None for no limit.
         priced_regions: regions of the accelerator where every part has a price.
     """
-    if cost.missing:
+    most = cost.hourly_at_max
+    if isinstance(most, Unpriced):
         there = f"choose a priced region ({', '.join(priced_regions)}) or " if priced_regions else ""
         return [
             Problem(
                 setting("region"),
                 region,
                 "its price is unknown, so what it would cost cannot be held against any limit. "
-                f"Missing price row: {'; '.join(cost.missing)}.",
+                f"Missing price row: {most.reason}.",
                 f"{there}add the row under `{setting('cost')}: {{prices: […]}}` with item, region, usd_per_unit, "
                 "as_of and source.",
             )
         ]
-    most = cost.max_hourly_usd
-    if limit is None or most is None or most <= Decimal(str(limit)):
+    if limit is None or most.usd <= Decimal(str(limit)):
         return []
-    fewer = int(Decimal(str(limit)) / most * cost.max_instances)
-    repair = f"raise it to {most.quantize(Decimal('0.01'), rounding='ROUND_CEILING')}"
+    fewer = int(Decimal(str(limit)) / most.usd * cost.max_instances)
+    repair = f"raise it to {most.usd.quantize(Decimal('0.01'), rounding='ROUND_CEILING')}"
     if fewer:
         repair += f", or lower `{setting('scaling.max_instances')}` to {fewer}"
     return [
         Problem(
             setting("cost.max_hourly_usd"),
             f"{limit:g}",
-            f"{_instances(cost.max_instances)} {most:.4f} USD per hour, more than may be spent.",
+            f"{_instances(cost.max_instances)} {most.usd:.4f} USD per hour, more than may be spent.",
             f"{repair}.",
         )
     ]
@@ -192,9 +216,3 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
 
 def _instances(number: int) -> str:
     return "one running instance costs" if number == 1 else f"{number} running instances cost"
-
-
-def _rounded(value: Decimal | None, step: str) -> float | str:
-    if value is None:
-        return "unknown"
-    return float(value.quantize(Decimal(step), rounding="ROUND_HALF_UP"))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.catalog import Unpriced, accelerator
+from bezel.catalog import Price, accelerator
 from bezel.planner.cost import HOURS_PER_MONTH, NOT_INCLUDED
 from bezel.planner.memory import GIB
+from bezel.planner.money import Unpriced, text
 from bezel.planner.origins import COMPUTED, DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from decimal import Decimal
 
+    from bezel.planner.money import Amount
     from bezel.planner.plan import Plan
 
 Row = tuple[str, object, str]
@@ -114,18 +115,23 @@ def _speed(plan: Plan) -> Iterable[Row]:
 
 def _cost(plan: Plan) -> Iterable[Row]:
     for line in plan.cost.lines:
-        note = str(line.price) if isinstance(line.price, Unpriced) else f"{line.price.as_of}, {line.price.source}"
-        yield f"{line.quantity} x {line.item}", _usd(line.hourly_usd, "h", 5), note
-    yield "one instance running", _usd(plan.cost.hourly_usd, "h", 4), COMPUTED
-    yield "always on", _usd(plan.cost.monthly_always_on_usd, "month", 2), f"{HOURS_PER_MONTH} h"
-    yield "without traffic", _usd(plan.cost.idle_monthly_usd, "month", 2), f"min_instances {plan.cost.min_instances}"
+        note = f"{line.price.as_of}, {line.price.source}" if isinstance(line.price, Price) else str(line.price)
+        yield f"{line.quantity} x {line.item}", _usd(line.hourly, "h", 5), note
+    yield "one instance running", _usd(plan.cost.hourly, "h", 4), COMPUTED
+    yield "always on", _usd(plan.cost.monthly_always_on, "month", 2), f"{HOURS_PER_MONTH} h"
+    yield "without traffic", _usd(plan.cost.monthly_without_traffic, "month", 2), _instances(plan.cost.min_instances)
+    yield "at most", _usd(plan.cost.hourly_at_max, "h", 4), _instances(plan.cost.max_instances)
     limit = plan.settings.cost.max_hourly_usd
     yield "may spend", "no limit set" if limit is None else f"{limit:g} USD/h", plan.origins["cost.max_hourly_usd"]
     yield "not included", None, ", ".join(NOT_INCLUDED)
 
 
-def _usd(value: Decimal | None, per: str, digits: int) -> str:
-    return "unknown" if value is None else f"{value:.{digits}f} USD/{per}"
+def _usd(amount: Amount, per: str, digits: int) -> str:
+    return text(amount, digits) if isinstance(amount, Unpriced) else f"{text(amount, digits)} USD/{per}"
+
+
+def _instances(number: int) -> str:
+    return "1 instance" if number == 1 else f"{number} instances"
 
 
 def _gib(number: int) -> str:

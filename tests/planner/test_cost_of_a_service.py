@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.catalog import accelerators, prices
 from bezel.planner.cost import check_cost, service_cost
+from bezel.planner.money import Unpriced
 from bezel.planner.settings import PriceRow
 
 REGIONS = sorted({row.region for row in prices().values()} | {"moon-east1"})
@@ -40,12 +41,13 @@ def test_the_worked_examples_come_out(accelerator, region, cpu, memory, hourly, 
 
 def test_zonal_redundancy_has_a_price_of_its_own():
     cheap, dear = cost_of(region="us-central1"), cost_of(region="us-central1", zonal_redundancy=True)
-    assert dear.hourly_usd - cheap.hourly_usd == (Decimal("0.0002909") - Decimal("0.0001867")) * 3600
+    assert dear.hourly.usd - cheap.hourly.usd == (Decimal("0.0002909") - Decimal("0.0001867")) * 3600
 
 
 def test_instances_that_run_without_traffic_cost_all_month():
-    assert cost_of(least=2, most=3).idle_monthly_usd == 2 * cost_of().monthly_always_on_usd
-    assert cost_of(least=2, most=3).max_hourly_usd == 3 * cost_of().hourly_usd
+    assert cost_of(least=2, most=3).monthly_without_traffic.usd == 2 * cost_of().monthly_always_on.usd
+    assert cost_of(least=2, most=3).hourly_at_min.usd == 2 * cost_of().hourly.usd
+    assert cost_of(least=2, most=3).hourly_at_max.usd == 3 * cost_of().hourly.usd
 
 
 @given(
@@ -59,13 +61,15 @@ def test_a_cost_is_a_positive_number_or_unknown_with_its_missing_rows(accelerato
     cost = cost_of(accelerator, region, cpu, memory, least, 3)
     output = cost.as_output()
     if cost.missing:
-        assert cost.hourly_usd is None
-        assert output["usd_per_hour"] == output["usd_per_month_always_on"] == "unknown"
+        assert isinstance(cost.hourly, Unpriced)
+        assert all(row in cost.hourly.reason for row in cost.missing)
+        assert {value for name, value in output.items() if name.startswith("usd")} == {"unknown"}
+        assert cost.cold_start(0) == cost.hourly_at_min == cost.hourly
         assert output["missing_rows"] == list(cost.missing)
         assert all(region in row for row in cost.missing)
         assert check_cost(cost, region=region, limit=None, priced_regions=())
     else:
-        assert cost.hourly_usd > 0
+        assert cost.hourly.usd > 0
         assert 0 < output["usd_per_hour"] < 100
 
 
@@ -78,7 +82,7 @@ def test_an_own_row_prices_what_the_catalogue_does_not_and_is_shown_as_the_users
         source="our invoice",
     )
     cost = cost_of(region="asia-southeast1", own_prices=(row,))
-    assert cost.hourly_usd == Decimal("0.0002") * 3600 + (4 * Decimal("0.0000216") + 16 * Decimal("0.0000024")) * 3600
+    assert cost.hourly.usd == Decimal("0.0002") * 3600 + (4 * Decimal("0.0000216") + 16 * Decimal("0.0000024")) * 3600
     assert cost.as_output()["lines"][0]["source"] == "your own row: our invoice"
     assert cost_of(region="europe-west2", own_prices=(row,)).missing
 
