@@ -53,9 +53,11 @@ def copy_commands(source: str, location: str) -> str:
     """Give the commands that bring a model of the hub into a bucket.
 
     Args:
-        source: Id on the Hugging Face hub, e.g. `google/gemma-4-12b-it`.
+        source: Id on the Hugging Face hub, e.g. `google/gemma-4-12b-it`; "" for files that only the user has.
         location: `gs://BUCKET/PATH`.
     """
+    if not source:
+        return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {shlex.quote(location + '/')}"
     local = source.rpartition("/")[2]
     return (
         f"hf download {shlex.quote(source)} --local-dir {shlex.quote(local)}\n"

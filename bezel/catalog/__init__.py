@@ -4,28 +4,35 @@ Owns what the product knows about the outside world. Leaves rules to bezel.plann
 """
 
 from bezel.catalog.accelerators import Accelerator, accelerator, accelerators
+from bezel.catalog.comparison import ComparedMachine, compared_machines
 from bezel.catalog.models import Architecture, Model, model, models, unservable_form
 from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.records import NotInCatalogueError, closest
+from bezel.catalog.tpus import TpuSlice, tpu, tpus
 from bezel.catalog.vllm_options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
 
 __all__ = [
     "Accelerator",
     "Architecture",
+    "ComparedMachine",
     "Model",
     "NotInCatalogueError",
     "Price",
+    "TpuSlice",
     "Unpriced",
     "VllmOption",
     "VllmOptions",
     "accelerator",
     "accelerators",
     "closest",
+    "compared_machines",
     "model",
     "models",
     "price",
     "prices",
     "removed_options",
+    "tpu",
+    "tpus",
     "unservable_form",
     "vllm_options",
     "vllm_versions",

@@ -1,4 +1,7 @@
-"""Accelerators of Cloud Run: memory, rates, platform minima, regions, quota. Data: accelerators.toml."""
+"""Accelerators of Cloud Run: memory, rates, platform minima, regions, quota. Data: accelerators.toml.
+
+TPU slices, which are rented in another way, are bezel.catalog.tpus'.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ class Accelerator:
     """One kind of accelerator. Bytes, bytes/s and dense FLOP/s; CPU in vCPUs; memory of the host in GiB.
 
     `regions` are open to everyone, `regions_on_invitation` only to projects that Google admitted.
-    `quota` names the limit of the service run.googleapis.com without zonal redundancy, counted in
-    `quota_unit_per_gpu` units for each GPU (1000 where the limit is in milli-GPU).
+    `quota` names the limit of the service run.googleapis.com without zonal redundancy, `quota_zonal_redundancy` the one
+    with it; both are counted in `quota_unit_per_gpu` units for each GPU (1000 where the limit is in milli-GPU).
     `forward_compatible_cuda` says that images newer than the driver's CUDA need VLLM_ENABLE_CUDA_COMPATIBILITY.
     """
 
@@ -34,6 +37,7 @@ class Accelerator:
     regions: tuple[str, ...]
     regions_on_invitation: tuple[str, ...]
     quota: str
+    quota_zonal_redundancy: str
     quota_unit_per_gpu: int
     as_of: str
     source: str

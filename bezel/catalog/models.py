@@ -13,8 +13,11 @@ class Architecture:
     """The shape of one size of Gemma 4: layer counts, heads, dimensions, window and context in tokens.
 
     Sliding layers keep the last `window` tokens, full layers all of them; each kind has its own number of key/value
-    heads and its own head dimension. `attention_heads` is None where no source gives it. `experts` is 0 for a dense
-    model; with experts, `intermediate_size` is that of the dense MLP beside them.
+    heads and its own head dimension. `sliding_layers` and `full_layers` are those with a KV cache of their own; the
+    last `shared_kv_layers` read the caches of earlier ones and keep none. `attention_heads` is None where no source
+    gives it. `experts` is 0 for a dense model; with experts, `intermediate_size` is that of the dense MLP beside them.
+    `per_layer_embedding` is the width of the embedding that each layer looks up for itself, 0 where there is none.
+    `kv_bytes_per_token_measured` is what a server that keeps full lengths reported in bf16, None where none did.
     """
 
     id: str
@@ -39,34 +42,57 @@ class Architecture:
     experts: int = 0
     active_experts: int = 0
     expert_intermediate_size: int = 0
+    shared_kv_layers: int = 0
+    per_layer_embedding: int = 0
+    attention_k_eq_v: bool = False
+    kv_bytes_per_token_measured: int | None = None
 
     @property
     def layers(self) -> int:
-        """All layers, sliding and full."""
-        return self.sliding_layers + self.full_layers
+        """All layers: sliding, full, and those that share a KV cache."""
+        return self.sliding_layers + self.full_layers + self.shared_kv_layers
+
+    @property
+    def lookup_parameters(self) -> int:
+        """Parameters of the per-layer embeddings: resident, but a step reads one row of them for each token."""
+        return self.vocabulary * self.per_layer_embedding * self.layers
+
+    @property
+    def embedding_parameters(self) -> int:
+        """Parameters that every encoding leaves in 16 bits: the tied embedding and the per-layer ones."""
+        return self.vocabulary * self.hidden_size + self.lookup_parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One published checkpoint. `weight_bytes` is what stays resident on the accelerator once it is loaded.
+    """One checkpoint. `weight_bytes` is what stays resident on the accelerator once it is loaded.
 
-    `assistant` is the hub id of the draft model for multi-token prediction and `assistant_bytes` its size.
+    `hub_id` is None for a form that nobody publishes: only a stack that names its own folder can serve it. `derived`
+    says that `weight_bytes` is arithmetic and no measurement. `assistant` is the hub id of the draft model for
+    multi-token prediction and `assistant_bytes` its size. `not_on` holds pairs of a machine ("tpu" or an accelerator's
+    id) and the reason why the checkpoint does not run there.
     """
 
     id: str
     architecture: Architecture
-    hub_id: str
+    hub_id: str | None
     encoding: str
     weight_bytes: int
     as_of: str
     source: str
     assistant: str | None = None
     assistant_bytes: int = 0
+    derived: bool = False
+    not_on: tuple[tuple[str, str], ...] = ()
 
     @property
-    def folder(self) -> str:
+    def folder(self) -> str | None:
         """The folder of the checkpoint in a bucket, unless a stack names another: the hub id without its owner."""
-        return self.hub_id.rsplit("/", 1)[-1]
+        return self.hub_id.rsplit("/", 1)[-1] if self.hub_id else None
+
+    def refused_on(self, machine: str) -> str | None:
+        """Why the checkpoint does not run on a machine ("tpu" or an accelerator's id); None where nothing is known."""
+        return dict(self.not_on).get(machine)
 
 
 @functools.cache
@@ -79,7 +105,8 @@ def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
     found = {}
     for name, row in data["model"].items():
         shape = shapes[row.pop("architecture")]
-        found[name] = Model(id=name, architecture=shape, **row)
+        not_on = tuple(row.pop("not_on", {}).items())
+        found[name] = Model(id=name, architecture=shape, hub_id=row.pop("hub_id", None), not_on=not_on, **row)
     return found, tuple((row["pattern"], row["reason"]) for row in data["unservable"])
 
 

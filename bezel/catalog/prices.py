@@ -15,7 +15,10 @@ from bezel.catalog.records import DATA
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """One list price in USD per `unit`, e.g. per gpu-second. `model` is the billing model, e.g. instance-based."""
+    """One list price in USD per `unit`, e.g. per gpu-second. `model` is the billing model, e.g. instance-based.
+
+    `sku` is the id of the row in the Cloud Billing Catalog, "" where the price was not read there.
+    """
 
     service: str
     item: str
@@ -25,6 +28,7 @@ class Price:
     usd_per_unit: Decimal
     as_of: str
     source: str
+    sku: str = ""
 
     @property
     def derived(self) -> bool:
@@ -58,9 +62,7 @@ def prices() -> dict[tuple[str, str, str, str], Price]:
             key = (row["service"], row["item"], row["region"], row["model"])
             if key in found:
                 raise ValueError(f"prices.csv has the row {key} twice")
-            found[key] = Price(
-                *key, row["unit"], Decimal(row["usd_per_unit"]), as_of=row["as_of"], source=row["source"]
-            )
+            found[key] = Price(*key, row["unit"], Decimal(row["usd_per_unit"]), row["as_of"], row["source"], row["sku"])
     return found
 
 

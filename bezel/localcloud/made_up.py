@@ -14,6 +14,8 @@ from typing import Any
 from bezel.catalog import Model, model, models
 
 _SHARD_BYTES = 5 * 10**9
+# How compressed-tensors names what it stores.
+_FORMATS = {"w4a16": "pack-quantized", "fp8": "float-quantized"}
 
 
 def model_files(model_id: str) -> dict[str, bytes]:
@@ -65,7 +67,7 @@ def _config(row: Model) -> dict[str, Any]:
         "text_config": _text_config(row),
     }
     if row.encoding != "bf16":
-        config["quantization_config"] = {"quant_method": "compressed-tensors", "format": "pack-quantized"}
+        config["quantization_config"] = {"quant_method": "compressed-tensors", "format": _FORMATS[row.encoding]}
     config |= {f"{'vision' if kind == 'image' else kind}_config": {} for kind in shape.modalities if kind != "text"}
     return config
 
@@ -80,13 +82,15 @@ def _text_config(row: Model) -> dict[str, Any]:
         "num_hidden_layers": shape.layers,
         "num_attention_heads": shape.attention_heads or shape.hidden_size // shape.sliding_head_dim,
         "num_key_value_heads": shape.sliding_kv_heads,
+        "num_kv_shared_layers": shape.shared_kv_layers,
         "num_global_key_value_heads": shape.full_kv_heads,
         "head_dim": shape.sliding_head_dim,
         "global_head_dim": shape.full_head_dim,
         "sliding_window": shape.window,
         "max_position_embeddings": shape.context,
-        "layer_types": _layer_types(shape.sliding_layers, shape.full_layers),
-        "attention_k_eq_v": True,
+        "layer_types": _layer_types(shape.sliding_layers + shape.full_layers, shape.full_layers, shape.layers),
+        "attention_k_eq_v": shape.attention_k_eq_v,
+        "hidden_size_per_layer_input": shape.per_layer_embedding,
     }
     if shape.experts:
         text |= {
@@ -99,7 +103,12 @@ def _text_config(row: Model) -> dict[str, Any]:
 
 
 def _assistant_config(row: Model) -> dict[str, Any]:
-    text = _text_config(row) | {"num_hidden_layers": 4, "layer_types": _layer_types(3, 1), "num_kv_shared_layers": 4}
+    text = _text_config(row) | {
+        "num_hidden_layers": 4,
+        "layer_types": _layer_types(4, 1, 4),
+        "num_kv_shared_layers": 4,
+        "hidden_size_per_layer_input": 0,
+    }
     return {
         "architectures": ["Gemma4AssistantForCausalLM"],
         "model_type": "gemma4_unified_assistant"
@@ -110,11 +119,11 @@ def _assistant_config(row: Model) -> dict[str, Any]:
     }
 
 
-def _layer_types(sliding: int, full: int) -> list[str]:
-    """Full-attention layers spread evenly, the last layer among them."""
-    every = (sliding + full) / full
-    marks = {round(every * (number + 1)) - 1 for number in range(full)}
-    return ["full_attention" if layer in marks else "sliding_attention" for layer in range(sliding + full)]
+def _layer_types(own: int, full: int, layers: int) -> list[str]:
+    """Full-attention layers at an even distance, `full` of them among the first `own` layers, whose last is one."""
+    every = own / full
+    marks = {round(every * (number + 1)) - 1 for number in range(round(layers / every))}
+    return ["full_attention" if layer in marks else "sliding_attention" for layer in range(layers)]
 
 
 def _shard(tensor: str) -> bytes:

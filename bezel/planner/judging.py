@@ -31,7 +31,7 @@ from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting,
 from bezel.planner.reading import read_settings
 from bezel.planner.smoke_checks import check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
-from bezel.planner.storage_checks import check_own_prices, check_weights
+from bezel.planner.storage_checks import check_own_copy, check_own_prices, check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,6 +83,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
     gpu, checkpoint, options = _look_up(settings, problems)
     environment = _environment(gpu)
     problems += _platform_problems(settings, gpu, environment)
+    problems += check_own_copy(settings.weights, checkpoint) if checkpoint else []
     memory_gib = _memory_gib(settings, gpu)
     arguments: dict[str, Argument] = {}
     engine = None

@@ -105,11 +105,11 @@ def _weights(judged: Judged) -> WeightsPlan:
     chosen = judged.settings.weights
     return WeightsPlan(
         bucket=chosen.bucket or f"{judged.project}-models",
-        path=(chosen.path or judged.model.folder).strip("/"),
+        path=(chosen.path or judged.model.folder or "").strip("/"),
         mount_path=MOUNT_PATH,
         mount_options=MOUNT_OPTIONS,
         create=chosen.create,
-        source=judged.model.hub_id,
+        source=judged.model.hub_id or "",
     )
 
 

@@ -42,8 +42,8 @@ class ProbePlan:
 class WeightsPlan:
     """The bucket with the model's files and how it is mounted, read-only.
 
-    `path` is the folder inside the bucket, `source` the hub id to copy from, `create` whether the stack makes the
-    bucket, `mount_options` flags of GCS FUSE without their dashes.
+    `path` is the folder inside the bucket, `source` the hub id to copy from ("" where nobody publishes this form),
+    `create` whether the stack makes the bucket, `mount_options` flags of GCS FUSE without their dashes.
     """
 
     bucket: str

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerators, closest
 from bezel.planner.cost import gpu_item
-from bezel.planner.problems import Problem, one_of, setting, shown
+from bezel.planner.problems import NOT_SET, Problem, one_of, setting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bezel.catalog import Model
     from bezel.planner.settings import PriceRow, Weights
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
@@ -43,6 +44,20 @@ def check_weights(weights: Weights) -> list[Problem]:
             )
         )
     return problems
+
+
+def check_own_copy(weights: Weights, model: Model) -> list[Problem]:
+    """A form of the weights that nobody publishes has no folder of a known name: the stack says where its copy is."""
+    if model.folder or weights.path:
+        return []
+    return [
+        Problem(
+            setting("weights.path"),
+            NOT_SET,
+            f"nobody publishes {model.id}, so no folder of the bucket is known to hold it.",
+            f"write the folder of your own copy, e.g. weights: {{path: {model.id}}}.",
+        )
+    ]
 
 
 def check_own_prices(rows: Sequence[PriceRow]) -> list[Problem]:

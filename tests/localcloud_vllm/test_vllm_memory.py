@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from vllm_arguments import L4_QAT
 
+from bezel.catalog import model, models
 from bezel.localcloud.made_up import model_files
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
 from bezel.localcloud.vllm.failures import StartError
@@ -94,10 +97,8 @@ def test_host_memory_must_hold_a_shard_beside_the_process(settings, memory_gib, 
     assert (caught.value.stage, caught.value.status) == ("host-memory", 137)
 
 
-@pytest.mark.parametrize("name", ["gemma-4-12b-it-qat-w4a16", "gemma-4-26b-a4b-it", "gemma-4-31b-it"])
+@pytest.mark.parametrize("name", [*models()])
 def test_made_up_files_carry_the_catalogues_shape_and_size(tmp_path, name):
-    from bezel.catalog import model
-
     row = model(name)
     files = model_files(name)
     for file, content in files.items():
@@ -107,7 +108,9 @@ def test_made_up_files_carry_the_catalogues_shape_and_size(tmp_path, name):
     assert found.weight_bytes == row.weight_bytes
     assert (found.sliding_layers, found.full_layers) == (shape.sliding_layers, shape.full_layers)
     assert (found.full_kv_heads, found.sliding_kv_heads) == (shape.full_kv_heads, shape.sliding_kv_heads)
+    assert sum(found.attending_layers) == shape.layers
     assert (found.full_head_dim, found.window, found.context) == (shape.full_head_dim, shape.window, shape.context)
+    assert found.bits_per_weight == {"bf16": 16.0, "fp8": 8.0, "w4a16": 4.25}[row.encoding]
     assert sum(map(len, files.values())) < 20_000
 
 
@@ -117,6 +120,24 @@ def test_the_cache_of_a_sequence_is_the_published_one(tmp_path):
     found = read_checkpoint(tmp_path)
     assert found.kv_bytes_read(32_768, 2) == 3_523_215_360
     assert found.kv_bytes_read(131_072, 2) == 11_576_279_040
+
+
+@pytest.mark.parametrize(("name", "layers", "all_layers"), [("e2b", (12, 3), (28, 7)), ("e4b", (20, 4), (35, 7))])
+def test_layers_that_share_a_cache_need_no_room_and_read_all_the_same(tmp_path, name, layers, all_layers):
+    for file, content in model_files(f"gemma-4-{name}-it").items():
+        (tmp_path / file).write_bytes(content)
+    found = read_checkpoint(tmp_path)
+    assert (found.sliding_layers, found.full_layers) == layers
+    assert found.attending_layers == all_layers
+    alone = dataclasses.replace(found, shared_sliding_layers=0, shared_full_layers=0)
+    assert kv_layout(found, dtype="auto", in_flight_tokens=1) == kv_layout(alone, dtype="auto", in_flight_tokens=1)
+    assert found.kv_bytes_read(4096, 2) > alone.kv_bytes_read(4096, 2)
+
+
+def test_an_assistant_shares_every_cache(mount):
+    found = read_checkpoint(mount / "assistant")
+    assert (found.sliding_layers, found.full_layers) == (0, 0)
+    assert found.attending_layers == (3, 1)
 
 
 def test_experts_leave_most_weights_untouched(mount):
@@ -135,3 +156,11 @@ def test_every_accelerator_has_a_source_and_possible_figures():
 @pytest.mark.parametrize(("folder", "billions"), [("qat", 12), ("bf16", 12), ("moe", 3.8)])
 def test_the_arithmetic_is_that_of_the_published_active_parameters(mount, folder, billions):
     assert read_checkpoint(mount / folder).active_parameters / 1e9 == pytest.approx(billions, rel=0.35)
+
+
+def test_embeddings_of_single_layers_are_resident_but_no_step_reads_them(tmp_path):
+    for file, content in model_files("gemma-4-e2b-it").items():
+        (tmp_path / file).write_bytes(content)
+    found = read_checkpoint(tmp_path)
+    assert found.active_parameters / 1e9 == pytest.approx(2.3, rel=0.35)
+    assert found.step_weight_bytes == found.weight_bytes - 2 * 262_144 * 35 * 256

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from bezel.catalog import model, vllm_options
+from bezel.planner.speculation_checks import check_speculation
 from tests.planner.l4_stack import RTX_COST, problems_of
 
 # changes of the L4 stack; the key that is named; what the consequence says; what the repair says
@@ -283,17 +287,16 @@ REFUSED = {
         "cannot be planned",
         "stored so",
     ),
-    "a draft model of unknown size": (
+    "a form that nobody publishes": (
         {
-            "model": "gemma-4-26b-a4b-it",
+            "model": "gemma-4-26b-a4b-it-w4a16",
             "accelerator": "nvidia-rtx-pro-6000",
             "region": "us-central1",
             **RTX_COST,
-            "vllm": {"spec-model": "/mnt/models/draft", "spec-tokens": 3},
         },
-        "bezel:vllm.spec-method",
-        "no assistant",
-        "ngram",
+        "bezel:weights.path",
+        "nobody publishes",
+        "weights: {path: gemma-4-26b-a4b-it-w4a16}",
     ),
     "a cache of another size": (
         {"vllm": {"kv-cache-memory-bytes": "1G"}},
@@ -382,3 +385,12 @@ def test_each_fault_is_named_alone_with_value_consequence_and_repair(changes, ke
     assert consequence in problems[0].consequence
     assert repair in problems[0].repair
     assert problems[0].value
+
+
+def test_a_draft_model_of_unknown_size_is_refused_and_a_known_one_is_not():
+    values = {"spec-method": "mtp", "spec-model": "/mnt/models/draft", "spec-tokens": 3}
+    known, options = model("gemma-4-26b-a4b-it"), vllm_options("0.32.0")
+    (problem,) = check_speculation(values, dataclasses.replace(known, assistant=None), options)
+    assert "no assistant" in problem.consequence
+    assert "ngram" in problem.repair
+    assert not check_speculation(values, known, options)

@@ -153,7 +153,7 @@ def roof(rig: Rig, users: int) -> float:
     for outcome in rig.outcomes:
         prompt, output = len(outcome.request.prompt), len(outcome.tokens)
         operations += 2 * model.active_parameters * (prompt - outcome.request.cached + output - 1)
-        traffic += (output - 1) * model.weight_bytes * model.active_fraction / batch
+        traffic += (output - 1) * model.step_weight_bytes * model.active_fraction / batch
         traffic += (output - 1) * model.kv_bytes_read(prompt, element)
     tokens = sum(len(outcome.tokens) for outcome in rig.outcomes)
     shares = settings.tensor_parallel

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-# 4-bit weights with a 16-bit scale for each group of 64.
-_QUANTISED_BITS = 4.25
+# What compressed-tensors stores: 4-bit weights with a 16-bit scale for each group of 64, or 8-bit floats.
+_STORED_BITS = {"pack-quantized": 4.25, "float-quantized": 8.0}
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,9 @@ class Checkpoint:
         model_type: e.g. gemma4_text; an assistant for multi-token prediction ends in `_assistant`.
         weight_bytes: bytes of all tensors, from the index's metadata, else the files' own size.
         largest_shard_bytes: what the loader holds in host memory at once.
+        sliding_layers, full_layers: those with a KV cache of their own.
+        shared_sliding_layers, shared_full_layers: those that read the cache of an earlier layer of their kind.
+        lookup_parameters: embeddings of single layers: resident, and read one row for each token.
         active_fraction: share of the weights that one token passes through (below 1 with experts).
         quantisation: "compressed-tensors" or whatever the checkpoint names, None for plain bf16.
         bits_per_weight: average width of a stored parameter.
@@ -39,6 +42,8 @@ class Checkpoint:
     attention_heads: int
     sliding_layers: int
     full_layers: int
+    shared_sliding_layers: int
+    shared_full_layers: int
     sliding_kv_heads: int
     full_kv_heads: int
     sliding_head_dim: int
@@ -46,6 +51,7 @@ class Checkpoint:
     window: int
     weight_bytes: int
     largest_shard_bytes: int
+    lookup_parameters: int
     active_fraction: float
     quantisation: str | None
     bits_per_weight: float
@@ -55,11 +61,21 @@ class Checkpoint:
     def active_parameters(self) -> float:
         """Parameters that every token is multiplied with.
 
-        The tied embedding, which stays in 16 bits in every encoding, is left out: it is read in each step, but
-        multiplied with only where a token is sampled.
+        Embeddings, which stay in 16 bits in every encoding, are left out: the tied one is read in each step, but
+        multiplied with only where a token is sampled, and those of single layers are only looked up.
         """
-        embedding = 2 * self.vocabulary * self.hidden_size
+        embedding = 2 * (self.vocabulary * self.hidden_size + self.lookup_parameters)
         return max(0, self.weight_bytes - embedding) * 8 / self.bits_per_weight * self.active_fraction
+
+    @property
+    def step_weight_bytes(self) -> int:
+        """Bytes of the weights that one step reads at most: all but the embeddings that are only looked up."""
+        return self.weight_bytes - 2 * self.lookup_parameters
+
+    @property
+    def attending_layers(self) -> tuple[int, int]:
+        """Sliding and full layers that read a cache, their own or another layer's."""
+        return self.sliding_layers + self.shared_sliding_layers, self.full_layers + self.shared_full_layers
 
     @property
     def assistant(self) -> bool:
@@ -68,8 +84,9 @@ class Checkpoint:
 
     def kv_bytes_read(self, length: int, bytes_per_element: int) -> int:
         """Bytes of the KV cache that one decode step of a sequence of `length` tokens reads."""
-        sliding = self.sliding_layers * self.sliding_kv_heads * self.sliding_head_dim * min(length, self.window)
-        full = self.full_layers * self.full_kv_heads * self.full_head_dim * length
+        sliding_layers, full_layers = self.attending_layers
+        sliding = sliding_layers * self.sliding_kv_heads * self.sliding_head_dim * min(length, self.window)
+        full = full_layers * self.full_kv_heads * self.full_head_dim * length
         return 2 * bytes_per_element * (sliding + full)
 
 
@@ -83,7 +100,9 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     text: dict[str, Any] = config.get("text_config") or config
     kinds: list[str] = text.get("layer_types") or ["full_attention"] * int(text["num_hidden_layers"])
-    sliding = kinds.count("sliding_attention")
+    own = kinds[: len(kinds) - int(text.get("num_kv_shared_layers") or 0)]
+    sliding = own.count("sliding_attention")
+    all_sliding = kinds.count("sliding_attention")
     head_dim = int(text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"])
     kv_heads = int(text.get("num_key_value_heads") or text["num_attention_heads"])
     total, largest = _weights(directory)
@@ -97,7 +116,9 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         hidden_size=int(text["hidden_size"]),
         attention_heads=int(text["num_attention_heads"]),
         sliding_layers=sliding,
-        full_layers=len(kinds) - sliding,
+        full_layers=len(own) - sliding,
+        shared_sliding_layers=all_sliding - sliding,
+        shared_full_layers=len(kinds) - all_sliding - len(own) + sliding,
         sliding_kv_heads=kv_heads,
         full_kv_heads=int(text.get("num_global_key_value_heads") or kv_heads),
         sliding_head_dim=head_dim,
@@ -105,9 +126,10 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         window=int(text.get("sliding_window") or text["max_position_embeddings"]),
         weight_bytes=total,
         largest_shard_bytes=largest,
+        lookup_parameters=int(text["vocab_size"]) * len(kinds) * int(text.get("hidden_size_per_layer_input") or 0),
         active_fraction=_active_fraction(text, experts),
         quantisation=quantisation.get("quant_method"),
-        bits_per_weight=_QUANTISED_BITS if quantisation else 16.0,
+        bits_per_weight=_STORED_BITS.get(str(quantisation.get("format")), 4.25) if quantisation else 16.0,
         multimodal=any(key in config for key in ("vision_config", "audio_config")),
     )
 

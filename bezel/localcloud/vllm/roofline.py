@@ -64,8 +64,9 @@ class Roofline:
         load.tokens += new
         load.kv_bytes += model.kv_bytes_read(end, self._element)
         context = (computed + end) / 2
-        full = model.full_layers * model.full_head_dim * context
-        sliding = model.sliding_layers * model.sliding_head_dim * min(context, model.window)
+        sliding_layers, full_layers = model.attending_layers
+        full = full_layers * model.full_head_dim * context
+        sliding = sliding_layers * model.sliding_head_dim * min(context, model.window)
         load.attention_flops += 4.0 * new * model.attention_heads * (full + sliding)
 
     def seconds(self, load: Load) -> float:
@@ -77,7 +78,7 @@ class Roofline:
     def _weights_touched(self, tokens: int) -> float:
         """With experts, a larger batch touches more of them; a dense model is read whole."""
         share = self._model.active_fraction
-        return self._model.weight_bytes * (1 - (1 - share) ** tokens)
+        return self._model.step_weight_bytes * (1 - (1 - share) ** tokens)
 
     def _drafting(self, load: Load) -> float:
         if not load.drafting or not self._speculation or not self._speculation.draft:

@@ -1,0 +1,37 @@
+"""Machines of other platforms that the product is compared with and never deploys to. Data: comparison.toml."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from decimal import Decimal
+
+from bezel.catalog.records import read_toml
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMachine:
+    """One machine with `count` accelerators, whose memory and rates are those of the catalogue's `accelerator`.
+
+    `usd_per_hour` is the list price of the whole machine; None is unpriced, and `source` says why.
+    """
+
+    id: str
+    title: str
+    platform: str
+    accelerator: str
+    count: int
+    usd_per_hour: Decimal | None
+    region: str
+    as_of: str
+    source: str
+
+
+@functools.cache
+def compared_machines() -> dict[str, ComparedMachine]:
+    """Every machine to compare with by id, e.g. "ec2-g6-xlarge"."""
+    found = {}
+    for name, row in read_toml("comparison.toml").items():
+        usd = row.pop("usd_per_hour", None)
+        found[name] = ComparedMachine(id=name, usd_per_hour=None if usd is None else Decimal(usd), **row)
+    return found

@@ -1,0 +1,61 @@
+"""TPU slices of one host: chips, memory and rates of a chip, zones, quota. Data: tpus.toml.
+
+Prices of a chip are rows of bezel.catalog.prices (service `tpu`, item `v6e chip`).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from bezel.catalog.records import NotInCatalogueError, read_toml
+
+
+@dataclass(frozen=True, slots=True)
+class TpuSlice:
+    """One kind of slice. Memory, bandwidth and dense operations per second are those of ONE chip, in bytes.
+
+    `memory_bytes` is usable memory. `zones` took a flex-start request, `zones_refused` answered that they do not.
+    `quota` and `quota_preemptible` name limits of the service tpu.googleapis.com, counted in chips for each zone;
+    flex-start and spot consume the preemptible one.
+    """
+
+    id: str
+    chip: str
+    chips: int
+    topology: str
+    memory_bytes: int
+    bandwidth_bytes_per_s: int
+    bf16_flops: int
+    int8_ops: int
+    host_cpu: int
+    host_memory_gib: int
+    zones: tuple[str, ...]
+    zones_refused: tuple[str, ...]
+    quota: str
+    quota_preemptible: str
+    runtime_version: str
+    as_of: str
+    source: str
+
+
+@functools.cache
+def tpus() -> dict[str, TpuSlice]:
+    """Every TPU slice of the catalogue by id, e.g. "v6e-4"."""
+    found = {}
+    for name, row in read_toml("tpus.toml").items():
+        zones, refused = tuple(row.pop("zones")), tuple(row.pop("zones_refused"))
+        found[name] = TpuSlice(id=name, zones=zones, zones_refused=refused, **row)
+    return found
+
+
+def tpu(name: str) -> TpuSlice:
+    """The slice of that id.
+
+    Raises:
+        NotInCatalogueError: no slice has the id.
+    """
+    try:
+        return tpus()[name]
+    except KeyError:
+        raise NotInCatalogueError("TPU slice", name, tpus()) from None
