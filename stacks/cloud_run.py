@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 
-from bezel.planner import Plan
+from bezel.planner import Plan, plan_output
 from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService, CloudRunGpuServiceArgs
 from components.container_image import ContainerImage, ContainerImageArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
@@ -36,12 +36,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
         "revision": service.revision,
         "model": plan.served_model,
         "arguments": list(plan.service.arguments),
-        "plan": {
-            "fit": plan.fit.as_output(),
-            "start": plan.start.as_output(),
-            "estimate": plan.estimate.as_output(),
-            "cost": plan.cost.as_output(),
-        },
+        "plan": plan_output(plan),
         "smoke": _smoke(plan, service, simulated=simulated),
         "simulated": simulated,
     }

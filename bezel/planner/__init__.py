@@ -4,6 +4,7 @@ Owns what can be known without the cloud. Knows nothing of Pulumi, HTTP or the c
 """
 
 from bezel.planner.making import make_plan
+from bezel.planner.outputs import plan_output
 from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, SmokePlan, WeightsPlan
 from bezel.planner.problems import PlanError, Problem
 from bezel.planner.summary import plan_summary
@@ -18,5 +19,6 @@ __all__ = [
     "SmokePlan",
     "WeightsPlan",
     "make_plan",
+    "plan_output",
     "plan_summary",
 ]

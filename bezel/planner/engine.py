@@ -33,6 +33,7 @@ class Engine:
     async_scheduling: bool
     cpu_offload_gib: float
     speculative: bool
+    draft_tokens: int
     assistant_loaded: bool
 
 
@@ -76,7 +77,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         return None, problems
     if not (length and seqs and batched and utilization) or min(length, seqs, batched, utilization) <= 0:
         return None, problems
-    method, draft, _ = drafting(values)
+    method, draft, tokens = drafting(values)
     return Engine(
         served_model=_served(values.get("served-model-name"), model),
         # What is out of range is reported already; a value in range shows whether the rest would fit.
@@ -91,6 +92,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
         cpu_offload_gib=as_float(values.get("cpu-offload-gb", 0)) or 0,
         speculative=method is not None or draft is not None,
+        draft_tokens=max(0, as_int(tokens) or 0) if method is not None or draft is not None else 0,
         assistant_loaded=draft is not None and method not in DRAFTLESS,
     ), problems
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from bezel.planner.arguments import MOUNT_PATH, PORT, render
 from bezel.planner.judging import judge, request_concurrency
 from bezel.planner.kv_cache import KV_ELEMENT_BYTES
+from bezel.planner.memory import sequences_at_a_time
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.origins import origins
 from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, WeightsPlan
-from bezel.planner.roofline import Estimate, estimate
+from bezel.planner.roofline import Estimate, estimate, gpu_peaks
+from bezel.planner.speculation import Gain, speculative_gain
+from bezel.planner.token_cost import token_cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +54,7 @@ def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) 
         PlanError: the stack cannot work as it is set; holds every problem that was found.
     """
     judged = judge(config, project=project, stack=stack)
+    speed = _estimate(judged)
     return Plan(
         stack=stack,
         project=judged.project,
@@ -62,8 +66,10 @@ def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) 
         smoke=judged.smoke,
         fit=judged.fit,
         start=judged.start,
-        estimate=_estimate(judged),
+        estimate=speed,
+        gain=_gain(judged, speed),
         cost=judged.cost,
+        token_cost=token_cost(judged.cost.hourly, speed),
         apis=APIS,
         origins=origins(judged.settings, judged.arguments),
     )
@@ -135,11 +141,29 @@ def _labels(judged: Judged, stack: str) -> dict[str, str]:
 
 
 def _estimate(judged: Judged) -> Estimate:
+    engine, smoke = judged.engine, judged.smoke
+    together = sequences_at_a_time(
+        judged.fit, judged.model, smoke.prompt_tokens + smoke.output_tokens, kv_cache_dtype=engine.kv_cache_dtype
+    )
     return estimate(
         judged.model,
-        judged.accelerator,
-        prompt_tokens=judged.smoke.prompt_tokens,
-        output_tokens=judged.smoke.output_tokens,
-        batch=judged.engine.max_num_seqs,
-        kv_element_bytes=KV_ELEMENT_BYTES[judged.engine.kv_cache_dtype],
+        gpu_peaks(judged.accelerator, judged.model),
+        prompt_tokens=smoke.prompt_tokens,
+        output_tokens=smoke.output_tokens,
+        batch=max(1, together),
+        kv_element_bytes=KV_ELEMENT_BYTES[engine.kv_cache_dtype],
+    )
+
+
+def _gain(judged: Judged, speed: Estimate) -> Gain | None:
+    engine = judged.engine
+    if not engine.draft_tokens:
+        return None
+    return speculative_gain(
+        judged.model,
+        gpu_peaks(judged.accelerator, judged.model),
+        speed,
+        draft_tokens=engine.draft_tokens,
+        draft_bytes=judged.fit.draft_bytes,
+        kv_element_bytes=KV_ELEMENT_BYTES[engine.kv_cache_dtype],
     )

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from bezel.planner.memory import MemoryFit
     from bezel.planner.roofline import Estimate
     from bezel.planner.settings import Settings
+    from bezel.planner.speculation import Gain
     from bezel.planner.start import StartEstimate
+    from bezel.planner.token_cost import TokenCost
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class SmokePlan:
 class Plan:
     """A stack that can work: what is deployed, what fits, how soon and how fast it may answer and what it costs.
 
-    `origins` says for each planned value where it came from: "stack file", "catalogue default" or "computed".
+    `gain` is None without speculative decoding. `origins` says for each planned value where it came from: "stack
+    file", "catalogue default" or "computed".
     """
 
     stack: str
@@ -122,6 +125,8 @@ class Plan:
     fit: MemoryFit
     start: StartEstimate
     estimate: Estimate
+    gain: Gain | None
     cost: Cost
+    token_cost: TokenCost
     apis: tuple[str, ...]
     origins: Mapping[str, str]

@@ -1,53 +1,100 @@
-"""How fast it may be: a roofline of the accelerator times efficiencies that soundly measured servers reached.
+"""How fast it may be: a roofline of the accelerators times efficiencies that soundly measured servers reached.
 
-Owns the arithmetic. Every figure is a range, never the bare roof, and says at which load it holds. Without
-speculative decoding, whose gain depends on the text; without queueing, network and cold start.
+Owns the arithmetic of prompts, decoding alone and together, on one chip or on several that share a model. Every figure
+is a range, never the bare roof, and says at which load it holds; without queueing, network and cold start. Leaves
+drafts to bezel.planner.speculation and which batch the memory allows to bezel.planner.memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bezel.planner.kv_cache import kv_bytes
 
 if TYPE_CHECKING:
-    from bezel.catalog import Accelerator, Model
+    from bezel.catalog import Accelerator, Model, TpuSlice
 
 Range = tuple[float, float]
+Verdict = Literal["below", "within", "above"]
 
-# Share of the memory bandwidth while decoding. Two sound measurements of Gemma 4 12B (bf16) reached 55 and 66 %;
-# the range reaches a little beyond both because these GPUs were not measured.
+# Share of the memory bandwidth while decoding. Two sound measurements of Gemma 4 12B (bf16), alone on one and on four
+# v6e chips, reached 66 and 55 %; the range reaches a little beyond both because GPUs were not measured.
 DECODE_EFFICIENCY: Range = (0.45, 0.75)
-# Share of the dense bf16 peak while reading prompts in. Serving does not exceed 60 % of the peak.
+# Share of the dense peak while reading prompts in. Serving does not exceed 60 % of the peak.
 PREFILL_EFFICIENCY: Range = (0.25, 0.60)
 # Work of the CPU for one step and one request, seconds: scheduling, tokenising, HTTP.
 STEP_SECONDS: Range = (0.001, 0.005)
 REQUEST_SECONDS: Range = (0.005, 0.030)
+_EMBEDDING_BYTES = 2  # of one parameter: every encoding leaves embeddings in 16 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """What one chip can do at most, in bytes/s and dense FLOP/s, and how many chips share the model."""
+
+    bandwidth_bytes_per_s: int
+    flops: int
+    chips: int = 1
+
+
+def gpu_peaks(gpu: Accelerator, model: Model, *, count: int = 1) -> Peaks:
+    """Peaks of GPUs for a checkpoint: weights in fp8 are multiplied in fp8, all others in bf16."""
+    return Peaks(gpu.bandwidth_bytes_per_s, gpu.fp8_flops if model.encoding == "fp8" else gpu.bf16_flops, count)
+
+
+def tpu_peaks(tpu: TpuSlice) -> Peaks:
+    """Peaks of a TPU slice, in bf16."""
+    return Peaks(tpu.bandwidth_bytes_per_s, tpu.bf16_flops, tpu.chips)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Expected speed as (low, high) ranges: seconds to the first token, output tokens per second."""
+    """Expected speed of one instance as (low, high) ranges, for `batch` users who ask again as soon as answered.
+
+    `step_seconds` is one decoding step of the whole batch, `prefill_seconds` the arithmetic of one prompt.
+    """
 
     prompt_tokens: int
-    context_tokens: int
+    output_tokens: int
     batch: int
     ttft_seconds: Range
+    step_seconds: Range
+    prefill_seconds: Range
     tokens_per_second_alone: Range
-    tokens_per_second_batched: Range
+
+    @property
+    def context_tokens(self) -> int:
+        """The length at which decoding is taken: half of the answer."""
+        return self.prompt_tokens + self.output_tokens // 2
+
+    @property
+    def tokens_per_second_batched(self) -> Range:
+        """Output tokens a second while all decode."""
+        return self.batch / self.step_seconds[1], self.batch / self.step_seconds[0]
+
+    @property
+    def tokens_per_second_served(self) -> Range:
+        """Output tokens a second of the whole load, prompts included: what a benchmark of it should find."""
+        low, high = (
+            self.output_tokens * step + self.batch * prefill
+            for step, prefill in zip(self.step_seconds, self.prefill_seconds, strict=True)
+        )
+        return self.batch * self.output_tokens / high, self.batch * self.output_tokens / low
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output, with the assumptions."""
         return {
             "prompt_tokens": self.prompt_tokens,
-            "ttft_seconds": _rounded(self.ttft_seconds, 3),
-            "output_tokens_per_second_alone": _rounded(self.tokens_per_second_alone, 1),
-            "output_tokens_per_second_batched": _rounded(self.tokens_per_second_batched, 1),
+            "output_tokens": self.output_tokens,
+            "ttft_seconds": rounded(self.ttft_seconds, 3),
+            "output_tokens_per_second_alone": rounded(self.tokens_per_second_alone, 1),
+            "output_tokens_per_second_batched": rounded(self.tokens_per_second_batched, 1),
+            "output_tokens_per_second_served": rounded(self.tokens_per_second_served, 1),
             "batch": self.batch,
             "basis": (
-                f"roofline; decoding at {_percent(DECODE_EFFICIENCY)} of the memory bandwidth, "
-                f"prompts at {_percent(PREFILL_EFFICIENCY)} of the bf16 peak, {self.context_tokens} tokens of context, "
+                f"roofline; decoding at {percent(DECODE_EFFICIENCY)} of the memory bandwidth, "
+                f"prompts at {percent(PREFILL_EFFICIENCY)} of the dense peak, {self.context_tokens} tokens of context, "
                 "no speculative decoding"
             ),
         }
@@ -55,7 +102,7 @@ class Estimate:
 
 def estimate(
     model: Model,
-    accelerator: Accelerator,
+    peaks: Peaks,
     *,
     prompt_tokens: int,
     output_tokens: int,
@@ -66,51 +113,87 @@ def estimate(
 
     Args:
         model: the checkpoint.
-        accelerator: its GPU.
-        prompt_tokens: length of the prompt for the time to the first token.
-        output_tokens: length of the answer; decoding is taken at half of it.
+        peaks: what its accelerators can do.
+        prompt_tokens: length of the prompts.
+        output_tokens: length of the answers; decoding is taken at half of it.
         batch: sequences that decode together.
         kv_element_bytes: bytes of one element of the KV cache.
     """
     context = prompt_tokens + output_tokens // 2
-
-    def step(sequences: int, efficiency: float, overhead: float) -> float:
-        read = read_weight_bytes(model, sequences)
-        read += sequences * kv_bytes(model.architecture, context, element_bytes=kv_element_bytes)
-        memory = read / accelerator.bandwidth_bytes_per_s / efficiency
-        compute = 2 * model.architecture.active_parameters * sequences / accelerator.bf16_flops / PREFILL_EFFICIENCY[1]
-        return max(memory, compute) + overhead
-
-    fast = {size: step(size, DECODE_EFFICIENCY[1], STEP_SECONDS[0]) for size in (1, batch)}
-    slow = {size: step(size, DECODE_EFFICIENCY[0], STEP_SECONDS[1]) for size in (1, batch)}
-    prefill = 2 * model.architecture.active_parameters * prompt_tokens / accelerator.bf16_flops
+    prefill = prefill_seconds(model, peaks, prompt_tokens)
+    alone, together = (
+        step_seconds(model, peaks, sequences=size, context=context, kv_element_bytes=kv_element_bytes)
+        for size in (1, batch)
+    )
     return Estimate(
         prompt_tokens=prompt_tokens,
-        context_tokens=context,
+        output_tokens=output_tokens,
         batch=batch,
         ttft_seconds=(
-            max(prefill / PREFILL_EFFICIENCY[1], fast[1]) + REQUEST_SECONDS[0],
-            max(prefill / PREFILL_EFFICIENCY[0], slow[1]) + REQUEST_SECONDS[1],
+            max(prefill[0], alone[0]) + REQUEST_SECONDS[0],
+            max(prefill[1], alone[1]) + REQUEST_SECONDS[1],
         ),
-        tokens_per_second_alone=(1 / slow[1], 1 / fast[1]),
-        tokens_per_second_batched=(batch / slow[batch], batch / fast[batch]),
+        step_seconds=together,
+        prefill_seconds=prefill,
+        tokens_per_second_alone=(1 / alone[1], 1 / alone[0]),
     )
 
 
-def read_weight_bytes(model: Model, sequences: int) -> float:
-    """Weight bytes that one decoding step reads: all of a dense model, of experts those that any sequence chose."""
+def step_seconds(
+    model: Model, peaks: Peaks, *, sequences: int, context: int, kv_element_bytes: int, tokens: int = 1
+) -> Range:
+    """One step in which each of some sequences gets `tokens` tokens (more than one where drafts are verified)."""
+    read = read_weight_bytes(model, sequences * tokens) / peaks.chips
+    read += sequences * kv_bytes(model.architecture, context, element_bytes=kv_element_bytes, shards=peaks.chips)
+    work = 2 * model.architecture.active_parameters * sequences * tokens / peaks.flops / peaks.chips
+    low, high = (read / peaks.bandwidth_bytes_per_s / share for share in reversed(DECODE_EFFICIENCY))
+    most = work / PREFILL_EFFICIENCY[1]
+    return max(low, most) + STEP_SECONDS[0], max(high, most) + STEP_SECONDS[1]
+
+
+def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:
+    """The arithmetic of one prompt: two operations a parameter and token, and the attention among its tokens.
+
+    Attention counts where the number of heads is known; it is below a fifth up to 30,000 tokens.
+    """
     shape = model.architecture
+    full = shape.full_layers * shape.full_head_dim * tokens / 2
+    sliding = shape.sliding_layers * shape.sliding_head_dim * min(tokens / 2, shape.window)
+    work = tokens * (2 * shape.active_parameters + 4 * (shape.attention_heads or 0) * (full + sliding))
+    low, high = (work / peaks.flops / peaks.chips / share for share in reversed(PREFILL_EFFICIENCY))
+    return low, high
+
+
+def read_weight_bytes(model: Model, tokens: int) -> float:
+    """Weight bytes that a step of so many tokens reads: of experts those that any token chose, else all.
+
+    Embeddings that each layer looks up for itself are resident, but a step reads a row of them for each token.
+    """
+    shape = model.architecture
+    read = model.weight_bytes - _EMBEDDING_BYTES * shape.lookup_parameters
     if not shape.experts:
-        return model.weight_bytes
-    per_parameter = model.weight_bytes / shape.parameters
+        return read
+    per_parameter = read / shape.parameters
     experts = 3 * shape.layers * shape.experts * shape.hidden_size * shape.expert_intermediate_size
-    touched = 1 - (1 - shape.active_experts / shape.experts) ** sequences
+    touched = 1 - (1 - shape.active_experts / shape.experts) ** tokens
     return per_parameter * (shape.parameters - experts + experts * touched)
 
 
-def _rounded(values: Range, digits: int) -> list[float]:
+def verdict(expected: Range, measured: float) -> Verdict:
+    """Where a measured figure lies. Outside of it, either the machine is not what the plan says or the load is not.
+
+    Rates of tokens: a server twice as fast or as slow as one in the middle lies outside, as no range is fourfold.
+    """
+    if measured < expected[0]:
+        return "below"
+    return "above" if measured > expected[1] else "within"
+
+
+def rounded(values: Range, digits: int) -> list[float]:
+    """A range as an output shows it."""
     return [round(value, digits) for value in values]
 
 
-def _percent(values: Range) -> str:
+def percent(values: Range) -> str:
+    """A range of shares as text."""
     return f"{values[0]:.0%} to {values[1]:.0%}"

@@ -110,17 +110,31 @@ def _speed(plan: Plan) -> Iterable[Row]:
     yield "first token", _range(found.ttft_seconds, "s", 2), f"prompt of {found.prompt_tokens} tokens"
     yield "output alone", _range(found.tokens_per_second_alone, "tokens/s", 0), "one user"
     yield "output together", _range(found.tokens_per_second_batched, "tokens/s", 0), f"{found.batch} users"
+    yield (
+        "with their prompts",
+        _range(found.tokens_per_second_served, "tokens/s", 0),
+        f"answers of {found.output_tokens}",
+    )
+    if plan.gain:
+        yield "drafts, alone", _range(plan.gain.alone, "times as fast", 1), plan.gain.basis
+        yield "drafts, together", _range(plan.gain.batched, "times as fast", 1), f"{found.batch} users"
     yield "basis", None, str(found.as_output()["basis"])
 
 
 def _cost(plan: Plan) -> Iterable[Row]:
     for line in plan.cost.lines:
         note = f"{line.price.as_of}, {line.price.source}" if isinstance(line.price, Price) else str(line.price)
-        yield f"{line.quantity} x {line.item}", _usd(line.hourly, "h", 5), note
+        kind = "" if line.kind in note else f"{line.kind}, "
+        yield f"{line.quantity} x {line.item}", _usd(line.hourly, "h", 5), kind + note
     yield "one instance running", _usd(plan.cost.hourly, "h", 4), COMPUTED
     yield "always on", _usd(plan.cost.monthly_always_on, "month", 2), f"{HOURS_PER_MONTH} h"
     yield "without traffic", _usd(plan.cost.monthly_without_traffic, "month", 2), _instances(plan.cost.min_instances)
     yield "at most", _usd(plan.cost.hourly_at_max, "h", 4), _instances(plan.cost.max_instances)
+    low, high = (plan.cost.cold_start(seconds) for seconds in plan.start.seconds)
+    yield "a cold start", _usd_range((low, high), 4), "paid from its beginning"
+    tokens = plan.token_cost
+    yield "a million tokens in", _usd_range(tokens.input, 2), tokens.basis
+    yield "a million tokens out", _usd_range(tokens.output, 2), f"{tokens.utilisation:.0%} utilisation"
     limit = plan.settings.cost.max_hourly_usd
     yield "may spend", "no limit set" if limit is None else f"{limit:g} USD/h", plan.origins["cost.max_hourly_usd"]
     yield "not included", None, ", ".join(NOT_INCLUDED)
@@ -128,6 +142,10 @@ def _cost(plan: Plan) -> Iterable[Row]:
 
 def _usd(amount: Amount, per: str, digits: int) -> str:
     return text(amount, digits) if isinstance(amount, Unpriced) else f"{text(amount, digits)} USD/{per}"
+
+
+def _usd_range(ends: tuple[Amount, Amount], digits: int) -> str:
+    return " to ".join(text(end, digits) for end in ends) + " USD"
 
 
 def _instances(number: int) -> str:
