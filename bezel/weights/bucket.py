@@ -1,0 +1,274 @@
+"""A bucket of Cloud Storage: its objects, uploads that can be taken up again, and copies from another bucket.
+
+Speaks the JSON API (objects.list, get, delete, rewrite; resumable uploads). What is written is visible only when it is
+whole. Leaves out what is worth copying.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from bezel.rest import ApiError, Credentials, GoogleClient, UnreachableError, endpoint, guarded
+from bezel.rest.retry import worth_repeating
+from bezel.rest.transport import new_client
+from bezel.weights.errors import WeightsError
+from bezel.weights.patience import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import httpx
+
+    from bezel.weights.patience import Watch
+
+_TIMEOUT_SECONDS = 60.0
+_FIELDS = "name,size,md5Hash,crc32c,generation,metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object as the bucket describes it; `metadata` is what its writer noted on it."""
+
+    name: str
+    size: int
+    generation: str
+    md5: str = ""
+    crc32c: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Stored:
+        """Reads the API's description."""
+        return cls(
+            name=str(row["name"]),
+            size=int(row["size"]),
+            generation=str(row["generation"]),
+            md5=str(row.get("md5Hash") or ""),
+            crc32c=str(row.get("crc32c") or ""),
+            metadata=dict(row.get("metadata") or {}),
+        )
+
+    def same_content(self, other: Stored) -> bool:
+        """Whether both have one hash in common, and it is the same; composed objects have no MD5."""
+        if self.size != other.size:
+            return False
+        if self.md5 and other.md5:
+            return self.md5 == other.md5
+        return bool(self.crc32c) and self.crc32c == other.crc32c
+
+
+class Bucket:
+    """One bucket, as the environment's credentials see it; safe to share between threads.
+
+    Args:
+        name: Without `gs://`.
+        watch: When to give up.
+    """
+
+    def __init__(self, name: str, watch: Watch) -> None:
+        self.name = name
+        self.base = endpoint("STORAGE")
+        parts = urlsplit(self.base)
+        self.uploads = f"{parts.scheme}://{parts.netloc}/upload{parts.path}"
+        self._watch = watch
+        self._credentials = Credentials()
+        self._google = GoogleClient(self._credentials, timeout_seconds=_TIMEOUT_SECONDS, backoff=watch.backoff)
+        self._raw = new_client(_TIMEOUT_SECONDS)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._google.close()
+        self._raw.close()
+
+    def objects(self, prefix: str = "") -> list[Stored]:
+        """What lies under a prefix, by name.
+
+        Raises:
+            WeightsError: There is no such bucket, or it may not be listed.
+        """
+        query = {"prefix": prefix, "fields": f"items({_FIELDS}),nextPageToken"}
+        try:
+            return [Stored.of(row) for row in self._google.pages(self._url(), "items", params=query)]
+        except ApiError as error:
+            if error.status == 404:
+                raise WeightsError(
+                    f"Bucket {self.name} does not exist.",
+                    "there is nothing to list, and nowhere to copy to.",
+                    "correct bezel:weights.bucket, or make it: "
+                    f"`gcloud storage buckets create gs://{self.name} --uniform-bucket-level-access --location=REGION` "
+                    "(a stack with weights.create makes it in its first deploy).",
+                ) from None
+            raise
+
+    def find(self, name: str) -> Stored | None:
+        """One object, None where there is none."""
+        try:
+            return Stored.of(self._google.get(self._url(name), params={"fields": _FIELDS}))
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[Iterator[bytes]]:
+        """The bytes of an object; one try.
+
+        Raises:
+            UnreachableError: It broke off.
+            ApiError: It may not be read.
+        """
+        import httpx
+
+        request = self._raw.build_request(
+            "GET", self._url(name), params={"alt": "media"}, headers=self._credentials.headers()
+        )
+        try:
+            answer = self._raw.send(request, stream=True)
+            try:
+                if not answer.is_success:
+                    raise ApiError.of(answer.status_code, answer.read(), method="GET", url=self._url(name))
+                yield answer.iter_bytes(1 << 20)
+            finally:
+                answer.close()
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"gs://{self.name}/{name}: reading broke off ({type(error).__name__})") from None
+
+    def begin(self, name: str, metadata: Mapping[str, str], generation: str) -> str:
+        """Opens an upload of an object; its address, which needs no further authorisation: to be kept secret.
+
+        Args:
+            name: Of the object.
+            metadata: To note on it.
+            generation: Of what is to be replaced, "0" for nothing: whoever was faster is not overwritten.
+        """
+        query = {"uploadType": "resumable", "name": name, "ifGenerationMatch": generation}
+        patience = Patience(self._watch)
+        while True:
+            answer = self._send(
+                "POST",
+                f"{self.uploads}b/{quote(self.name, safe='')}/o",
+                patience,
+                params=query,
+                json={"metadata": dict(metadata), "contentType": "application/octet-stream"},
+                headers=self._credentials.headers(),
+            )
+            if answer is not None and answer.is_success:
+                return guarded(answer.headers["location"], "the upload's address")
+            if answer is not None:
+                self._busy(answer, "POST", patience)
+
+    def received(self, session: str, size: int) -> int | Stored | None:
+        """How many bytes of an upload have arrived; the object where all did; None where the upload is no more."""
+        patience = Patience(self._watch)
+        while True:
+            answer = self._send("PUT", session, patience, headers={"Content-Range": f"bytes */{size}"}, content=b"")
+            if answer is None:
+                continue
+            if answer.status_code in {404, 410}:
+                return None
+            if (known := _progress(answer)) is not None:
+                return known
+            self._busy(answer, "PUT", patience)
+
+    def put(self, session: str, content: bytes, begin: int, size: int) -> int | Stored:
+        """Sends the next bytes of an upload, once; all but the last piece are multiples of 256 KiB.
+
+        Returns:
+            How many bytes the bucket now has, or the object that they became.
+
+        Raises:
+            UnreachableError: Nobody knows how many arrived: ask `received`.
+            ApiError: They were refused.
+        """
+        import httpx
+
+        headers = {"Content-Range": f"bytes {begin}-{begin + len(content) - 1}/{size}"}
+        try:
+            answer = self._raw.put(session, content=content, headers=headers)
+        except httpx.HTTPError as error:
+            raise UnreachableError(f"gs://{self.name}: an upload broke off ({type(error).__name__})") from None
+        if (known := _progress(answer)) is not None:
+            return known
+        failure = ApiError.of(answer.status_code, answer.content, method="PUT", url=session)
+        if worth_repeating(answer.status_code, idempotent=True):
+            raise UnreachableError(str(failure)) from None
+        raise failure
+
+    def put_empty(self, name: str, generation: str) -> None:
+        """Writes an object without content, for which there is no upload to take up."""
+        query = {"uploadType": "media", "name": name, "ifGenerationMatch": generation}
+        patience, url = Patience(self._watch), f"{self.uploads}b/{quote(self.name, safe='')}/o"
+        headers = {**self._credentials.headers(), "Content-Type": "application/octet-stream"}
+        while True:
+            answer = self._send("POST", url, patience, params=query, content=b"", headers=headers)
+            if answer is not None and answer.is_success:
+                return
+            if answer is not None:
+                self._busy(answer, "POST", patience)
+
+    def delete(self, stored: Stored) -> None:
+        """Deletes this very generation of an object."""
+        url = self._url(stored.name)
+        self._google.request("DELETE", url, params={"ifGenerationMatch": stored.generation})
+
+    def rewrite(self, source: str, what: Stored, name: str, generation: str, token: str) -> tuple[int, str, Any]:
+        """One step of a copy inside Cloud Storage, which moves no byte through this machine.
+
+        Args:
+            source: The other bucket.
+            what: Its object.
+            name: Here.
+            generation: Of what is to be replaced here, "0" for nothing.
+            token: What the last step gave; "" for the first one.
+
+        Returns:
+            Bytes copied so far; the token of the next step, "" at the last; then the object's description, {} before.
+        """
+        url = (
+            f"{self.base}b/{quote(source, safe='')}/o/{quote(what.name, safe='')}"
+            f"/rewriteTo/b/{quote(self.name, safe='')}/o/{quote(name, safe='')}"
+        )
+        query = {"ifGenerationMatch": generation, "ifSourceGenerationMatch": what.generation}
+        answer = self._google.post(url, params=query | ({"rewriteToken": token} if token else {}), idempotent=True)
+        if answer.get("done"):
+            return what.size, "", answer.get("resource") or {}
+        return int(answer.get("totalBytesRewritten") or 0), str(answer["rewriteToken"]), {}
+
+    def _send(self, method: str, url: str, patience: Patience, **options: Any) -> httpx.Response | None:
+        """One request; None where nobody answered, after a wait."""
+        import httpx
+
+        try:
+            return self._raw.request(method, url, **options)
+        except httpx.HTTPError as error:
+            text = f"{method} {url.split('?', 1)[0]}: no answer ({type(error).__name__})"
+            patience.failed(UnreachableError(text))
+            return None
+
+    def _busy(self, answer: httpx.Response, method: str, patience: Patience) -> None:
+        """Waits where the same request may succeed later.
+
+        Raises:
+            ApiError: It may not.
+        """
+        failure = ApiError.of(answer.status_code, answer.content, method=method, url=str(answer.request.url))
+        if answer.status_code == 401:
+            self._credentials.forget()
+        if not worth_repeating(answer.status_code, idempotent=True):
+            raise failure
+        patience.failed(failure)
+
+    def _url(self, name: str | None = None) -> str:
+        url = f"{self.base}b/{quote(self.name, safe='')}/o"
+        return url if name is None else f"{url}/{quote(name, safe='')}"
+
+
+def _progress(answer: httpx.Response) -> int | Stored | None:
+    """What an answer to a piece of an upload says of it; None for a failure."""
+    if answer.status_code == 308:
+        held = answer.headers.get("range", "")
+        return int(held.rpartition("-")[2]) + 1 if held else 0
+    return Stored.of(answer.json()) if answer.is_success else None

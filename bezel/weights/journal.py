@@ -1,0 +1,71 @@
+"""Which uploads are open, in small files of this user: what lets another process take up where a killed one ended.
+
+An upload's address is as good as a key to that object, so the files are the user's alone. To lose them costs a file's
+upload from its start, never a wrong file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One upload or copy under way.
+
+    Attributes:
+        place: Where the bucket is served, the bucket, the object.
+        content: Hash (or generation) and size of what is on its way: another content is another upload.
+        replaces: Generation of what it was begun to replace.
+        handle: The upload's address, or the token of a copy's next step.
+    """
+
+    place: str
+    content: str
+    replaces: str
+    handle: str
+
+
+def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where programs of this user keep what they need to go on: XDG_STATE_HOME/bezel/uploads."""
+    home = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(home) / "bezel" / "uploads"
+
+
+class Journal:
+    """The entries below a folder, one file each; written whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, place: str, content: str, replaces: str) -> str:
+        """The handle of what was begun, "" where nothing was, or for another content."""
+        try:
+            entry = Entry(**json.loads(self._file(place).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return ""
+        return entry.handle if (entry.content, entry.replaces) == (content, replaces) else ""
+
+    def keep(self, entry: Entry) -> None:
+        """Notes an entry, in place of an older one of the same place."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = self._file(entry.place)
+        part = file.with_name(f".{file.name}.{os.getpid()}")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
+            json.dump(asdict(entry), opened)
+        part.replace(file)
+
+    def drop(self, place: str) -> None:
+        """Forgets an entry."""
+        self._file(place).unlink(missing_ok=True)
+
+    def _file(self, place: str) -> Path:
+        return self._folder / f"{hashlib.sha256(place.encode()).hexdigest()[:32]}.json"

@@ -1,0 +1,60 @@
+"""What models lie in a bucket, and whether each is whole: by its files' names, and by the index of its shards."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.weights.layout import INDEX, missing_parts
+
+if TYPE_CHECKING:
+    from bezel.weights.bucket import Bucket, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A folder that holds a model, or part of one; `problems` is empty for a whole one."""
+
+    folder: str
+    files: int
+    size: int
+    problems: tuple[str, ...]
+    source: str = ""
+
+
+def stored_models(bucket: Bucket) -> list[StoredModel]:
+    """The models of a bucket by folder; a folder with neither a configuration nor weights is none.
+
+    Raises:
+        WeightsError: There is no such bucket.
+        RestError: It could not be listed or read.
+    """
+    folders: dict[str, list[Stored]] = defaultdict(list)
+    for stored in bucket.objects():
+        folders[stored.name.rpartition("/")[0]].append(stored)
+    return [_model(bucket, folder, held) for folder, held in sorted(folders.items()) if _is_model(held)]
+
+
+def _is_model(held: list[Stored]) -> bool:
+    names = {stored.name.rpartition("/")[2] for stored in held}
+    return "config.json" in names or any(name.endswith(".safetensors") for name in names)
+
+
+def _model(bucket: Bucket, folder: str, held: list[Stored]) -> StoredModel:
+    files = {stored.name.rpartition("/")[2]: stored.size for stored in held}
+    problems = missing_parts(files, _indexed(bucket, f"{folder}/{INDEX}".lstrip("/")) if INDEX in files else ())
+    sources = {stored.metadata.get("bezel-source", "") for stored in held}
+    source = sources.pop() if len(sources) == 1 else ""
+    return StoredModel(folder, len(files), sum(files.values()), tuple(problems), source)
+
+
+def _indexed(bucket: Bucket, name: str) -> list[str]:
+    """The files that a model's index names; one that cannot be understood is named as a file that is not there."""
+    with bucket.open(name) as pieces:
+        content = b"".join(pieces)
+    try:
+        return [str(file) for file in set(json.loads(content)["weight_map"].values())]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return [f"(whatever {INDEX} should name)"]

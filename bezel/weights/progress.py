@@ -1,0 +1,89 @@
+"""What a user sees of a copy: a bar on a terminal, else a line now and then.
+
+Leaves out where the figures come from. Several threads may report.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_BAR = 30
+_REDRAW_SECONDS = 0.2
+_LINE_SECONDS = 30.0
+
+
+class Progress:
+    """The bytes of one copy.
+
+    Args:
+        out: Where to write.
+        clock: Seconds that only go forward.
+    """
+
+    def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._out = out
+        self._clock = clock
+        self._bar = out.isatty()
+        self._lock = threading.Lock()
+        self._drawn = 0
+        self.begin(0)
+
+    def begin(self, total: int) -> None:
+        """Counts from nothing to `total` bytes."""
+        self._total, self._done, self._new = total, 0, 0
+        self._started = self._last = self._clock()
+
+    def advance(self, count: int, *, moved: bool = True) -> None:
+        """More bytes are done; `moved` is false for those that were there already, which say nothing of the speed."""
+        with self._lock:
+            self._done += count
+            self._new += count if moved else 0
+            now = self._clock()
+            if now - self._last >= (_REDRAW_SECONDS if self._bar else _LINE_SECONDS):
+                self._last = now
+                self._show(now)
+
+    def line(self, text: str) -> None:
+        """Says something that stays."""
+        with self._lock:
+            self._clear()
+            self._out.write(f"{text}\n")
+            self._out.flush()
+
+    def end(self) -> None:
+        """Takes the bar away."""
+        with self._lock:
+            self._clear()
+
+    def _show(self, now: float) -> None:
+        share = min(1.0, self._done / self._total) if self._total else 1.0  # what is begun anew counts twice
+        speed = self._new / max(now - self._started, 1e-6)
+        left = f", {max(0, self._total - self._done) / speed:.0f} s left" if speed else ""
+        text = f"{share:4.0%} {size(self._done)} of {size(self._total)}, {size(int(speed))}/s{left}"
+        if not self._bar:
+            self._out.write(f"  {text}\n")
+        else:
+            text = f"[{'=' * int(share * _BAR):<{_BAR}}] {text}"
+            self._out.write(f"\r{text:<{self._drawn}}")
+            self._drawn = len(text)
+        self._out.flush()
+
+    def _clear(self) -> None:
+        if self._drawn:
+            self._out.write(f"\r{'':<{self._drawn}}\r")
+            self._drawn = 0
+
+
+def size(count: int) -> str:
+    """Bytes for a reader, in decimal units as the hub shows them."""
+    number = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000 or unit == "GB":
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    raise AssertionError("the last unit takes any number")

@@ -1,0 +1,184 @@
+"""One file from the hub into a bucket: streamed, hashed on its way, taken up where an earlier process was killed.
+
+The last piece is held back until the whole file has the hash that the hub gives it, so that nothing wrong and nothing
+half is ever visible in the bucket. What a killed process sent is not sent again; it is read again from the hub, because
+the hash of the whole cannot be had otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.rest import ApiError, UnreachableError
+from bezel.weights.bucket import Stored
+from bezel.weights.digests import Digest
+from bezel.weights.errors import WeightsError
+from bezel.weights.hub import BusyError
+from bezel.weights.journal import Entry
+from bezel.weights.patience import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.weights.bucket import Bucket
+    from bezel.weights.hub import Hub, HubFile, Repository
+    from bezel.weights.journal import Journal
+    from bezel.weights.patience import Watch
+    from bezel.weights.progress import Progress
+
+# Of what is held in memory, for each file under way; Cloud Storage wants multiples of 256 KiB.
+PIECE_BYTES = 16 * 1024 * 1024
+# Where a file came from, among what is noted on its object.
+SOURCE = "bezel-source"
+
+
+class LostError(UnreachableError):
+    """An upload is no more: it was ended, or has expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Everything that copying one file needs."""
+
+    hub: Hub
+    repository: Repository
+    commit: str
+    bucket: Bucket
+    journal: Journal
+    watch: Watch
+    progress: Progress
+    piece_bytes: int = PIECE_BYTES
+
+    def copy(self, file: HubFile, name: str, replaced: Stored | None) -> None:
+        """Copies one file.
+
+        Args:
+            file: On the hub.
+            name: Of the object.
+            replaced: What lies there with another content.
+
+        Raises:
+            WeightsError: It is not what the hub says that it is, or may not be read.
+            RestError: Cloud Storage or the hub refused, or gave no answer often enough.
+        """
+        expected, generation = file.expected, replaced.generation if replaced else "0"
+        if not expected.size:
+            self.bucket.put_empty(name, generation)
+            return
+        place = f"{self.bucket.uploads} {self.bucket.name} {name}"
+        content = f"{expected.kind} {expected.value} {expected.size}"
+        patience = Patience(self.watch)
+        while True:
+            session = self.journal.find(place, content, generation)
+            held = self.bucket.received(session, expected.size) if session else None
+            if held is None:
+                noted = {expected.kind: expected.value, SOURCE: f"hf:{self.repository.id}@{self.commit}"}
+                session, held = self.bucket.begin(name, noted, generation), 0
+                self.journal.keep(Entry(place, content, generation, session))
+            try:
+                self._finish(session, held, file, name)
+            except LostError as error:
+                self.journal.drop(place)
+                found = self.bucket.find(name)
+                if found is None or found.metadata.get(expected.kind) != expected.value:
+                    patience.failed(error)
+                    continue
+            except (ApiError, WeightsError):
+                self.journal.drop(place)
+                raise
+            self.journal.drop(place)
+            return
+
+    def _finish(self, session: str, held: int | Stored, file: HubFile, name: str) -> None:
+        """Takes an upload to its end from wherever it is."""
+        if isinstance(held, Stored):  # the earlier process was killed between the last piece and its note of it
+            self.progress.advance(file.expected.size, moved=False)
+            return
+        digest = Digest(file.expected)
+        try:
+            stored = self._send(session, held, file, digest)
+        except ApiError as error:
+            if error.status == 412:
+                raise WeightsError(
+                    f"gs://{self.bucket.name}/{name} was written by somebody else meanwhile.",
+                    "it was left as it is.",
+                    "run the same command again, which looks at it.",
+                ) from None
+            raise
+        if stored.size != file.expected.size or (stored.md5 and stored.md5 != digest.md5):
+            self.bucket.delete(stored)
+            raise _wrong(file, "Cloud Storage has other bytes than were sent")
+
+    def _send(self, session: str, held: int, file: HubFile, digest: Digest) -> Stored:
+        """Sends what the upload lacks; the object that it became."""
+        size = file.expected.size
+        if held:
+            self.progress.line(f"  {file.path}: goes on at {held} of {size} bytes, which are read again to be verified")
+        at, piece = 0, bytearray()
+        for content in self._content(file):
+            self.watch.check()
+            digest.update(content)
+            new = content[max(0, held - at) :]
+            self.progress.advance(len(content), moved=bool(new))
+            at += len(content)
+            piece += new
+            while len(piece) > self.piece_bytes:  # not the last one, which waits for the hash
+                sent = self._put(session, bytes(piece[: self.piece_bytes]), at - len(piece), size)
+                if isinstance(sent, Stored):
+                    raise _wrong(file, f"an upload of {size} bytes was whole too early")
+                del piece[: self.piece_bytes]
+        if not digest.matches:
+            raise _wrong(file, f"its content has another hash than the hub gives ({file.expected.value[:12]}…)")
+        stored = self._put(session, bytes(piece), at - len(piece), size)
+        if not isinstance(stored, Stored):
+            raise LostError(f"{file.path}: Cloud Storage has all {stored} bytes and does not end the upload")
+        return stored
+
+    def _content(self, file: HubFile) -> Iterator[bytes]:
+        """The whole content, from wherever it breaks off asked for again."""
+        at, size, patience = 0, file.expected.size, Patience(self.watch)
+        while at < size:
+            try:
+                with self.hub.open(self.repository, self.commit, file.path, at) as pieces:
+                    for piece in pieces:
+                        at += len(piece)
+                        if at > size:
+                            raise _wrong(file, f"it is longer than the {size} bytes that the hub names")
+                        if piece:
+                            patience.progressed()
+                            yield piece
+                if at < size:
+                    raise UnreachableError(f"{file.path}: the download ended after {at} of {size} bytes")  # noqa: TRY301
+            except BusyError as error:
+                patience.failed(error, error.asked_seconds)
+            except UnreachableError as error:
+                patience.failed(error)
+
+    def _put(self, session: str, content: bytes, begin: int, size: int) -> int | Stored:
+        """One piece, however often it takes; the object where it was the last."""
+        patience, end = Patience(self.watch), begin + len(content)
+        while True:
+            try:
+                held = self.bucket.put(session, content, begin, size)
+            except UnreachableError as error:
+                patience.failed(error)
+                found = self.bucket.received(session, size)
+                if found is None:
+                    raise LostError(f"the upload of {self.bucket.name} is gone") from None
+                held = found
+            if isinstance(held, Stored) or held >= end:
+                return held
+            if held > begin:
+                patience.progressed()
+                content, begin = content[held - begin :], held
+            else:
+                patience.failed(UnreachableError(f"Cloud Storage took nothing of {len(content)} bytes"))
+
+
+def _wrong(file: HubFile, why: str) -> WeightsError:
+    return WeightsError(
+        f"{file.path}: {why}.",
+        "a server that loads it would fail or answer nonsense, so it was not put into the bucket.",
+        "run the same command again; if it happens again, the source or something on the way is at fault.",
+    )
