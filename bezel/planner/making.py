@@ -15,7 +15,7 @@ from bezel.planner.memory import sequences_at_a_time
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.origins import origins
 from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, WeightsPlan
-from bezel.planner.roofline import Estimate, estimate, gpu_peaks
+from bezel.planner.roofline import Estimate, Peaks, estimate, gpu_peaks
 from bezel.planner.speculation import Gain, speculative_gain
 from bezel.planner.token_cost import token_cost
 
@@ -140,6 +140,10 @@ def _labels(judged: Judged, stack: str) -> dict[str, str]:
     }
 
 
+def _peaks(judged: Judged) -> Peaks:
+    return gpu_peaks(judged.accelerator, judged.model, offloaded_bytes=judged.fit.offloaded_bytes)
+
+
 def _estimate(judged: Judged) -> Estimate:
     engine, smoke = judged.engine, judged.smoke
     together = sequences_at_a_time(
@@ -147,7 +151,7 @@ def _estimate(judged: Judged) -> Estimate:
     )
     return estimate(
         judged.model,
-        gpu_peaks(judged.accelerator, judged.model),
+        _peaks(judged),
         prompt_tokens=smoke.prompt_tokens,
         output_tokens=smoke.output_tokens,
         batch=max(1, together),
@@ -161,7 +165,7 @@ def _gain(judged: Judged, speed: Estimate) -> Gain | None:
         return None
     return speculative_gain(
         judged.model,
-        gpu_peaks(judged.accelerator, judged.model),
+        _peaks(judged),
         speed,
         draft_tokens=engine.draft_tokens,
         draft_bytes=judged.fit.draft_bytes,

@@ -26,21 +26,28 @@ PREFILL_EFFICIENCY: Range = (0.25, 0.60)
 # Work of the CPU for one step and one request, seconds: scheduling, tokenising, HTTP.
 STEP_SECONDS: Range = (0.001, 0.005)
 REQUEST_SECONDS: Range = (0.005, 0.030)
+# Documented: PCIe 4.0 x16, one way. The slowest link of the catalogue's GPUs; the RTX PRO 6000's is twice as fast.
+HOST_LINK_BYTES_PER_S = 32_000_000_000
 _EMBEDDING_BYTES = 2  # of one parameter: every encoding leaves embeddings in 16 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """What one chip can do at most, in bytes/s and dense FLOP/s, and how many chips share the model."""
+    """What one chip can do at most, in bytes/s and dense FLOP/s, and how many chips share the model.
+
+    `offloaded` is the share of the weights that stays in the host's memory and is read over its link in each step.
+    """
 
     bandwidth_bytes_per_s: int
     flops: int
     chips: int = 1
+    offloaded: float = 0.0
 
 
-def gpu_peaks(gpu: Accelerator, model: Model, *, count: int = 1) -> Peaks:
+def gpu_peaks(gpu: Accelerator, model: Model, *, count: int = 1, offloaded_bytes: int = 0) -> Peaks:
     """Peaks of GPUs for a checkpoint: weights in fp8 are multiplied in fp8, all others in bf16."""
-    return Peaks(gpu.bandwidth_bytes_per_s, gpu.fp8_flops if model.encoding == "fp8" else gpu.bf16_flops, count)
+    flops = gpu.fp8_flops if model.encoding == "fp8" else gpu.bf16_flops
+    return Peaks(gpu.bandwidth_bytes_per_s, flops, count, offloaded_bytes / model.weight_bytes)
 
 
 def tpu_peaks(tpu: TpuSlice) -> Peaks:
@@ -143,10 +150,12 @@ def step_seconds(
     model: Model, peaks: Peaks, *, sequences: int, context: int, kv_element_bytes: int, tokens: int = 1
 ) -> Range:
     """One step in which each of some sequences gets `tokens` tokens (more than one where drafts are verified)."""
-    read = read_weight_bytes(model, sequences * tokens) / peaks.chips
-    read += sequences * kv_bytes(model.architecture, context, element_bytes=kv_element_bytes, shards=peaks.chips)
+    weights = read_weight_bytes(model, sequences * tokens) / peaks.chips
+    cache = sequences * kv_bytes(model.architecture, context, element_bytes=kv_element_bytes, shards=peaks.chips)
+    reading = (weights * (1 - peaks.offloaded) + cache) / peaks.bandwidth_bytes_per_s
+    reading += weights * peaks.offloaded / HOST_LINK_BYTES_PER_S
     work = 2 * model.architecture.active_parameters * sequences * tokens / peaks.flops / peaks.chips
-    low, high = (read / peaks.bandwidth_bytes_per_s / share for share in reversed(DECODE_EFFICIENCY))
+    low, high = (reading / share for share in reversed(DECODE_EFFICIENCY))
     most = work / PREFILL_EFFICIENCY[1]
     return max(low, most) + STEP_SECONDS[0], max(high, most) + STEP_SECONDS[1]
 
@@ -167,16 +176,18 @@ def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:
 def read_weight_bytes(model: Model, tokens: int) -> float:
     """Weight bytes that a step of so many tokens reads: of experts those that any token chose, else all.
 
-    Embeddings that each layer looks up for itself are resident, but a step reads a row of them for each token.
+    The tied embedding is read whole. Those that each layer looks up for itself are resident, but a step reads a row of
+    them for each token.
     """
     shape = model.architecture
     read = model.weight_bytes - _EMBEDDING_BYTES * shape.lookup_parameters
     if not shape.experts:
         return read
-    per_parameter = read / shape.parameters
+    tied = _EMBEDDING_BYTES * shape.vocabulary * shape.hidden_size
+    parameters = shape.parameters - shape.embedding_parameters
     experts = 3 * shape.layers * shape.experts * shape.hidden_size * shape.expert_intermediate_size
     touched = 1 - (1 - shape.active_experts / shape.experts) ** tokens
-    return per_parameter * (shape.parameters - experts + experts * touched)
+    return tied + (read - tied) / parameters * (parameters - experts + experts * touched)
 
 
 def verdict(expected: Range, measured: float) -> Verdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from virtual_time import Rig
 from vllm_arguments import L4_QAT
 
 from bezel.catalog import model, models
@@ -79,6 +80,28 @@ def test_no_memory_left_for_the_cache_is_said(settings):
 def test_fp8_halves_the_cache(settings):
     auto, fp8 = (settings("/mnt/models/qat", *L4_QAT, f"--kv-cache-dtype={kind}").memory for kind in ("auto", "fp8"))
     assert fp8.blocks // 2 == pytest.approx(auto.blocks, abs=1)
+
+
+def test_offloaded_weights_move_to_the_host_and_are_read_over_its_link(settings):
+    stay, moved = (settings("/mnt/models/qat", *L4_QAT, *more) for more in ((), ("--cpu-offload-gb=2",)))
+    assert moved.memory.available - stay.memory.available == 2 << 30
+    assert moved.memory.host_peak - stay.memory.host_peak == 2 << 30
+    pace = []
+    for one in (stay, moved):
+        rig = Rig(one)
+        outcome = rig.ask(100, 3)
+        rig.run()
+        pace.append(outcome.gaps[0])
+    chip = stay.machine.accelerator
+    on_device = (2 << 30) / (chip.memory_bytes_per_second * chip.memory_efficiency)
+    assert pace[1] - pace[0] == pytest.approx((2 << 30) / chip.host_bytes_per_second - on_device, rel=1e-6)
+
+
+def test_no_more_is_offloaded_than_there_is_and_the_host_must_hold_it(settings):
+    with pytest.raises(StartError) as caught:
+        settings("/mnt/models/qat", *L4_QAT, "--cpu-offload-gb=50", memory_gib=16)
+    assert caught.value.stage == "host-memory"
+    assert settings("/mnt/models/qat", *L4_QAT, "--cpu-offload-gb=50", memory_gib=32).memory.weights == 0
 
 
 def test_an_assistant_takes_room_from_the_cache(settings):

@@ -86,6 +86,15 @@ def test_eight_gpus_share_weights_and_arithmetic_but_not_the_work_of_the_cpu():
         assert alone.prefill_seconds[end] == pytest.approx(8 * shared.prefill_seconds[end])
 
 
+def test_offloaded_weights_are_read_over_the_hosts_link_which_is_ten_times_slower():
+    whole, half = (
+        estimate(QAT, gpu_peaks(L4, QAT, offloaded_bytes=size), **LOAD) for size in (0, QAT.weight_bytes // 2)
+    )
+    for end in (0, 1):
+        assert 4 < half.step_seconds[end] / whole.step_seconds[end] < 6
+    assert half.prefill_seconds == whole.prefill_seconds
+
+
 def test_prompts_are_read_in_fp8_only_where_the_weights_are():
     assert gpu_peaks(L4, model("gemma-4-12b-it-fp8")).flops == L4.fp8_flops
     assert gpu_peaks(L4, QAT).flops == L4.bf16_flops
@@ -101,7 +110,7 @@ def test_experts_are_read_as_far_as_sequences_chose_them():
     alone, few, many = (read_weight_bytes(MOE, size) for size in (1, 8, 4096))
     assert alone < few < many
     assert many == pytest.approx(MOE.weight_bytes, rel=0.001)
-    assert alone == pytest.approx(2.06 * MOE.architecture.active_parameters, rel=0.2)
+    assert alone == pytest.approx(2.06 * MOE.architecture.active_parameters, rel=0.05)
 
 
 def test_a_dense_model_is_read_whole_for_any_batch():

@@ -25,6 +25,7 @@ class Accelerator:
     name: str
     memory_gib: float
     memory_bytes_per_second: float
+    host_bytes_per_second: float
     flops_per_second: float
     memory_efficiency: float
     compute_efficiency: float

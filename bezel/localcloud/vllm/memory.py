@@ -27,7 +27,8 @@ class MemoryUse:
     """Where the memory of one accelerator goes, in bytes, and what the cache then holds.
 
     Attributes:
-        weights: model and, where there is one, assistant.
+        weights: model and, where there is one, assistant; without what stays in host memory.
+        offloaded: weights that stay in host memory and are read from there in each step.
         available: what is left for the cache.
         blocks: blocks in the cache's pool.
         concurrency: how many requests of the longest length fit at once.
@@ -37,6 +38,7 @@ class MemoryUse:
     """
 
     weights: int
+    offloaded: int
     activations: int
     available: int
     layout: KvLayout
@@ -60,6 +62,7 @@ def memory_use(
     draft: Checkpoint | None,
     kv_cache_memory_bytes: int | None,
     blocks_override: int | None,
+    cpu_offload_gib: float = 0.0,
 ) -> MemoryUse:
     """Fit a model into a machine.
 
@@ -67,8 +70,9 @@ def memory_use(
         StartError: it does not fit; stage "host-memory" or "engine", worded as the engine words it.
     """
     chip = machine.accelerator
-    weights = (model.weight_bytes + (draft.weight_bytes if draft else 0)) // tensor_parallel
-    host_peak = int(HOST_BASE_GIB * GIB) + model.largest_shard_bytes
+    offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes // tensor_parallel)
+    weights = (model.weight_bytes + (draft.weight_bytes if draft else 0)) // tensor_parallel - offloaded
+    host_peak = int(HOST_BASE_GIB * GIB) + model.largest_shard_bytes + offloaded * tensor_parallel
     if host_peak > machine.memory_gib * GIB:
         raise StartError("Killed", f"{host_peak / GIB:.2f} GiB of {machine.memory_gib:g} GiB", "host-memory")
     total = chip.memory_gib * GIB
@@ -94,6 +98,7 @@ def memory_use(
         raise StartError("ValueError", _cache_too_small(max_model_len, needed, available, layout, longest), "engine")
     return MemoryUse(
         weights=weights,
+        offloaded=offloaded,
         activations=int(activations),
         available=available,
         layout=layout,

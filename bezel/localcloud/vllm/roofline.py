@@ -49,8 +49,11 @@ class Roofline:
         kv_cache_dtype: str,
         tensor_parallel: int = 1,
         speculation: Speculation | None = None,
+        offloaded: int = 0,
     ) -> None:
         self._model = model
+        self._offloaded = offloaded * tensor_parallel / model.weight_bytes
+        self._host_link = chip.host_bytes_per_second * tensor_parallel
         self._flops = chip.flops_per_second * chip.compute_efficiency * tensor_parallel
         self._bandwidth = chip.memory_bytes_per_second * chip.memory_efficiency * tensor_parallel
         self._overhead = chip.step_overhead_seconds
@@ -72,13 +75,15 @@ class Roofline:
     def seconds(self, load: Load) -> float:
         """How long the step takes."""
         arithmetic = (2 * self._model.active_parameters * load.tokens + load.attention_flops) / self._flops
-        traffic = (self._weights_touched(load.tokens) + load.kv_bytes) / self._bandwidth
+        touched = self._weights_touched(load.tokens)
+        traffic = (touched * (1 - self._offloaded) + load.kv_bytes) / self._bandwidth
+        traffic += touched * self._offloaded / self._host_link
         return max(arithmetic, traffic) + self._overhead + self._drafting(load)
 
     def _weights_touched(self, tokens: int) -> float:
-        """With experts, a larger batch touches more of them; a dense model is read whole."""
-        share = self._model.active_fraction
-        return self._model.step_weight_bytes * (1 - (1 - share) ** tokens)
+        """With experts, a larger batch touches more of them; a dense model and the tied embedding are read whole."""
+        share, whole = self._model.active_fraction, 2 * self._model.vocabulary * self._model.hidden_size
+        return whole + (self._model.step_weight_bytes - whole) * (1 - (1 - share) ** tokens)
 
     def _drafting(self, load: Load) -> float:
         if not load.drafting or not self._speculation or not self._speculation.draft:

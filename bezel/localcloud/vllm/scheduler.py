@@ -55,6 +55,7 @@ class Scheduler:
             kv_cache_dtype=settings.kv_cache_dtype,
             tensor_parallel=settings.tensor_parallel,
             speculation=settings.speculation,
+            offloaded=settings.memory.offloaded,
         )
 
     def add(self, request: Request) -> None:

@@ -99,6 +99,7 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
         draft=drafting.draft if drafting else None,
         kv_cache_memory_bytes=options.kv_cache_memory_bytes,
         blocks_override=options.num_gpu_blocks_override,
+        cpu_offload_gib=options.cpu_offload_gb,
     )
     return Settings(
         model_path=options.model,
