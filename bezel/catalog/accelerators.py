@@ -18,6 +18,7 @@ class Accelerator:
     `regions` are open to everyone, `regions_on_invitation` only to projects that Google admitted.
     `quota` names the limit of the service run.googleapis.com without zonal redundancy, `quota_zonal_redundancy` the one
     with it; both are counted in `quota_unit_per_gpu` units for each GPU (1000 where the limit is in milli-GPU).
+    `billing_name` is how the Cloud Billing Catalog's descriptions begin; `unpriced` says why no price of it is known.
     `forward_compatible_cuda` says that images newer than the driver's CUDA need VLLM_ENABLE_CUDA_COMPATIBILITY.
     """
 
@@ -39,8 +40,10 @@ class Accelerator:
     quota: str
     quota_zonal_redundancy: str
     quota_unit_per_gpu: int
+    billing_name: str
     as_of: str
     source: str
+    unpriced: str | None = None
 
 
 @functools.cache

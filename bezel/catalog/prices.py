@@ -7,10 +7,18 @@ from __future__ import annotations
 
 import csv
 import functools
-from dataclasses import dataclass
-from decimal import Decimal
+import io
+from dataclasses import dataclass, fields
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 
 from bezel.catalog.records import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PRICES = DATA / "prices.csv"
+Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,11 @@ class Price:
     sku: str = ""
 
     @property
+    def key(self) -> Key:
+        """Service, item, region and billing model: the row's name."""
+        return self.service, self.item, self.region, self.model
+
+    @property
     def derived(self) -> bool:
         """Whether the price was concluded from another row or total instead of read for this region."""
         return self.source.startswith("derived")
@@ -49,20 +62,50 @@ class Unpriced:
         return f"{self.service}, {self.item}, {self.region}, {self.model}"
 
 
+def parse_prices(text: str) -> tuple[Price, ...]:
+    """The rows of a price file in their order, also two of one name.
+
+    Raises:
+        ValueError: a column is missing or too many, or a price is no number.
+    """
+    reader = csv.reader(io.StringIO(text))
+    names = [field.name for field in fields(Price)]
+    if (header := next(reader, None)) != names:
+        raise ValueError(f"the price file begins with {header}, not with the columns {', '.join(names)}")
+    found = []
+    for line in reader:
+        try:
+            service, item, region, model, unit, usd, as_of, source, sku = line
+            found.append(Price(service, item, region, model, unit, Decimal(usd), as_of, source, sku))
+        except (ValueError, InvalidOperation):
+            raise ValueError(f"line {reader.line_num} of the price file is no row: {','.join(line)}") from None
+    return tuple(found)
+
+
+def format_prices(rows: Iterable[Price]) -> str:
+    """The price file with these rows, in their order; what `parse_prices` reads."""
+    names = [field.name for field in fields(Price)]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        values = {name: getattr(row, name) for name in names} | {"usd_per_unit": f"{row.usd_per_unit:f}"}
+        writer.writerow(values.values())
+    return out.getvalue()
+
+
 @functools.cache
-def prices() -> dict[tuple[str, str, str, str], Price]:
+def prices() -> dict[Key, Price]:
     """Every row by (service, item, region, billing model).
 
     Raises:
-        ValueError: two rows have the same name.
+        ValueError: two rows have the same name, or a line is no row.
     """
-    found: dict[tuple[str, str, str, str], Price] = {}
-    with (DATA / "prices.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            key = (row["service"], row["item"], row["region"], row["model"])
-            if key in found:
-                raise ValueError(f"prices.csv has the row {key} twice")
-            found[key] = Price(*key, row["unit"], Decimal(row["usd_per_unit"]), row["as_of"], row["source"], row["sku"])
+    found: dict[Key, Price] = {}
+    for row in parse_prices(PRICES.read_text(encoding="utf-8")):
+        if row.key in found:
+            raise ValueError(f"prices.csv has the row {row.key} twice")
+        found[row.key] = row
     return found
 
 

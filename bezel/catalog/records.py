@@ -44,6 +44,11 @@ def closest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
     return found[0] if found else None
 
 
+def region_names() -> frozenset[str]:
+    """Every region of Google Cloud."""
+    return frozenset(read_toml("regions.toml")["names"])
+
+
 def read_toml(file: str) -> dict[str, Any]:
     """Reads one data file of the catalogue."""
     return tomllib.loads((DATA / file).read_text(encoding="utf-8"))

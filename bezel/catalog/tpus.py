@@ -17,7 +17,7 @@ class TpuSlice:
 
     `memory_bytes` is usable memory. `zones` took a flex-start request, `zones_refused` answered that they do not.
     `quota` and `quota_preemptible` name limits of the service tpu.googleapis.com, counted in chips for each zone;
-    flex-start and spot consume the preemptible one.
+    flex-start and spot consume the preemptible one. `unpriced` says why no price of the chip is known.
     """
 
     id: str
@@ -37,6 +37,12 @@ class TpuSlice:
     runtime_version: str
     as_of: str
     source: str
+    unpriced: str | None = None
+
+
+def region_of(zone: str) -> str:
+    """The region of a zone: its name without the last part."""
+    return zone.rpartition("-")[0]
 
 
 @functools.cache

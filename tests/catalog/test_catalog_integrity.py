@@ -1,158 +1,300 @@
-"""The data files hold together: every row is dated, sourced, within plausible bounds, and no look-up falls back."""
+"""The data files hold together, and each rule that says so notices the fault it is there for."""
 
 from __future__ import annotations
 
-import re
+import dataclasses
 from decimal import Decimal
 
 import pytest
 
-from bezel.catalog import (
-    NotInCatalogueError,
-    Price,
-    Unpriced,
-    accelerator,
-    accelerators,
-    closest,
-    model,
-    models,
-    price,
-    prices,
-    removed_options,
-    unservable_form,
-    vllm_options,
-    vllm_versions,
-)
+from bezel.catalog.integrity import check_catalogue, read_catalogue
+from bezel.catalog.prices import format_prices, parse_prices
 
-DATED = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
+GOOD = read_catalogue()
+L4, RTX = "nvidia-l4", "nvidia-rtx-pro-6000"
+QAT, E2B, MOE = "gemma-4-12b-it-qat-w4a16", "gemma-4-e2b-it", "gemma-4-26b-a4b-it-w4a16"
+DEAR = "gpu nvidia-l4 no zonal redundancy"
 
 
-def test_every_record_is_dated_and_sourced():
-    records = [*accelerators().values(), *models().values(), *prices().values()]
-    records += [found.architecture for found in models().values()]
-    for record in records:
-        assert DATED.fullmatch(record.as_of), record
-        assert record.source, record
+def with_record(table, name, **changes):
+    """The catalogue with fields of one record changed."""
+    records = dict(getattr(GOOD, table))
+    records[name] = dataclasses.replace(records[name], **changes)
+    return dataclasses.replace(GOOD, **{table: records})
 
 
-@pytest.mark.parametrize("found", accelerators().values(), ids=lambda found: found.id)
-def test_accelerators_are_plausible(found):
-    assert 10**10 < found.memory_bytes < 10**12
-    assert found.memory_bytes < found.bandwidth_bytes_per_s < found.bf16_flops < found.fp8_flops
-    assert found.min_memory_gib >= found.min_cpu >= 1
-    assert not set(found.regions) & set(found.regions_on_invitation)
-    assert list(found.regions) == sorted(found.regions)
-    assert found.quota.endswith("NoZonalRedundancyPerProjectRegion")
+def with_shape(name, **changes):
+    """The catalogue with the architecture of one model changed."""
+    shape = dataclasses.replace(GOOD.models[name].architecture, **changes)
+    return dataclasses.replace(GOOD, models={name: dataclasses.replace(GOOD.models[name], architecture=shape)})
 
 
-@pytest.mark.parametrize("found", models().values(), ids=lambda found: found.id)
-def test_models_weigh_what_their_encoding_says(found):
-    shape = found.architecture
-    body = shape.parameters - shape.embedding_parameters
-    bits = 8 * (found.weight_bytes - 2 * shape.embedding_parameters) / body
-    low, high = {"bf16": (15.5, 17.0), "w4a16": (4.0, 8.5), "fp8": (7.9, 10.0)}[found.encoding]
-    assert low < bits < high
+def with_price(item, region, model, /, **changes):
+    """The catalogue with one price row changed."""
+    found = [row for row in GOOD.prices if (row.item, row.region, row.model) == (item, region, model)]
+    assert len(found) == 1
+    rows = tuple(dataclasses.replace(row, **changes) if row is found[0] else row for row in GOOD.prices)
+    return dataclasses.replace(GOOD, prices=rows)
 
 
-@pytest.mark.parametrize("found", models().values(), ids=lambda found: found.id)
-def test_architectures_are_plausible(found):
-    shape = found.architecture
-    assert shape.sliding_layers in (4 * shape.full_layers, 5 * shape.full_layers)
-    assert shape.context in (131_072, 262_144)
-    assert bool(shape.experts or shape.per_layer_embedding) == (shape.active_parameters < shape.parameters)
-    assert found.folder is None or found.folder in found.hub_id
+def with_prices(keep):
+    """The catalogue with some price rows only."""
+    return dataclasses.replace(GOOD, prices=tuple(row for row in GOOD.prices if keep(row)))
 
 
-def test_no_price_is_zero_and_both_parts_of_a_gpu_instance_are_priced_where_the_gpu_is():
-    for found in prices().values():
-        assert Decimal("0.0000001") < found.usd_per_unit < 20, found
-        if found.item.startswith("gpu "):
-            for item in ("vcpu", "memory"):
-                assert isinstance(price("cloud-run", item, found.region, "instance-based"), Price)
+def with_rule(**changes):
+    """The catalogue with its first SKU rule changed."""
+    return dataclasses.replace(GOOD, rules=(dataclasses.replace(GOOD.rules[0], **changes), *GOOD.rules[1:]))
 
 
-def test_a_gpu_is_priced_only_where_it_is_offered():
-    priced = [found for found in prices().values() if found.item.startswith("gpu ")]
-    assert priced
-    for found in priced:
-        gpu = accelerator(found.item.split()[1])
-        assert found.region in (*gpu.regions, *gpu.regions_on_invitation), found
+def with_options(**changes):
+    """The catalogue with one recorded release changed."""
+    return dataclasses.replace(GOOD, vllm={"0.32.0": dataclasses.replace(GOOD.vllm["0.32.0"], **changes)})
 
 
-def test_an_unknown_price_is_named_and_never_another_regions():
-    missing = price("cloud-run", "gpu nvidia-l4 no zonal redundancy", "asia-southeast1", "instance-based")
-    assert isinstance(missing, Unpriced)
-    assert str(missing) == "cloud-run, gpu nvidia-l4 no zonal redundancy, asia-southeast1, instance-based"
-    assert isinstance(price("cloud-run", "vcpu", "asia-southeast1", "instance-based"), Price)
+def test_the_committed_catalogue_has_no_fault():
+    assert check_catalogue(GOOD) == ()
 
 
-def test_a_derived_price_says_so():
-    rows = {
-        region: price("cloud-run", "gpu nvidia-l4 no zonal redundancy", region, "instance-based")
-        for region in ("us-central1", "us-east4")
-    }
-    assert not rows["us-central1"].derived
-    assert rows["us-east4"].derived
+# what is changed -> row and words of the fault
+FAULTY = {
+    "no date": (lambda: with_record("models", QAT, as_of="November"), QAT, "as_of = 'November'"),
+    "no source": (lambda: with_record("accelerators", L4, source=" "), L4, "source = ''"),
+    "a month that is none": (
+        lambda: with_price("vcpu", "us-east4", "instance-based", as_of="2026-13"),
+        "vcpu",
+        "2026-13",
+    ),
+    "a part for nothing": (
+        lambda: with_price(DEAR, "us-east4", "instance-based", usd_per_unit=Decimal(0)),
+        "us-east4",
+        "usd_per_unit = 0",
+    ),
+    "a negative price": (
+        lambda: with_price("memory", "us-east4", "request-based", usd_per_unit=Decimal("-0.0000025")),
+        "memory",
+        "usd_per_unit = -0.0000025",
+    ),
+    "no number": (
+        lambda: with_price("vcpu", "us-east4", "request-based", usd_per_unit=Decimal("NaN")),
+        "vcpu",
+        "usd_per_unit = NaN",
+    ),
+    "a price by the hour in a row by the second": (
+        lambda: with_price(DEAR, "us-east4", "instance-based", usd_per_unit=Decimal("0.67212")),
+        "us-east4",
+        "between 0.00005 and 0.01",
+    ),
+    "a unit of another item": (
+        lambda: with_price("memory", "us-east4", "instance-based", unit="vcpu-second"),
+        "memory",
+        "skus.toml prices it per gib-second",
+    ),
+    "a unit that nobody knows": (
+        lambda: with_price("memory", "us-east4", "instance-based", unit="mib-second"),
+        "memory",
+        "no plan multiplies",
+    ),
+    "two rows of one name": (
+        lambda: dataclasses.replace(GOOD, prices=(*GOOD.prices, GOOD.prices[0])),
+        "us-central1",
+        "2 rows",
+    ),
+    "a misspelt region": (
+        lambda: with_price("v6e chip", "us-west1", "on-demand", region="us-wset1"),
+        "us-wset1",
+        "no such",
+    ),
+    "a GPU where it is not offered": (
+        lambda: with_price(DEAR, "us-east4", "instance-based", region="us-east1"),
+        "us-east1",
+        "does not offer nvidia-l4",
+    ),
+    "a GPU that is not known": (
+        lambda: with_price(DEAR, "us-east4", "instance-based", item="gpu nvidia-l5 no zonal redundancy"),
+        "nvidia-l5",
+        "no such accelerator",
+    ),
+    "an unknown billing model": (
+        lambda: with_price("v6e chip", "us-west1", "on-demand", model="calendar"),
+        "calendar",
+        "no plan looks for such a row",
+    ),
+    "a chip that no slice has": (
+        lambda: with_price("v6e chip", "us-west1", "on-demand", item="v7x chip"),
+        "v7x",
+        "no slice",
+    ),
+    "a concluded price shown as read": (
+        lambda: with_price(DEAR, "us-east4", "instance-based", source="L4 list price, derived for the region"),
+        "us-east4",
+        "begin the source with `derived`",
+    ),
+    "a GPU without a priced vCPU": (
+        lambda: with_prices(lambda row: (row.item, row.region, row.model) != ("vcpu", "us-east4", "instance-based")),
+        "us-east4",
+        "no row for vcpu",
+    ),
+    "a request price left out": (
+        lambda: with_prices(lambda row: (row.item, row.region) != ("requests", "us-east5")),
+        "us-east5",
+        "no row for requests",
+    ),
+    "one billing model only": (
+        lambda: with_prices(lambda row: row.model != "spot"),
+        "prices.csv",
+        "no row of tpu, spot",
+    ),
+    "an accelerator without any price": (
+        lambda: with_prices(lambda row: RTX not in row.item),
+        RTX,
+        "refused as unpriced",
+    ),
+    "a chip without any price": (
+        lambda: with_prices(lambda row: row.model != "flex-start"),
+        "v6e-4",
+        "refused as unpriced",
+    ),
+    "priced and unpriced": (lambda: with_record("accelerators", L4, unpriced="not listed"), L4, "remove `unpriced`"),
+    "memory in GiB": (lambda: with_record("accelerators", L4, memory_bytes=24), L4, "memory_bytes = 24"),
+    "bandwidth in GB/s": (
+        lambda: with_record("accelerators", L4, bandwidth_bytes_per_s=300),
+        L4,
+        "bandwidth_bytes_per_s / memory_bytes",
+    ),
+    "no bandwidth": (lambda: with_record("accelerators", L4, bandwidth_bytes_per_s=0), L4, "bandwidth_bytes_per_s = 0"),
+    "sparse FLOP/s for dense ones": (
+        lambda: with_record("accelerators", L4, bf16_flops=10**15, fp8_flops=2 * 10**15),
+        L4,
+        "bf16_flops / bandwidth",
+    ),
+    "fp8 slower than bf16": (lambda: with_record("accelerators", L4, fp8_flops=1), L4, "fp8_flops = 1"),
+    "no capability": (lambda: with_record("accelerators", L4, compute_capability="sm89"), L4, "sm89"),
+    "no minimum": (lambda: with_record("accelerators", L4, min_cpu=0), L4, "min_cpu = 0"),
+    "a quota unit of nothing": (lambda: with_record("accelerators", RTX, quota_unit_per_gpu=0), RTX, "quota unit = 0"),
+    "a quota of another API": (lambda: with_record("accelerators", L4, quota="NVIDIA_L4_GPUS"), L4, "NVIDIA_L4_GPUS"),
+    "an accelerator nowhere": (
+        lambda: with_record("accelerators", L4, regions=(), regions_on_invitation=()),
+        L4,
+        "no region",
+    ),
+    "open and by invitation": (
+        lambda: with_record("accelerators", L4, regions_on_invitation=("us-east4",)),
+        L4,
+        "us-east4 in regions_on_invitation",
+    ),
+    "a list that is not sorted": (
+        lambda: with_record(
+            "accelerators", L4, regions=("us-east4", "europe-west1", "europe-west4", "asia-southeast1")
+        ),
+        L4,
+        "sort the list",
+    ),
+    "a region that does not exist": (
+        lambda: with_record("accelerators", L4, regions=("europe-west5", "us-east4")),
+        L4,
+        "region europe-west5",
+    ),
+    "slices of one chip that differ": (
+        lambda: with_record("tpus", "v6e-8", memory_bytes=32 * 10**9),
+        "v6e-8",
+        "same rates",
+    ),
+    "a topology of other chips": (lambda: with_record("tpus", "v6e-8", topology="2x2"), "v6e-8", "topology = 2x2"),
+    "a region for a zone": (lambda: with_record("tpus", "v6e-4", zones=("us-east5",)), "v6e-4", "us-east5-a"),
+    "taken and refused": (
+        lambda: with_record("tpus", "v6e-4", zones_refused=("us-east5-a",)),
+        "v6e-4",
+        "us-east5-a in zones_refused",
+    ),
+    "a slice nowhere": (lambda: with_record("tpus", "v6e-4", zones=(), unpriced="no zone"), "v6e-4", "zones = []"),
+    "weights in GB": (lambda: with_record("models", QAT, weight_bytes=8), QAT, "weight_bytes as bits"),
+    "weights of another encoding": (lambda: with_record("models", QAT, encoding="bf16"), QAT, "between 15.5 and 17"),
+    "an encoding that is not known": (lambda: with_record("models", QAT, encoding="int8"), QAT, "encoding = int8"),
+    "a file as a hub id": (lambda: with_record("models", QAT, hub_id="gemma.safetensors"), QAT, "OWNER/NAME"),
+    "two models of one hub id": (
+        lambda: with_record("models", QAT, hub_id="google/gemma-4-12B-it"),
+        "models.toml",
+        "google/gemma-4-12B-it, 2 times",
+    ),
+    "a form that vLLM does not serve": (
+        lambda: with_record("models", QAT, hub_id="google/gemma-gguf"),
+        QAT,
+        "llama.cpp",
+    ),
+    "concluded and not marked": (
+        lambda: with_record("models", MOE, source="derived from bf16"),
+        MOE,
+        "derived = false",
+    ),
+    "marked and measured": (lambda: with_record("models", MOE, derived=True), MOE, "derived = true"),
+    "an assistant without a size": (lambda: with_record("models", QAT, assistant_bytes=0), QAT, "write both, or none"),
+    "an assistant as large as a model": (
+        lambda: with_record("models", QAT, assistant_bytes=8 * 10**9),
+        QAT,
+        "a tenth of its model",
+    ),
+    "an assistant that is none": (
+        lambda: with_record("models", QAT, assistant="google/gemma-4-E2B-it"),
+        QAT,
+        "-assistant",
+    ),
+    "a machine that is not known": (lambda: with_record("models", QAT, not_on=(("npu", "x"),)), QAT, "not_on = npu"),
+    "a refusal without a reason": (lambda: with_record("models", QAT, not_on=(("tpu", ""),)), QAT, "say why"),
+    "a cache other than the measured one": (
+        lambda: with_shape(E2B, sliding_layers=28, full_layers=7),
+        "e2b",
+        "18432 B",
+    ),
+    "layers that make no pattern": (lambda: with_shape(QAT, sliding_layers=41), "12b", "41 sliding and 8 full"),
+    "active parameters of nothing": (lambda: with_shape(QAT, active_parameters=10**9), "12b", "active_parameters"),
+    "a vocabulary beyond the parameters": (lambda: with_shape(QAT, vocabulary=4 * 10**6), "12b", "embeddings alone"),
+    "no window": (lambda: with_shape(QAT, window=0), "12b", "window = 0"),
+    "no text": (lambda: with_shape(QAT, modalities=("image",)), "12b", "add text"),
+    "a comparison with nothing": (
+        lambda: with_record("machines", "azure-l4", accelerator="nvidia-t4"),
+        "azure-l4",
+        "nvidia-t4",
+    ),
+    "a comparison for nothing": (
+        lambda: with_record("machines", "ec2-g6-xlarge", usd_per_hour=Decimal(0)),
+        "ec2-g6-xlarge",
+        "usd_per_hour = 0",
+    ),
+    "unpriced without a reason": (
+        lambda: with_record("machines", "ec2-g6-xlarge", usd_per_hour=None),
+        "ec2-g6-xlarge",
+        "no usd_per_hour",
+    ),
+    "no accelerators": (lambda: with_record("machines", "azure-l4", count=0), "azure-l4", "count = 0"),
+    "a rule that is no expression": (lambda: with_rule(description="L4 ("), "skus.toml", "no SKU can match"),
+    "a row without a rule": (lambda: dataclasses.replace(GOOD, rules=GOOD.rules[:-1]), "spot", "no rule for it"),
+    "a list that was cut off": (lambda: with_options(options=GOOD.vllm["0.32.0"].options[:50]), "0.32.0", "50 options"),
+    "a list of another release": (lambda: with_options(version="0.31.0"), "0.32.0", "version = 0.31.0"),
+}
+
+
+@pytest.mark.parametrize(("change", "row", "words"), FAULTY.values(), ids=FAULTY)
+def test_a_fault_is_noticed_and_told_with_its_repair(change, row, words):
+    faults = check_catalogue(change())
+    told = [fault for fault in faults if row in fault.row and words in str(fault)]
+    assert told, faults
+    assert all(fault.consequence and fault.repair for fault in faults)
+
+
+def test_the_price_file_is_written_as_it_is_read():
+    assert parse_prices(format_prices(GOOD.prices)) == GOOD.prices
 
 
 @pytest.mark.parametrize(
-    ("look_up", "wrong", "near"),
+    ("text", "words"),
     [
-        (accelerator, "nvidia-l5", "nvidia-l4"),
-        (model, "gemma-4-12b-it-qat-w4a6", "gemma-4-12b-it-qat-w4a16"),
-        (vllm_options, "0.32.1", "0.32.0"),
+        ("service,item\n", "not with the columns service, item, region"),
+        (format_prices(GOOD.prices[:1]) + "cloud-run,vcpu\n", "line 3 of the price file is no row: cloud-run,vcpu"),
+        (format_prices(GOOD.prices[:1]).replace("0.0001867", "cheap"), "line 2"),
+        ("", "not with the columns"),
     ],
 )
-def test_a_look_up_of_what_is_not_there_names_the_nearest_and_returns_nothing(look_up, wrong, near):
-    with pytest.raises(NotInCatalogueError) as caught:
-        look_up(wrong)
-    assert caught.value.closest == near
-    assert near in str(caught.value)
-
-
-def test_nothing_is_near_a_name_that_resembles_none():
-    assert closest("zzz", ["nvidia-l4"]) is None
-
-
-def test_forms_that_are_not_for_vllm_are_refused_with_the_reason():
-    assert "llama.cpp" in unservable_form("google/gemma-4-12B-it-GGUF")
-    assert unservable_form("google/gemma-4-12B-it-qat-w4a16-ct") is None
-
-
-@pytest.mark.parametrize(("version", "count"), [("0.32.0", 316), ("0.33.0", 320)])
-def test_option_lists_are_whole(version, count):
-    assert version in vllm_versions()
-    options = vllm_options(version)
-    assert len(options.options) == count
-    assert len(set(options.names())) == count
-    for name in ("tool-call-parser", "reasoning-parser"):
-        assert "gemma4" in options.registered[name]
-
-
-@pytest.mark.parametrize("version", vllm_versions())
-@pytest.mark.parametrize(
-    ("flag", "name", "negated"),
-    [
-        ("--max-model-len", "max-model-len", False),
-        ("--max_model_len", "max-model-len", False),
-        ("--device-memory-utilization", "gpu-memory-utilization", False),
-        ("-tp", "tensor-parallel-size", False),
-        ("--no-enable-prefix-caching", "enable-prefix-caching", True),
-        ("--no_enable_prefix_caching", "enable-prefix-caching", True),
-    ],
-)
-def test_an_option_is_found_by_each_of_its_spellings(version, flag, name, negated):
-    option, found_negated = vllm_options(version).find(flag)
-    assert (option.name, found_negated) == (name, negated)
-
-
-@pytest.mark.parametrize("version", vllm_versions())
-def test_an_unknown_flag_is_not_found(version):
-    assert vllm_options(version).find("--num-speculative-tokens") is None
-    assert vllm_options(version).find("--max-model") is None
-
-
-def test_removed_options_are_in_no_recorded_list_but_where_they_came_back():
-    for name in removed_options():
-        assert vllm_options("0.32.0").find(f"--{name}") is None
-    assert vllm_options("0.33.0").find("--disable-log-requests") is not None
+def test_a_price_file_that_is_none_is_told_with_its_line(text, words):
+    with pytest.raises(ValueError, match=words):
+        parse_prices(text)

@@ -1,0 +1,122 @@
+"""The whole catalogue held to its rules: what gates a refresh, `bezel catalog check`, and the tests.
+
+Owns the snapshot of all records and the rules that need several files. Leaves those of one file to the modules beside.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.catalog.accelerators import accelerators
+from bezel.catalog.comparison import compared_machines
+from bezel.catalog.faults import Fault, check_dated
+from bezel.catalog.hardware_checks import check_accelerators, check_compared, check_tpus
+from bezel.catalog.model_checks import check_models
+from bezel.catalog.models import models
+from bezel.catalog.price_checks import check_prices
+from bezel.catalog.prices import PRICES, parse_prices
+from bezel.catalog.records import region_names
+from bezel.catalog.skus import sku_rules
+from bezel.catalog.tpus import tpus
+from bezel.catalog.vllm_options import vllm_options, vllm_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bezel.catalog.accelerators import Accelerator
+    from bezel.catalog.comparison import ComparedMachine
+    from bezel.catalog.models import Model
+    from bezel.catalog.prices import Price
+    from bezel.catalog.skus import SkuRule
+    from bezel.catalog.tpus import TpuSlice
+    from bezel.catalog.vllm_options import VllmOptions
+
+_FEWEST_OPTIONS = 100  # a release has over 300; a list that was cut off would let wrong flags through
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Everything that the data files say."""
+
+    accelerators: Mapping[str, Accelerator]
+    tpus: Mapping[str, TpuSlice]
+    models: Mapping[str, Model]
+    prices: tuple[Price, ...]
+    machines: Mapping[str, ComparedMachine]
+    regions: frozenset[str]
+    rules: tuple[SkuRule, ...]
+    vllm: Mapping[str, VllmOptions]
+
+
+def read_catalogue() -> Catalogue:
+    """Reads every data file.
+
+    Raises:
+        ValueError: a file cannot be read as what it is; the message names the line or the field.
+    """
+    return Catalogue(
+        accelerators=accelerators(),
+        tpus=tpus(),
+        models=models(),
+        prices=parse_prices(PRICES.read_text(encoding="utf-8")),
+        machines=compared_machines(),
+        regions=region_names(),
+        rules=sku_rules(),
+        vllm={version: vllm_options(version) for version in vllm_versions()},
+    )
+
+
+def check_catalogue(catalogue: Catalogue) -> tuple[Fault, ...]:
+    """Everything that is wrong with the catalogue, file by file."""
+    return (
+        *check_accelerators(catalogue.accelerators, catalogue.regions),
+        *check_tpus(catalogue.tpus, catalogue.regions),
+        *check_models(catalogue.models, [*catalogue.accelerators]),
+        *check_prices(catalogue.prices, catalogue.accelerators, catalogue.tpus, catalogue.regions),
+        *check_compared(catalogue.machines, catalogue.accelerators),
+        *_check_rules(catalogue),
+        *_check_options(catalogue.vllm),
+    )
+
+
+def _check_rules(catalogue: Catalogue) -> Iterable[Fault]:
+    """A refresh knows every row of the price file, and reads its unit from the SKU."""
+    units = {(rule.service, rule.item, rule.model): rule.unit for rule in catalogue.rules}
+    for rule in catalogue.rules:
+        where = f"skus.toml: {rule.item}, {rule.model}"
+        yield from check_dated(where, rule)
+        try:
+            re.compile(rule.description)
+        except re.error as error:
+            yield Fault(where, f"description = {rule.description}", f"no SKU can match it: {error}.", "mend it.")
+    for row in catalogue.prices:
+        unit = units.get((row.service, row.item, row.model))
+        if unit != row.unit:
+            yield Fault(
+                f"prices.csv: {', '.join(row.key)}",
+                f"unit = {row.unit}",
+                f"skus.toml prices it per {unit}."
+                if unit
+                else "skus.toml has no rule for it, so a refresh cannot read it.",
+                "mend the unit, or add a rule.",
+            )
+
+
+def _check_options(vllm: Mapping[str, VllmOptions]) -> Iterable[Fault]:
+    for version, found in vllm.items():
+        where = f"vllm/{version}.json"
+        yield from check_dated(where, found)
+        names = found.names()
+        if found.version != version:
+            yield Fault(
+                where, f"version = {found.version}", "another release's flags would be checked.", "rename the file."
+            )
+        if len(names) < _FEWEST_OPTIONS or len(set(names)) != len(names):
+            yield Fault(
+                where,
+                f"{len(names)} options",
+                "flags that exist would be refused.",
+                "record the parser's whole list again.",
+            )

@@ -1,0 +1,111 @@
+"""Which SKU of the Cloud Billing Catalog prices which item, and what such a SKU says. Data: skus.toml.
+
+Pure rules over SKUs as `v1/services/{id}/skus` lists them. A SKU is taken by its whole description, its usage type, its
+regions, its unit and its currency, because reserved, committed and calendar SKUs of the same chip stand beside the
+right one, some of them for nothing. Leaves fetching to bezel.ops and the comparison with the price rows to
+bezel.catalog.refreshing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from bezel.catalog.accelerators import accelerators
+from bezel.catalog.records import read_toml
+from bezel.catalog.tpus import tpus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GLOBAL = "global"
+# Whatever a rule's expression lets through by mistake: none of these is a price on demand.
+_NEVER = re.compile(
+    r"\b(reserved|reservation|commitment|committed|calendar|capacity optimized|jobs|worker pools)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SkuRule:
+    """How one item is named in the billing catalogue, in every region.
+
+    Attributes:
+        service, item, model, unit: those of the price rows.
+        billing_service: the id under which the SKUs are listed.
+        description: matches a whole description; `{region}` stands for the region's id.
+        usage_type: the category's usage type.
+        usage_unit: the unit of the SKU's price, of which `per` make one unit of the row.
+        everywhere: whether the SKU is listed for all regions at once.
+    """
+
+    service: str
+    item: str
+    model: str
+    unit: str
+    billing_service: str
+    description: str
+    usage_type: str
+    usage_unit: str
+    as_of: str
+    source: str
+    per: int = 1
+    everywhere: bool = False
+
+    def prices(self, sku: Mapping[str, Any], region: str) -> bool:
+        """Whether a SKU is the one that prices the item in a region, whatever it then says."""
+        description = str(sku.get("description", ""))
+        return (
+            # The cheap questions first: the largest service has about 32,000 SKUs.
+            sku.get("category", {}).get("usageType") == self.usage_type
+            and (GLOBAL if self.everywhere else region) in sku.get("serviceRegions", ())
+            and re.fullmatch(self.description.replace("{region}", re.escape(region)), description) is not None
+            and _NEVER.search(description) is None
+        )
+
+    def usd(self, sku: Mapping[str, Any]) -> Decimal:
+        """USD per unit of the row: the last tier, behind what is free, if it is the only one that is paid.
+
+        Raises:
+            ValueError: the SKU names no such price; says why.
+        """
+        try:
+            expression = sku["pricingInfo"][-1]["pricingExpression"]
+            tiers = [tier["unitPrice"] for tier in expression["tieredRates"]]
+            found = [Decimal(tier.get("units") or 0) + Decimal(tier.get("nanos") or 0) / 10**9 for tier in tiers]
+            unit, currencies = expression["usageUnit"], {tier["currencyCode"] for tier in tiers}
+        except (KeyError, IndexError, TypeError, ArithmeticError):
+            raise ValueError("it holds no price") from None
+        if unit != self.usage_unit:
+            raise ValueError(f"its price is per {unit}, not per {self.usage_unit}")
+        if currencies != {"USD"}:
+            raise ValueError(f"its currency is {', '.join(sorted(map(str, currencies)))}, not USD")
+        if found[-1] <= 0:
+            raise ValueError(f"its price is {found[-1]:f}")
+        if any(found[:-1]):
+            raise ValueError(f"it has several prices by volume: {', '.join(f'{each:f}' for each in found)}")
+        return (found[-1] * self.per).normalize()
+
+
+def sku_rules() -> tuple[SkuRule, ...]:
+    """A rule for each item and billing model that the price file can hold."""
+    found = []
+    for row in read_toml("skus.toml").values():
+        if "{accelerator}" in row["item"]:
+            words = [{"{accelerator}": gpu.id, "{billing_name}": gpu.billing_name} for gpu in accelerators().values()]
+        elif "{chip}" in row["item"]:
+            chips = sorted({each.chip for each in tpus().values()})
+            words = [{"{chip}": chip, "{Chip}": chip.capitalize()} for chip in chips]
+        else:
+            words = [{}]
+        found += [SkuRule(**_filled(row, each)) for each in words]
+    return tuple(found)
+
+
+def _filled(row: dict[str, Any], words: dict[str, str]) -> dict[str, Any]:
+    filled = dict(row)
+    for word, value in words.items():
+        filled["item"] = filled["item"].replace(word, value)
+        filled["description"] = filled["description"].replace(word, re.escape(value))
+    return filled
