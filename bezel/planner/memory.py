@@ -33,7 +33,7 @@ MEMORY_BASIS = (
     "working memory by arithmetic"
 )
 
-Part = Literal["weights", "overhead", "KV cache"]
+Part = Literal["weights", "overhead", "KV cache", "sampling"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,12 @@ def activation_bytes(shape: Architecture, *, tokens: int, sequences: int, shards
     gathered before sampling, stand on each.
     """
     mlp = 3 * (shape.intermediate_size + shape.active_experts * shape.expert_intermediate_size) // shards
-    return tokens * (mlp + 4 * shape.hidden_size) * 2 + sequences * shape.vocabulary * 4 * 2
+    return tokens * (mlp + 4 * shape.hidden_size) * 2 + logits_bytes(shape, sequences=sequences)
+
+
+def logits_bytes(shape: Architecture, *, sequences: int) -> int:
+    """The scores of a batch over the vocabulary: in float32, and once more while they are sampled from."""
+    return sequences * shape.vocabulary * 4 * 2
 
 
 def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_dtype: str, shards: int = 1) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bezel.planner.kv_cache import layers_bytes
-from bezel.planner.memory import GIB, Part
+from bezel.planner.memory import GIB, Part, logits_bytes
 
 if TYPE_CHECKING:
     from bezel.catalog import Architecture, Model, TpuSlice
@@ -29,7 +29,11 @@ TPU_MEMORY_BASIS = (
 
 @dataclass(frozen=True, slots=True)
 class TpuFit:
-    """The memory of a slice, part by part, in bytes over all its chips; `kv_token_bytes` for one token."""
+    """The memory of a slice, part by part, in bytes over all its chips; `kv_token_bytes` for one token.
+
+    `sampling_bytes` is what the scores of a whole batch take on each chip. They are not taken from the budget, and must
+    find room in what the utilization leaves of the chip.
+    """
 
     chips: int
     slice_bytes: int
@@ -37,6 +41,7 @@ class TpuFit:
     weight_bytes: int
     overhead_bytes: int
     kv_token_bytes: int
+    sampling_bytes: int
     max_model_len: int
     max_num_seqs: int
 
@@ -62,13 +67,13 @@ class TpuFit:
 
     @property
     def starts(self) -> bool:
-        """Whether one sequence of full length fits."""
-        return self.kv_tokens >= self.max_model_len
+        """Whether one sequence of full length fits, and the scores of a batch beside everything."""
+        return self.breaks is None
 
     @property
     def full_context_sequences(self) -> int:
         """How many sequences of max-model-len the cache holds at a time."""
-        return self.kv_tokens // self.max_model_len
+        return self.kv_tokens // self.max_model_len if self.starts else 0
 
     @property
     def breaks(self) -> Part | None:
@@ -77,7 +82,10 @@ class TpuFit:
             return "weights"
         if self.kv_available_bytes <= 0:
             return "overhead"
-        return None if self.starts else "KV cache"
+        if self.kv_tokens < self.max_model_len:
+            return "KV cache"
+        left = (self.slice_bytes - self.budget_bytes) // self.chips
+        return "sampling" if self.sampling_bytes > left else None
 
     def at_length(self, max_model_len: int) -> TpuFit:
         """The same slice with another longest length."""
@@ -112,6 +120,7 @@ def tpu_memory_fit(
         weight_bytes=model.weight_bytes,
         overhead_bytes=TPU_OVERHEAD_BYTES,
         kv_token_bytes=tpu_token_bytes(model.architecture, chips=tpu.chips),
+        sampling_bytes=logits_bytes(model.architecture, sequences=max_num_seqs),
         max_model_len=max_model_len,
         max_num_seqs=max_num_seqs,
     )
