@@ -38,12 +38,12 @@ row shows that the constant was chosen well, and no more; all others are predict
 
 CACHES = """## Which cache is reckoned with
 
-- **CUDA** (`bezel/planner/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window, what is in flight and one
-  block, full layers keep everything; pages of both kinds are of one size. A start wants room for one prompt that is just
+- **CUDA** (`bezel/planner/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window, what is in flight and a
+  block, full layers keep everything; pages of both kinds are of one size. A start wants room for a prompt that is just
   being let in.
 - **TPU** (`bezel/planner/tpu_memory.py`): sliding layers keep the full length, a KV head that does not divide by the
-  chips is copied to each, two bytes an element whatever `kv-cache-dtype` says. Layers that share a cache (E2B, E4B) hold
-  none. The scores of a batch over the vocabulary must find room in what the utilization leaves of a chip.
+  chips is copied to each, two bytes an element whatever `kv-cache-dtype` says. Layers that share a cache (E2B, E4B)
+  hold none. The scores of a batch over the vocabulary must find room in what the utilization leaves of a chip.
 
 """
 
@@ -55,7 +55,7 @@ tensors that are alive at once), blocks of 16 tokens and steps in flight (vLLM's
 
 - The reports of 26B-A4B and 31B on TPU contradict each other or the arithmetic, so they are no target. The planner says
   less than they do, which is the careful side.
-- The range of speed was made from the two measurements with one user, so they lie in it by construction; the one with 64
+- The range of speed was made from the two measurements with one user, so they lie in it by construction; that with 64
   users was not used. It lies in the range only because the cache of one chip holds 33 such sequences, not 64.
 - No GPU was measured soundly in a figure, only in whether a server started. Capacity is the datasheet's, in decimal GB.
 - Not modelled: peaks of the audio and image encoders, LoRA, fragmentation, a GPU that something else uses too.
