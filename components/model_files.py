@@ -49,6 +49,7 @@ class ModelFiles(Resource, module="components", name="ModelFiles"):
             "bucket": args.bucket,
             "path": args.path.strip("/"),
             "source": args.source,
+            "stack": pulumi.get_stack(),
             "bucket_url": args.bucket_url,
             "files": None,
             "total_bytes": None,

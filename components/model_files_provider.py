@@ -13,7 +13,8 @@ from urllib.parse import quote
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ReadResult, ResourceProvider
 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
-from components.model_layout import missing_parts, no_bucket, not_a_model, unreachable
+from bezel.weights.layout import missing_parts
+from components.model_layout import copy_command, no_bucket, not_a_model, unreachable
 
 _PLACE = ("bucket", "path")
 _PREVIEW_SECONDS = 5.0
@@ -35,7 +36,7 @@ class ModelFilesError(Exception):
 
 
 class ModelFilesProvider(ResourceProvider):
-    """What the engine calls. Properties come and go by name: bucket, path, source, bucket_url; files, total_bytes."""
+    """What the engine calls. Properties by name: bucket, path, source, stack, bucket_url; files, total_bytes."""
 
     serialize_as_secret_always = False
 
@@ -87,16 +88,18 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
         ModelFilesError: It is not a whole model.
         RestError: Cloud Storage did not say.
     """
-    bucket, location, source = str(props["bucket"]), _location(props), str(props["source"])
+    bucket, location = str(props["bucket"]), _location(props)
+    # The state of an older deploy does not name its stack.
+    command = copy_command(str(props["source"]), location, str(props.get("stack") or "STACK"))
     try:
         files = _list(bucket, f"{props['path']}/" if props["path"] else "", seconds)
     except ApiError as error:
         if error.status == 404:
-            raise ModelFilesError(no_bucket(bucket, location, source)) from None
+            raise ModelFilesError(no_bucket(bucket, location, command)) from None
         raise
     problems = missing_parts(files)
     if problems:
-        raise ModelFilesError(not_a_model(location, source, problems))
+        raise ModelFilesError(not_a_model(location, command, problems))
     return files
 
 

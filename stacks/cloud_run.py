@@ -55,29 +55,7 @@ def _service(plan: Plan) -> CloudRunGpuService:
         ),
         opts=_after(apis),
     )
-    weights = WeightsBucket(
-        "weights",
-        WeightsBucketArgs(
-            project=project,
-            bucket=wanted.weights.bucket,
-            location=wanted.region,
-            create=wanted.weights.create,
-            readers=(identity.email,),
-            force_destroy=plan.environment == "dev",
-            labels=wanted.labels,
-        ),
-        opts=_after(identity),
-    )
-    model = ModelFiles(
-        "model",
-        ModelFilesArgs(
-            bucket=weights.bucket,
-            path=wanted.weights.path,
-            source=wanted.weights.source,
-            bucket_url=weights.url,
-        ),
-        opts=_after(apis),
-    )
+    weights = _weights(plan, identity, apis)
     image = ContainerImage(
         "image",
         ContainerImageArgs(
@@ -113,7 +91,7 @@ def _service(plan: Plan) -> CloudRunGpuService:
             deadline_seconds=config.deadline(SERVICE_SECONDS),
             hooks=pulumi.ResourceHookBinding(on_error=[service_failure_hook()]),
         ),
-        opts=_after(identity, weights, model, image),
+        opts=_after(identity, *weights, image),
     )
 
 
@@ -129,11 +107,7 @@ def _container(plan: Plan) -> VllmContainer:
         accelerators=wanted.accelerator_count,
         startup_probe=Probe(**asdict(wanted.startup_probe)),
         liveness_probe=None if wanted.liveness_probe is None else Probe(**asdict(wanted.liveness_probe)),
-        mounts=(
-            BucketMount(
-                bucket=wanted.weights.bucket, path=wanted.weights.mount_path, options=wanted.weights.mount_options
-            ),
-        ),
+        mounts=_mounts(plan),
     )
 
 
@@ -165,6 +139,32 @@ def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[
             url=service.url,
             revision=service.created_revision,
             service=service.resource_name,
+def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:
+    """The bucket and a look at the model in it; nothing where the model comes from elsewhere."""
+    wanted = plan.service.weights
+    if wanted.bucket is None:
+        return ()
+    bucket = WeightsBucket(
+        "weights",
+        WeightsBucketArgs(
+            project=plan.project,
+            bucket=wanted.bucket,
+            location=plan.service.region,
+            create=wanted.create,
+            readers=(identity.email,),
+            force_destroy=plan.environment == "dev",
+            labels=plan.service.labels,
+        ),
+        opts=_after(identity),
+    )
+    model = ModelFiles(
+        "model",
+        ModelFilesArgs(bucket=bucket.bucket, path=wanted.path, source=wanted.source, bucket_url=bucket.url),
+        opts=_after(apis),
+    )
+    return bucket, model
+
+
             served_model=plan.served_model,
             requests=wanted.requests,
             concurrency=wanted.concurrency,
@@ -177,3 +177,10 @@ def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[
         opts=_after(health),
     )
     return {"verdict": health.verdict, "figures": benchmark.figures}
+def _mounts(plan: Plan) -> tuple[BucketMount, ...]:
+    weights = plan.service.weights
+    if weights.bucket is None or weights.mount_path is None:
+        return ()
+    return (BucketMount(bucket=weights.bucket, path=weights.mount_path, options=weights.mount_options),)
+
+

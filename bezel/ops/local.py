@@ -180,10 +180,11 @@ class Local:
     def _put_weights(self, endpoint: Endpoint, plan: Plan) -> None:
         """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
         weights = plan.service.weights
-        if weights.create or weights.bucket in control.inventory(endpoint).get("buckets", []):
+        if weights.bucket is None or weights.create or weights.bucket in control.inventory(endpoint).get("buckets", []):
             return  # only once: who takes files out of the bucket wants to see what happens
-        seed.seed(endpoint, weights.bucket, weights.path, made_up.model_files(plan.model))
-        _say(f"put made-up weights of {plan.model} into gs://{weights.bucket}/{weights.path}")
+        for path, model in {weights.path: plan.model, **weights.drafts}.items():
+            seed.seed(endpoint, weights.bucket, path, made_up.model_files(model))
+            _say(f"put made-up weights of {model} into gs://{weights.bucket}/{path}")
 
 
 def _checked_model(model: Path | None) -> Path:

@@ -33,6 +33,7 @@ def check_traps(
     *,
     environment: Mapping[str, str],
     options: VllmOptions,
+    copies_at: str = MOUNT_PATH,
 ) -> list[Problem]:
     """Every combination that cannot work.
 
@@ -42,6 +43,7 @@ def check_traps(
         accelerator: its GPU, None where it is not known.
         environment: of the container, without secrets.
         options: the recorded list of the pinned release.
+        copies_at: where vLLM finds the folders of the bucket, "" where it takes hub ids.
     """
     values = {name: argument.value for name, argument in arguments.items()}
     return [
@@ -51,8 +53,8 @@ def check_traps(
         *(_parallelism(values, accelerator) if accelerator else ()),
         *_tools(values),
         *_quantization(values, model),
-        *check_speculation(values, model, options),
-        *_offline(values, environment),
+        *check_speculation(values, model, options, copies_at),
+        *_offline(values, environment, copies_at),
     ]
 
 
@@ -172,7 +174,7 @@ def _quantization(values: Mapping[str, Any], model: Model) -> list[Problem]:
     return [of_option("quantization", written, consequence, "remove it, or choose a checkpoint that is stored so.")]
 
 
-def _offline(values: Mapping[str, Any], environment: Mapping[str, str]) -> list[Problem]:
+def _offline(values: Mapping[str, Any], environment: Mapping[str, str], copies_at: str) -> list[Problem]:
     if environment.get("HF_HUB_OFFLINE") != "1":
         return []
     config = values.get("speculative-config")
@@ -185,7 +187,7 @@ def _offline(values: Mapping[str, Any], environment: Mapping[str, str]) -> list[
             value,
             "it names a model on the hub, but the service reads from the bucket only (HF_HUB_OFFLINE=1): "
             "vLLM does not find it and exits while it starts.",
-            f"copy {value} into the bucket and write {MOUNT_PATH}/{value.rsplit('/', 1)[-1]}.",
+            f"copy {value} into the bucket and write {copies_at}/{value.rsplit('/', 1)[-1]}.",
         )
         for name, value in named.items()
         if isinstance(value, str) and _HUB_ID.fullmatch(value) and value != "ngram"

@@ -32,12 +32,12 @@ class Argument:
     from_stack: bool
 
 
-def default_options(model: Model, *, load_strategy: str) -> dict[str, object]:
+def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str, object]:
     """What Bezel sets for a Gemma 4 on one GPU, unless the stack file says otherwise.
 
     Args:
         model: the checkpoint.
-        load_strategy: how the safetensors files are read in, as the host's memory allows.
+        loading: the options of the way in which its weights are loaded.
     """
     return {
         "port": PORT,
@@ -47,7 +47,7 @@ def default_options(model: Model, *, load_strategy: str) -> dict[str, object]:
         "gpu-memory-utilization": DEFAULT_UTILIZATION,
         "max-num-seqs": DEFAULT_SEQS,
         "max-num-batched-tokens": DEFAULT_BATCHED_TOKENS,
-        "safetensors-load-strategy": load_strategy,
+        **loading,
         "disable-chunked-mm-input": True,
         "enable-auto-tool-choice": True,
         "tool-call-parser": "gemma4",

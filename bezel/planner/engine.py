@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.arguments import DEFAULT_UTILIZATION
 from bezel.planner.kv_cache import KV_ELEMENT_BYTES
+from bezel.planner.loading import streamer_buffer
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.problems import NOT_SET, Problem, setting, shown
 from bezel.planner.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting
@@ -29,6 +30,7 @@ class Engine:
     utilization: float
     kv_cache_dtype: str
     load_strategy: str
+    load_buffer_bytes: int | None
     enforce_eager: bool
     async_scheduling: bool
     cpu_offload_gib: float
@@ -87,6 +89,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         utilization=utilization if utilization <= 1 else DEFAULT_UTILIZATION,
         kv_cache_dtype=dtype,
         load_strategy=_loading(values),
+        load_buffer_bytes=streamer_buffer(values),
         enforce_eager=bool(values.get("enforce-eager", False)),
         # vLLM switches it on by itself, but not with these drafts.
         async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
@@ -105,5 +108,5 @@ def _served(value: object, model: Model) -> str:
 
 def _loading(values: Mapping[str, object]) -> str:
     if str(values.get("load-format", "auto")).startswith("runai_streamer"):
-        return "prefetch"  # the streamer's buffer holds the files on their way
+        return "stream"
     return str(values.get("safetensors-load-strategy") or "lazy")

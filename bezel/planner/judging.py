@@ -6,7 +6,7 @@ shape of the plan to bezel.planner.making.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bezel.catalog import (
@@ -20,10 +20,12 @@ from bezel.catalog import (
 )
 from bezel.planner import platform_checks as platform
 from bezel.planner.argument_traps import check_traps
-from bezel.planner.arguments import default_options, merge
+from bezel.planner.arguments import MOUNT_PATH, default_options, merge
 from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, gpu_item, service_cost
 from bezel.planner.engine import Engine, read_engine
-from bezel.planner.memory import GIB, MemoryFit, host_loading_bytes, memory_fit
+from bezel.planner.loading import HUB, LOADINGS, Loading, loading_of, loading_options
+from bezel.planner.loading_checks import check_loading
+from bezel.planner.memory import MemoryFit, memory_fit
 from bezel.planner.memory_checks import check_memory
 from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.plan import SmokePlan
@@ -31,7 +33,7 @@ from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting,
 from bezel.planner.reading import read_settings
 from bezel.planner.smoke_checks import check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
-from bezel.planner.storage_checks import check_own_copy, check_own_prices, check_weights
+from bezel.planner.storage_checks import bucket_of, check_own_copy, check_own_prices, check_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +60,7 @@ class Judged:
     environment: Mapping[str, str]
     memory_gib: int
     engine: Engine
+    loading: Loading
     fit: MemoryFit
     start: StartEstimate
     cost: Cost
@@ -81,27 +84,36 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
             )
         )
     gpu, checkpoint, options = _look_up(settings, problems)
-    environment = _environment(gpu)
+    chosen = settings.weights.loading
+    environment = _environment(gpu, offline=chosen != HUB.id)
     problems += _platform_problems(settings, gpu, environment)
-    problems += check_own_copy(settings.weights, checkpoint) if checkpoint else []
+    problems += check_own_copy(settings.weights, checkpoint) if checkpoint and chosen != HUB.id else []
     memory_gib = _memory_gib(settings, gpu)
     arguments: dict[str, Argument] = {}
     engine = None
     if options:
-        arguments = merge(_defaults(checkpoint, memory_gib), settings.vllm, options)
+        arguments = merge(_defaults(checkpoint, memory_gib, chosen), settings.vllm, options)
         problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
     if options and checkpoint:
-        problems += check_traps(arguments, checkpoint, gpu, environment=environment, options=options)
+        bucket = bucket_of(settings.weights, project or "PROJECT")
+        copies_at = LOADINGS[chosen].place(bucket) if chosen else MOUNT_PATH
+        problems += check_loading(settings, checkpoint, arguments, bucket)
+        problems += check_traps(
+            arguments, checkpoint, gpu, environment=environment, options=options, copies_at=copies_at
+        )
         engine, found = read_engine(arguments, checkpoint)
+        if engine and chosen == HUB.id:
+            engine = replace(engine, load_strategy="download")
         problems += found
     cost = _cost(settings, gpu, memory_gib, problems)
     if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
         raise _error(problems, stack)
+    loading = loading_of(chosen, engine)
     fit = _fit(checkpoint, gpu, engine, memory_gib)
     smoke = _smoke(settings, engine)
     problems += check_memory(fit, engine, checkpoint, gpu)
-    start = estimate_start(fit)
+    start = estimate_start(fit, loading)
     problems += check_start(start, settings.probe)
     problems += check_smoke(smoke, settings, engine, taken_at_a_time=request_concurrency(settings, engine))
     if problems or not project:
@@ -116,6 +128,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
         environment=environment,
         memory_gib=memory_gib,
         engine=engine,
+        loading=loading,
         fit=fit,
         start=start,
         cost=cost,
@@ -178,8 +191,8 @@ def _platform_problems(settings: Settings, gpu: Accelerator | None, environment:
     return problems
 
 
-def _environment(gpu: Accelerator | None) -> dict[str, str]:
-    environment = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+def _environment(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
+    environment = ({"HF_HUB_OFFLINE": "1"} if offline else {}) | {"VLLM_NO_USAGE_STATS": "1"}
     if gpu and gpu.forward_compatible_cuda:
         environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
     return environment
@@ -192,12 +205,10 @@ def _memory_gib(settings: Settings, gpu: Accelerator | None) -> int:
     return max(least, (platform.parse_memory(written) if written else None) or 0)
 
 
-def _defaults(checkpoint: Model | None, memory_gib: int) -> dict[str, object]:
+def _defaults(checkpoint: Model | None, memory_gib: int, chosen: str | None) -> dict[str, object]:
     if checkpoint is None:
         return {}
-    # Reading ahead loads a bucket's files fastest, where the host can hold them.
-    needed = host_loading_bytes(checkpoint.weight_bytes, strategy="prefetch")
-    return default_options(checkpoint, load_strategy="prefetch" if needed <= memory_gib * GIB else "lazy")
+    return default_options(checkpoint, loading=loading_options(chosen, checkpoint, memory_gib))
 
 
 def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems: list[Problem]) -> Cost | None:
@@ -230,6 +241,7 @@ def _fit(checkpoint: Model, gpu: Accelerator, engine: Engine, memory_gib: int) -
         kv_cache_dtype=engine.kv_cache_dtype,
         memory_gib=memory_gib,
         load_strategy=engine.load_strategy,
+        load_buffer_bytes=engine.load_buffer_bytes,
         speculative=engine.assistant_loaded,
         enforce_eager=engine.enforce_eager,
         async_scheduling=engine.async_scheduling,

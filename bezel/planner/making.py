@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.planner.arguments import MOUNT_PATH, PORT, render
+from bezel.planner.arguments import PORT, render
 from bezel.planner.judging import judge, request_concurrency
 from bezel.planner.kv_cache import KV_ELEMENT_BYTES
+from bezel.planner.loading import MOUNT_FLAGS
 from bezel.planner.memory import sequences_at_a_time
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
 from bezel.planner.origins import origins
 from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, WeightsPlan
 from bezel.planner.roofline import Estimate, Peaks, estimate, gpu_peaks
 from bezel.planner.speculation import Gain, speculative_gain
+from bezel.planner.speculation_checks import drafting
+from bezel.planner.storage_checks import bucket_of
 from bezel.planner.token_cost import token_cost
 
 if TYPE_CHECKING:
@@ -27,9 +30,6 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_SECONDS = 3600
 HEALTH = "/health"
 IMAGE_REGISTRY, IMAGE_REPOSITORY = "docker.io", "vllm/vllm-openai"
-# The container's user must be able to read the files; the weights never change under a running instance, so that
-# what was looked up once may be kept; many connections, because one object is read in many ranges at a time.
-MOUNT_OPTIONS = ("uid=1001", "gid=1001", "implicit-dirs", "metadata-cache-ttl-secs=-1", "max-conns-per-host=100")
 APIS = (
     "artifactregistry.googleapis.com",
     "cloudresourcemanager.googleapis.com",
@@ -81,7 +81,7 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
         name=resource_name(stack, length=SERVICE_LENGTH),
         region=settings.region,
         image=ImagePlan(IMAGE_REGISTRY, IMAGE_REPOSITORY, f"v{judged.options.version}"),
-        arguments=render(f"{weights.mount_path}/{weights.path}", judged.arguments, judged.options),
+        arguments=render(weights.model, judged.arguments, judged.options),
         environment=judged.environment,
         secrets=dict(settings.secrets),
         port=PORT,
@@ -108,15 +108,28 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
 
 
 def _weights(judged: Judged) -> WeightsPlan:
-    chosen = judged.settings.weights
+    chosen, loading, source = judged.settings.weights, judged.loading, judged.model.hub_id or ""
+    bucket = bucket_of(chosen, judged.project)
+    path, place = (chosen.path or judged.model.folder or "").strip("/"), loading.place(bucket)
     return WeightsPlan(
-        bucket=chosen.bucket or f"{judged.project}-models",
-        path=(chosen.path or judged.model.folder or "").strip("/"),
-        mount_path=MOUNT_PATH,
-        mount_options=MOUNT_OPTIONS,
+        loading=loading.id,
+        model=f"{place}/{path}" if loading.in_bucket else source,
+        bucket=bucket if loading.in_bucket else None,
+        path=path if loading.in_bucket else "",
+        mount_path=place if loading.mounted else None,
+        mount_options=tuple(MOUNT_FLAGS) if loading.mounted else (),
         create=chosen.create,
-        source=judged.model.hub_id or "",
+        source=source,
+        drafts=_drafts(judged, f"{place}/") if loading.in_bucket else {},
     )
+
+
+def _drafts(judged: Judged, place: str) -> dict[str, str]:
+    """The bucket's folder of the draft model, where the arguments name one."""
+    _, draft, _ = drafting({name: argument.value for name, argument in judged.arguments.items()})
+    if not judged.engine.assistant_loaded or not isinstance(draft, str) or not draft.startswith(place):
+        return {}
+    return {draft.removeprefix(place).strip("/"): judged.model.assistant or ""}
 
 
 def _startup_probe(judged: Judged) -> ProbePlan:

@@ -130,6 +130,7 @@ def memory_fit(
     kv_cache_dtype: str,
     memory_gib: int,
     load_strategy: str,
+    load_buffer_bytes: int | None = None,
     speculative: bool = False,
     enforce_eager: bool = False,
     async_scheduling: bool = True,
@@ -147,7 +148,8 @@ def memory_fit(
         max_num_batched_tokens: tokens in one step.
         kv_cache_dtype: a key of KV_ELEMENT_BYTES.
         memory_gib: memory of the host.
-        load_strategy: of safetensors: lazy, prefetch or eager.
+        load_strategy: of safetensors (lazy, prefetch or eager), "stream" or "download".
+        load_buffer_bytes: what a streamer may hold, None for all weights.
         speculative: whether the assistant is loaded beside the model.
         enforce_eager: whether no CUDA graphs are captured.
         async_scheduling: whether two steps overlap, as they do unless it is switched off.
@@ -157,6 +159,8 @@ def memory_fit(
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
     weights = -(-model.weight_bytes // shards)
     offloaded = min(max(0, int(cpu_offload_gib * GIB)), weights)
+    draft = model.assistant_bytes if speculative else 0
+    files = model.weight_bytes + (draft if load_strategy == "download" else 0)  # which stay as long as the instance
     # With asynchronous scheduling a second step is under way before the first is settled.
     in_flight = max_num_batched_tokens * (2 if async_scheduling else 1)
 
@@ -167,7 +171,7 @@ def memory_fit(
         accelerator_bytes=accelerator.memory_bytes,
         utilization=utilization,
         weight_bytes=weights,
-        draft_bytes=model.assistant_bytes if speculative else 0,
+        draft_bytes=draft,
         offloaded_bytes=offloaded,
         activation_bytes=activation_bytes(shape, tokens=max_num_batched_tokens, sequences=max_num_seqs, shards=shards),
         fixed_bytes=CUDA_PART_BYTES * (2 if enforce_eager else 3),
@@ -176,7 +180,8 @@ def memory_fit(
         max_model_len=max_model_len,
         max_num_seqs=max_num_seqs,
         host_bytes=memory_gib * GIB,
-        host_needed_bytes=host_loading_bytes(model.weight_bytes, strategy=load_strategy) + offloaded * shards,
+        host_needed_bytes=host_loading_bytes(files, strategy=load_strategy, buffer_bytes=load_buffer_bytes)
+        + offloaded * shards,
     )
 
 
@@ -203,12 +208,17 @@ def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_d
     return max(0, min(fit.max_num_seqs, fit.kv_available_bytes // one))
 
 
-def host_loading_bytes(weight_bytes: int, *, strategy: str) -> int:
+def host_loading_bytes(weight_bytes: int, *, strategy: str, buffer_bytes: int | None = None) -> int:
     """Host memory while weights load.
 
     "eager" holds each file beside the tensors made from it, "prefetch" fills the page cache (which counts against the
-    container) with all files, "lazy" maps one file after the other.
+    container) with all files, "lazy" maps one file after the other. "stream" holds a buffer of at most `buffer_bytes`
+    and the tensor that is copied out of it, "download" all files, since Cloud Run's disk is memory.
     """
+    if strategy == "stream" and buffer_bytes is not None:
+        return HOST_BASE_BYTES + min(weight_bytes, buffer_bytes + LARGEST_SHARD_BYTES)
+    if strategy in ("stream", "download"):
+        return HOST_BASE_BYTES + weight_bytes
     if strategy == "eager":
         return HOST_BASE_BYTES + 2 * weight_bytes
     if strategy == "prefetch":

@@ -92,9 +92,18 @@ def _host(fit: MemoryFit, engine: Engine, model: Model) -> list[Problem]:
             f"loading {_gib(model.weight_bytes)} GiB of weights ({engine.load_strategy}) on top of "
             f"{_gib(HOST_BASE_BYTES)} GiB for the processes needs about {needed} GiB: Cloud Run kills the container "
             "(exit code 137).",
-            ("set vllm.safetensors-load-strategy: lazy, or " if gentler else "") + f"raise it to {needed}Gi or more.",
+            _gentler(engine.load_strategy if gentler else "lazy") + f"raise it to {needed}Gi or more.",
         )
     ]
+
+
+def _gentler(strategy: str) -> str:
+    """What would need less, before the repair that costs more."""
+    if strategy == "lazy":
+        return ""
+    if strategy in ("stream", "download"):
+        return "set weights.loading: fuse, or "
+    return "set vllm.safetensors-load-strategy: lazy, or "
 
 
 def _gib(number: int) -> str:

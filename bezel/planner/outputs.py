@@ -14,6 +14,7 @@ def plan_output(plan: Plan) -> dict[str, object]:
     """The plan's figures, each with what it rests on; an unknown price says "unknown"."""
     output: dict[str, object] = {
         "fit": plan.fit.as_output(),
+        "weights": plan.service.weights.as_output(),
         "start": plan.start.as_output(),
         "estimate": plan.estimate.as_output(),
         "cost": {

@@ -42,18 +42,28 @@ class ProbePlan:
 
 @dataclass(frozen=True, slots=True)
 class WeightsPlan:
-    """The bucket with the model's files and how it is mounted, read-only.
+    """Where the model's files are and how they are loaded.
 
-    `path` is the folder inside the bucket, `source` the hub id to copy from ("" where nobody publishes this form),
-    `create` whether the stack makes the bucket, `mount_options` flags of GCS FUSE without their dashes.
+    `loading` is an id of bezel.planner.loading, `model` what vLLM is told to load. `bucket` is None where nothing comes
+    out of one, `path` the folder inside it, `create` whether the stack makes it. `mount_path` is None where nothing is
+    mounted; a mount is read-only, and `mount_options` are flags of GCS FUSE without their dashes. `source` is the hub
+    id to copy from ("" where nobody publishes this form). `drafts` are the folders of draft models that the arguments
+    name, each with its hub id.
     """
 
-    bucket: str
+    loading: str
+    model: str
+    bucket: str | None
     path: str
-    mount_path: str
+    mount_path: str | None
     mount_options: tuple[str, ...]
     create: bool
     source: str
+    drafts: Mapping[str, str]
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        return {"loading": self.loading, "model": self.model, "mounted_at": self.mount_path}
 
 
 @dataclass(frozen=True, slots=True)

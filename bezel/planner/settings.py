@@ -34,6 +34,11 @@ class Weights(_Section):
     create: bool = Field(
         default=False, description="whether the stack makes the bucket; otherwise it must be there already"
     )
+    loading: Literal["fuse", "fuse-prefetch", "runai-streamer", "hub"] | None = Field(
+        None,
+        description="how weights reach the GPU, see docs/weights.md; default fuse-prefetch where the memory suffices, "
+        "else fuse",
+    )
 
 
 class Resources(_Section):

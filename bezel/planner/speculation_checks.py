@@ -74,13 +74,16 @@ def drafting(values: Mapping[str, Any]) -> tuple[object, object, object]:
     )
 
 
-def check_speculation(values: Mapping[str, Any], model: Model, options: VllmOptions) -> list[Problem]:
+def check_speculation(
+    values: Mapping[str, Any], model: Model, options: VllmOptions, copies_at: str = MOUNT_PATH
+) -> list[Problem]:
     """Every rule of speculative decoding.
 
     Args:
         values: of all arguments, by option name.
         model: the checkpoint, for the name of its assistant.
         options: the recorded list of the pinned release, for the methods.
+        copies_at: where vLLM finds the folders of the bucket, "" where it takes hub ids.
     """
     config = _config(values)
     problems = [
@@ -108,7 +111,7 @@ def check_speculation(values: Mapping[str, Any], model: Model, options: VllmOpti
         )
     where = "speculative-config" if config else "spec-method"
     problems += _method(where, method, options)
-    problems += _draft(where, method, draft, model)
+    problems += _draft(where, method, draft, model, copies_at)
     problems += _draft_tokens(where, method, draft, tokens)
     return problems
 
@@ -142,7 +145,7 @@ def _method(where: str, method: object, options: VllmOptions) -> list[Problem]:
     ]
 
 
-def _draft(where: str, method: object, draft: object, model: Model) -> list[Problem]:
+def _draft(where: str, method: object, draft: object, model: Model, copies_at: str) -> list[Problem]:
     if draft is not None and method not in DRAFTLESS and not model.assistant:
         return [
             of_option(
@@ -154,12 +157,13 @@ def _draft(where: str, method: object, draft: object, model: Model) -> list[Prob
         ]
     if draft is not None or method is None or method in DRAFTLESS:
         return []
-    assistant = f"{MOUNT_PATH}/{model.assistant.rsplit('/', 1)[-1]}" if model.assistant else None
-    repair = (
-        f"copy {model.assistant} into the bucket and add spec-model: {assistant}."
-        if assistant
-        else f"no assistant of {model.id} is known: use spec-method: ngram, or remove it."
-    )
+    if not model.assistant:
+        repair = f"no assistant of {model.id} is known: use spec-method: ngram, or remove it."
+    elif copies_at:
+        copy = f"{copies_at}/{model.assistant.rsplit('/', 1)[-1]}"
+        repair = f"copy {model.assistant} into the bucket and add spec-model: {copy}."
+    else:
+        repair = f"add spec-model: {model.assistant}."
     return [
         of_option(
             where,

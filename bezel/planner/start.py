@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel.planner.loading import PREFETCH, Loading
 from bezel.planner.platform_checks import GPU_PROBE_WINDOW_SECONDS, probe_window
 from bezel.planner.problems import Problem, setting
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from bezel.planner.roofline import Range
     from bezel.planner.settings import Probe
 
-# Bytes of weights read from Cloud Storage in a second. Fast: 58 GiB in 73 s, reported for the Run:ai streamer. Slow:
-# a plain mount was never measured here; chosen on the careful side.
-LOADING_BYTES_PER_SECOND: Range = (0.1e9, 0.85e9)
 # Everything but the weights: imports, compiling, CUDA graphs, warm-up. Fast: a real vLLM 0.32.0 with a tiny model
 # listens after 20 s. Slow: estimated.
 ENGINE_SECONDS: Range = (20.0, 180.0)
@@ -28,14 +26,15 @@ ENGINE_SECONDS: Range = (20.0, 180.0)
 
 @dataclass(frozen=True, slots=True)
 class StartEstimate:
-    """Seconds from a container's start to its first answer, (low, high)."""
+    """Seconds from a container's start to its first answer, and the bytes of weights in a second; both (low, high)."""
 
     seconds: Range
+    bytes_per_second: Range
 
     @property
     def basis(self) -> str:
         """What it rests on."""
-        (slow, fast), (least, most) = LOADING_BYTES_PER_SECOND, ENGINE_SECONDS
+        (slow, fast), (least, most) = self.bytes_per_second, ENGINE_SECONDS
         return (
             f"estimated, not measured: weights at {slow / 1e9:g} to {fast / 1e9:g} GB/s, engine {least:g} to {most:g} s"
         )
@@ -45,11 +44,11 @@ class StartEstimate:
         return {"seconds": [round(bound) for bound in self.seconds], "basis": self.basis}
 
 
-def estimate_start(fit: MemoryFit) -> StartEstimate:
+def estimate_start(fit: MemoryFit, loading: Loading = PREFETCH) -> StartEstimate:
     """The start of one instance: all weights are read, wherever they stay."""
     read = fit.weight_bytes + fit.draft_bytes
-    slow, fast = LOADING_BYTES_PER_SECOND
-    return StartEstimate((ENGINE_SECONDS[0] + read / fast, ENGINE_SECONDS[1] + read / slow))
+    slow, fast = loading.bytes_per_second
+    return StartEstimate((ENGINE_SECONDS[0] + read / fast, ENGINE_SECONDS[1] + read / slow), (slow, fast))
 
 
 def check_start(start: StartEstimate, probe: Probe) -> list[Problem]:

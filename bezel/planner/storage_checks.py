@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
 
 
+def bucket_of(weights: Weights, project: str) -> str:
+    """The stack's bucket; names of buckets are the world's, so one without a name of its own bears the project's."""
+    return weights.bucket or f"{project}-models"
+
+
 def check_weights(weights: Weights) -> list[Problem]:
     """The bucket by its bare name, the folder inside it by a relative path."""
     problems = []

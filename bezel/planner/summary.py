@@ -47,7 +47,11 @@ def _stack(plan: Plan) -> Iterable[Row]:
     yield "accelerator", f"{service.accelerator_count} x {service.accelerator}", origin["accelerator"]
     yield "cpu", service.cpu, origin["resources.cpu"]
     yield "memory", f"{service.memory_gib}Gi", origin["resources.memory"]
-    yield "weights", f"gs://{weights.bucket}/{weights.path}", _either(origin, "weights.bucket", "weights.path")
+    source = f"gs://{weights.bucket}/{weights.path}" if weights.bucket else f"hf:{weights.source}"
+    yield "weights", source, _either(origin, "weights.bucket", "weights.path")
+    yield "loaded by", weights.loading, origin["weights.loading"]
+    mount = f"gs://{weights.bucket} at {weights.mount_path}, read-only" if weights.mount_path else "nothing"
+    yield "mounted", mount, COMPUTED
     yield (
         "instances",
         f"{service.min_instances} to {service.max_instances}",

@@ -21,6 +21,7 @@ PROPS = {
     "path": FOLDER,
     "source": "google/gemma-4-12b-it",
     "bucket_url": "gs://acme-models",
+    "stack": "acme",
 }
 MODEL = {
     "config.json": 700,
@@ -57,8 +58,7 @@ def test_an_empty_folder_is_found_in_a_preview_with_the_command_that_copies_the_
     (reason,) = reasons(PROPS)
     assert "config.json is missing" in reason
     assert "Consequence: vLLM would end while it starts" in reason
-    assert "hf download google/gemma-4-12b-it --local-dir gemma-4-12b-it" in reason
-    assert f"gcloud storage cp --recursive gemma-4-12b-it/* {PLACE}/" in reason
+    assert ".venv/bin/bezel weights copy acme --from hf:google/gemma-4-12b-it" in reason
 
 
 def test_a_half_copied_model_is_no_model(storage: FakeStorage) -> None:

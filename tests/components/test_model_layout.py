@@ -1,66 +1,19 @@
-"""What a folder must hold to be a model."""
+"""The command that mends a folder without a model."""
 
 import shlex
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from components.model_layout import copy_commands, missing_parts
-
-WHOLE = {"config.json": 1, "model.safetensors": 8, "tokenizer.json": 3}
-SHARDS = {f"model-{n:05}-of-00004.safetensors": 9 for n in range(1, 5)}
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        WHOLE,
-        {"config.json": 1, "tokenizer.model": 3, **SHARDS},
-        {**WHOLE, "README.md": 0, "generation_config.json": 2},
-        {**WHOLE, "tokenizer_config.json": 4},
-    ],
-)
-def test_a_whole_model_lacks_nothing(files: dict[str, int]) -> None:
-    assert missing_parts(files) == []
-
-
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        ({}, ["config.json is missing", "no weights", "tokenizer"]),
-        ({**WHOLE, "config.json": 0}, ["config.json is empty"]),
-        ({**WHOLE, "config.json": 0, "model.safetensors": 0}, ["config.json, model.safetensors are empty"]),
-        ({"config.json": 1, "tokenizer.json": 3}, ["no weights"]),
-        ({"config.json": 1, "model.safetensors": 8}, ["the tokenizer (tokenizer.json) is missing"]),
-        ({"config.json": 1, "pytorch_model.bin": 8, "tokenizer.json": 3}, ["no weights"]),
-    ],
-)
-def test_each_missing_part_is_named(files: dict[str, int], words: list[str]) -> None:
-    problems = missing_parts(files)
-    assert len(problems) == len(words)
-    assert all(word in problem for word, problem in zip(words, problems, strict=True))
-
-
-@given(st.sets(st.sampled_from(sorted(SHARDS)), min_size=1))
-def test_a_copy_that_stopped_half_way_names_the_shards_that_did_not_come(arrived: set[str]) -> None:
-    files = {"config.json": 1, "tokenizer.json": 3, **dict.fromkeys(arrived, 9)}
-    absent = set(SHARDS) - arrived
-    problems = missing_parts(files)
-    assert bool(problems) == bool(absent)
-    assert all(name in problems[0] for name in absent)
-
-
-def test_a_long_list_of_missing_shards_is_cut() -> None:
-    files = {"config.json": 1, "tokenizer.json": 3, "model-00001-of-00040.safetensors": 9}
-    (problem,) = missing_parts(files)
-    assert problem.startswith("39 weight files are missing")
-    assert problem.endswith("and 34 more")
+from components.model_layout import copy_command
 
 
 @pytest.mark.parametrize("source", ["google/gemma-4-12b-it", "someone/odd name;rm"])
-def test_the_copy_commands_keep_odd_names_as_one_word(source: str) -> None:
-    download, copy = copy_commands(source, "gs://bucket/some path").splitlines()
-    assert shlex.split(download)[2] == source
-    assert shlex.split(copy)[-1] == "gs://bucket/some path/"
-    assert shlex.split(copy)[-2].startswith(shlex.split(download)[-1])
+def test_the_copy_command_keeps_odd_names_as_one_word(source: str) -> None:
+    words = shlex.split(copy_command(source, "gs://bucket/some path", "my stack"))
+    assert words[1:] == ["weights", "copy", "my stack", "--from", f"hf:{source}"]
+
+
+def test_files_that_nobody_publishes_are_copied_from_where_they_are() -> None:
+    words = shlex.split(copy_command("", "gs://bucket/some path", "stack"))
+    assert words[-1] == "gs://bucket/some path/"
+    assert "hf:" not in " ".join(words)

@@ -17,7 +17,7 @@ def test_the_first_up_stops_after_the_bucket_and_the_second_goes_on(rehearsal: R
     first = rehearsal.local("up", "l4-qat")
     assert first.code == 1, first.text
     assert f"gs://{BUCKET}/{PATH}" in first.text
-    assert "gcloud storage cp" in first.text
+    assert f"bezel weights copy l4-qat --from hf:google/{PATH}" in first.text
     assert "Traceback" not in first.text
     assert rehearsal.exists()["buckets"] == [BUCKET]
     assert "services" not in rehearsal.exists()

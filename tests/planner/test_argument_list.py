@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bezel.catalog import model, vllm_options, vllm_versions
 from bezel.planner.arguments import default_options, merge, render
 from bezel.planner.engine import read_engine
+from bezel.planner.loading import FUSE
 from bezel.planner.option_checks import check_options
 from bezel.planner.option_values import as_float, as_int, human_int
 
@@ -60,7 +61,7 @@ def test_the_order_of_the_stack_file_does_not_count(chosen):
 @pytest.mark.parametrize("version", vllm_versions())
 def test_bezels_own_defaults_pass_every_check_of_every_release(version):
     options = vllm_options(version)
-    arguments = merge(default_options(QAT, load_strategy="lazy"), {}, options)
+    arguments = merge(default_options(QAT, loading=FUSE.options), {}, options)
     assert check_options(arguments, options) == []
     assert read_engine(arguments, QAT)[1] == []
 
@@ -91,12 +92,12 @@ def test_an_option_that_nobody_knows_is_never_written():
 
 def test_ngram_needs_no_draft_model_in_memory_and_mtp_does():
     ngram = merge(
-        default_options(QAT, load_strategy="lazy"),
+        default_options(QAT, loading=FUSE.options),
         {"speculative-config": json.dumps({"method": "ngram", "num_speculative_tokens": 3})},
         OPTIONS,
     )
-    mtp = merge(default_options(QAT, load_strategy="lazy"), {"spec-model": "/mnt/models/a", "spec-tokens": 3}, OPTIONS)
-    neither = merge(default_options(QAT, load_strategy="lazy"), {}, OPTIONS)
+    mtp = merge(default_options(QAT, loading=FUSE.options), {"spec-model": "/mnt/models/a", "spec-tokens": 3}, OPTIONS)
+    neither = merge(default_options(QAT, loading=FUSE.options), {}, OPTIONS)
     engines = [read_engine(arguments, QAT)[0] for arguments in (ngram, mtp, neither)]
     assert [(engine.speculative, engine.assistant_loaded) for engine in engines] == [
         (True, False),

@@ -124,7 +124,7 @@ def test_a_stack_says_where_it_answers_what_it_costs_and_what_was_measured(monke
     assert outputs.keys() == {"url", "revision", "model", "arguments", "plan", "smoke", "simulated"}
     assert outputs["model"] == plan().served_model
     assert outputs["arguments"] == list(plan().service.arguments)
-    assert outputs["plan"].keys() == {"fit", "start", "estimate", "cost"}
+    assert outputs["plan"].keys() == {"fit", "weights", "start", "estimate", "cost"}
     assert outputs["smoke"].keys() == {"verdict", "figures"}
     assert outputs["simulated"] is True
 

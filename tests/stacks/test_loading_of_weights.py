@@ -1,0 +1,36 @@
+"""Each way of loading weights as resources: what is made, mounted and looked at, and what is not."""
+
+from typing import Any
+
+import pytest
+
+from bezel.planner import make_plan
+from stacks.cloud_run import deploy
+from tests.components.fake_engine import Declarations, declare
+
+SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+
+
+def deployed(loading: str) -> Declarations:
+    plan = make_plan({**SETTINGS, "weights": {"loading": loading}}, project="acme-llm", stack="l4-qat")
+    return declare(lambda: deploy(plan))
+
+
+@pytest.mark.parametrize(
+    ("loading", "mounted", "looked_at"),
+    [("fuse", 1, 1), ("fuse-prefetch", 1, 1), ("runai-streamer", 0, 1), ("hub", 0, 0)],
+)
+def test_only_a_mounting_way_mounts_and_only_a_bucket_is_read(loading: str, mounted: int, looked_at: int) -> None:
+    declared = deployed(loading)
+    template = declared.one("cloudrunv2/service:Service").inputs["template"]
+    assert len(template.get("volumes") or ()) == mounted
+    assert len(template["containers"][0].get("volumeMounts") or ()) == mounted
+    assert len(declared.of("ModelFiles")) == looked_at
+    assert len(declared.of("BucketIAMMember")) == looked_at
+
+
+def test_a_download_may_go_to_the_hub_and_nothing_else_may() -> None:
+    for loading in ("fuse", "runai-streamer", "hub"):
+        (container,) = deployed(loading).one("cloudrunv2/service:Service").inputs["template"]["containers"]
+        offline = "HF_HUB_OFFLINE" in {variable["name"] for variable in container["envs"]}
+        assert offline is (loading != "hub")
