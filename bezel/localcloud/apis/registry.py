@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel.localcloud.api import caller_of
-from bezel.localcloud.errors import ApiError, permission_denied, unauthenticated
+from bezel.localcloud.errors import ApiError, permission_denied
 from bezel.localcloud.faults.platform import hides_image
 from bezel.localcloud.images import Manifest, Reference, upstream_manifest, upstream_tags
 from bezel.localcloud.layout import PROJECT
@@ -96,10 +97,8 @@ def _reader(cloud: Cloud, request: Request, registry: str) -> str | None:
         return None
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "basic":  # docker login -u oauth2accesstoken
-        try:
+        with contextlib.suppress(binascii.Error):  # what cannot be decoded is no token either
             value = base64.b64decode(value + "=" * (-len(value) % 4)).decode("latin-1").partition(":")[2]
-        except binascii.Error:
-            raise unauthenticated("ACCESS_TOKEN_TYPE_UNSUPPORTED") from None
     return caller_of(cloud, f"Bearer {value}")
 
 
