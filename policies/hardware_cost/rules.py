@@ -1,0 +1,193 @@
+"""The rules of the pack: what a resource asks for against what its environment may have. Pure.
+
+Money is counted by the planner's rules over the resource's own inputs. The month is the dearest one that these allow:
+all instances running for 730 hours, and a lease that ends by itself until its end.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING
+
+from bezel.planner.cost import HOURS_PER_MONTH
+from bezel.planner.money import Priced, Unpriced, total
+from bezel.planner.problems import NOT_SET, Problem
+from policies.gpu_service import GpuService
+from policies.hardware import Foreign, hardware_of
+from policies.inputs import InputError
+from policies.tpus import Tpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from bezel.planner.money import Amount
+    from policies.config import CountLimits, HourLimits, NameLimits, UsdLimits
+    from policies.hardware import Hardware
+    from policies.inputs import Inputs
+
+
+def hourly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
+    """All instances running, per hour."""
+    hardware = hardware_of(token, inputs)
+    if hardware is not None:
+        environment, limit = config.of(hardware.labels)
+        yield from _over(_hourly(hardware), limit, environment, "an hour", hardware)
+
+
+def monthly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
+    """The dearest month that the inputs allow."""
+    hardware = hardware_of(token, inputs)
+    if hardware is not None:
+        environment, limit = config.of(hardware.labels)
+        yield from _over(_monthly(hardware), limit, environment, "a month", hardware)
+
+
+def most_instances(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
+    """Instances, or nodes of a TPU, at a time."""
+    hardware = hardware_of(token, inputs)
+    if hardware is None or isinstance(hardware, Foreign):
+        return  # of what is foreign no number is known: the ceilings refuse it
+    environment, limit = config.of(hardware.labels)
+    most = hardware.most_instances
+    if most > limit:
+        yield Problem(
+            hardware.most_key,
+            str(most),
+            f"{environment} may have at most {limit} at a time.",
+            f"lower `bezel:scaling.max_instances` to {limit}." if limit else "take another environment.",
+        )
+
+
+def always_on(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
+    """Instances of a service that run, and cost, without any traffic. A TPU is held by its run duration."""
+    hardware = hardware_of(token, inputs)
+    if not isinstance(hardware, GpuService):
+        return
+    environment, limit = config.of(hardware.labels)
+    least = hardware.least_instances
+    if least > limit:
+        may = f"at most {limit} may run" if limit else "none may run"
+        yield Problem(
+            hardware.least_key,
+            str(least),
+            f"in {environment} {may} without traffic: each is paid for day and night.",
+            f"lower `bezel:scaling.min_instances` to {limit}.",
+        )
+
+
+def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
+    """Only what is on the environment's list."""
+    hardware = hardware_of(token, inputs)
+    if hardware is None:
+        return
+    environment, allowed = config.of(hardware.labels)
+    if isinstance(hardware, Foreign) or hardware.accelerator not in allowed:
+        yield Problem(
+            hardware.accelerator_key,
+            hardware.accelerator,
+            f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
+            + (f", on types that this policy knows; {token} is none." if isinstance(hardware, Foreign) else " only."),
+            "choose one of these, or deploy to an environment that may have it.",
+        )
+
+
+def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Problem]:
+    """Every TPU ends by itself, and soon enough."""
+    hardware = hardware_of(token, inputs)
+    if not isinstance(hardware, Tpu):
+        return
+    environment, limit = config.of(hardware.labels)
+    seconds = hardware.run_seconds
+    if seconds is None or seconds > Decimal(str(limit)) * 3600:
+        yield Problem(
+            hardware.run_key,
+            NOT_SET if seconds is None else f"{seconds.normalize():f} s",
+            f"a TPU of {environment} must end by itself after at most {limit:g} h."
+            + (" Nothing would end this one." if seconds is None else ""),
+            f"set a maximum run duration of at most {int(limit * 3600)} s; a type of resource that has no such input "
+            "cannot be used: take a queued resource, or an instance with scheduling.maxRunDuration.",
+        )
+
+
+def stack_hourly(resources: Iterable[tuple[str, Inputs]], config: UsdLimits) -> Iterator[Problem]:
+    """All resources of a stack together, per hour."""
+    yield from _sums(resources, config, "an hour", _hourly)
+
+
+def stack_monthly(resources: Iterable[tuple[str, Inputs]], config: UsdLimits) -> Iterator[Problem]:
+    """All resources of a stack together, in the dearest month."""
+    yield from _sums(resources, config, "a month", _monthly)
+
+
+def _hourly(hardware: Hardware) -> Amount:
+    return hardware.hourly
+
+
+def _monthly(hardware: Hardware) -> Amount:
+    hourly = hardware.hourly
+    if isinstance(hourly, Unpriced):
+        return hourly
+    return Priced(hardware.monthly(hourly.usd, HOURS_PER_MONTH), hourly.derived)
+
+
+def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Hardware) -> Iterator[Problem]:
+    if isinstance(amount, Unpriced):
+        yield Problem(
+            hardware.accelerator_key,
+            hardware.accelerator,
+            f"it has no price, so it cannot be held against the {limit:g} USD {per} of {environment}. "
+            f"Missing: {amount.reason}.",
+            "choose what the catalogue prices, or add the row to bezel/catalog/data/prices.csv with its source.",
+        )
+    elif amount.usd > Decimal(str(limit)):
+        most, key = _count(hardware)
+        fewer = int(Decimal(str(limit)) / amount.usd * most)
+        yield Problem(
+            key,
+            str(most),
+            f"at most {_usd(amount.usd)} USD {per} with everything running; {environment} may spend {limit:g}.",
+            (f"lower it to {fewer}, choose" if fewer else "choose")
+            + " a cheaper accelerator or fewer hours, or let whoever owns the limit raise it.",
+        )
+
+
+def _sums(
+    resources: Iterable[tuple[str, Inputs]], config: UsdLimits, per: str, amount_of: Callable[[Hardware], Amount]
+) -> Iterator[Problem]:
+    """The sum of each environment against its limit; in a stack of one environment, of the stack."""
+    amounts: dict[tuple[str, float], list[Amount]] = {}
+    for token, inputs in resources:
+        try:
+            hardware = hardware_of(token, inputs)
+            if hardware is not None:
+                amounts.setdefault(config.of(hardware.labels), []).append(amount_of(hardware))
+        except InputError as error:
+            yield error.problem
+    for (environment, limit), found in amounts.items():
+        together = total(found)
+        if isinstance(together, Unpriced):
+            yield Problem(
+                "stack",
+                f"{len(found)} resources with accelerators",
+                f"they have no price together. Missing: {together.reason}.",
+                "choose what the catalogue prices.",
+            )
+        elif together.usd > Decimal(str(limit)):
+            yield Problem(
+                "stack",
+                f"{len(found)} resources with accelerators",
+                f"at most {_usd(together.usd)} USD {per} with everything running; a stack of {environment} may spend "
+                f"{limit:g}.",
+                "run fewer of them, or let whoever owns the limit raise it.",
+            )
+
+
+def _count(hardware: Hardware) -> tuple[int, str]:
+    if isinstance(hardware, Foreign):
+        return 1, hardware.accelerator_key
+    return hardware.most_instances, hardware.most_key
+
+
+def _usd(amount: Decimal) -> str:
+    """Rounded up, so that what is shown is above the limit where the amount is."""
+    return str(amount.quantize(Decimal("0.0001"), ROUND_CEILING))

@@ -1,0 +1,128 @@
+"""A resource's inputs as the engine sees them, read by path. What is not known before the deploy cannot be read.
+
+Owns the refusal of an input that is unknown, missing or of a wrong shape, as a problem that names it. Leaves what an
+input means to its readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Final
+
+from bezel.planner.problems import NOT_SET, Problem, shown
+
+
+class _Unknown(Enum):
+    UNKNOWN = "(not known before the deploy)"
+
+
+UNKNOWN: Final = _Unknown.UNKNOWN
+"""Stands for an input that a preview cannot know."""
+
+
+class InputError(Exception):
+    """An input that a rule needs cannot be judged, so the resource is refused."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Plain inputs below the place `where`: mappings, lists, text, numbers, switches and UNKNOWN."""
+
+    values: object
+    where: tuple[str, ...] = ()
+
+    def get(self, *path: str) -> object:
+        """What stands at a path; None where there is nothing.
+
+        Raises:
+            InputError: it, or something on the way to it, is not known yet.
+        """
+        here = self.values
+        for depth, key in enumerate(path, start=1):
+            here = here.get(key) if isinstance(here, Mapping) else None
+            if here is UNKNOWN:
+                raise InputError(_not_known(self.key(*path[:depth])))
+        return here
+
+    def key(self, *path: str) -> str:
+        """The path's full name, e.g. `template.scaling.maxInstanceCount`."""
+        return ".".join((*self.where, *path))
+
+    def at(self, *path: str) -> Inputs:
+        """The inputs below a path."""
+        return Inputs(self.get(*path), (*self.where, *path))
+
+    def each(self, *path: str) -> list[Inputs]:
+        """The entries of a list; none where there is no list.
+
+        Raises:
+            InputError: the list, or one of its entries, is not known yet.
+        """
+        found = self.get(*path)
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            return []
+        entries = [Inputs(entry, (*self.where, *path, str(number))) for number, entry in enumerate(found)]
+        for entry in entries:
+            if entry.values is UNKNOWN:
+                raise InputError(_not_known(entry.key()))
+        return entries
+
+    def text(self, *path: str) -> str | None:
+        """The text at a path; None where there is none, or an empty one."""
+        found = self.get(*path)
+        if found is None or found == "":
+            return None
+        if not isinstance(found, str):
+            raise self.refusal(found, "it is no text, so it cannot be judged.", "write text.", *path)
+        return found
+
+    def number(self, *path: str) -> Decimal | None:
+        """The number at a path, written as one or as text; None where there is none."""
+        found = self.get(*path)
+        if found is None:
+            return None
+        number = _number(found)
+        if number is None:
+            raise self.refusal(found, "it is no number, so it cannot be judged.", "write a number.", *path)
+        return number
+
+    def needed(self, consequence: str, repair: str, *path: str) -> str:
+        """The text at a path, which must be there."""
+        found = self.text(*path)
+        if found is None:
+            raise self.refusal(None, consequence, repair, *path)
+        return found
+
+    def refusal(self, value: object, consequence: str, repair: str, *path: str) -> InputError:
+        """The error for what stands at a path."""
+        written = NOT_SET if value is None else plainly(value)
+        return InputError(Problem(self.key(*path), written, consequence, repair))
+
+
+def plainly(value: object) -> str:
+    """A value for a message: short, no secret, and no `40.0` for what was written as 40."""
+    return shown(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _number(value: object) -> Decimal | None:
+    try:
+        number = Decimal(str(value))  # of a switch it is none
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() else None
+
+
+def _not_known(key: str) -> Problem:
+    return Problem(
+        key,
+        str(UNKNOWN.value),
+        "it comes from a resource that does not exist yet, so this policy cannot hold it against anything.",
+        "compute it in the program from the stack's settings instead of taking it from another resource's output.",
+    )

@@ -1,0 +1,121 @@
+"""What runs and what shows: images by digest, no secret in plain text, no external address on an accelerator. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from bezel.planner.problems import NOT_SET, NOT_SHOWN, Problem, shown
+from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from policies.security.access import RUN_JOB, WORKER_POOL
+from policies.tpus import Tpu
+
+if TYPE_CHECKING:
+    from policies.config import PolicyConfig
+    from policies.inputs import Inputs
+
+_CONTAINERS = {
+    SERVICE: ("template", "containers"),
+    WORKER_POOL: ("template", "containers"),
+    RUN_JOB: ("template", "template", "containers"),
+}
+_DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
+# Names that end in the word for a secret; one that ends in its plural, as MAX_TOKENS, counts something.
+_SECRET_NAME = re.compile(
+    r"(?:^|.*[_.-])(?:token|secret|password|passwd|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(
+    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{16,}|gh[opsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}"
+    r"|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{10,}"
+    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}|pul-[0-9a-f]{40})"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|\"private_key\"\s*:"
+)
+_OPTION = re.compile(r"--?([\w.-]+)=(.+)", re.DOTALL)
+# What stands under a secret's name without being one: where a file lies, or the resource name of a secret.
+_HARMLESS = re.compile(r"/[\w./-]*|projects/[^/]+/secrets/.*|true|false", re.IGNORECASE)
+
+
+def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
+    """What is deployed is what was judged: a tag can be moved, a digest cannot."""
+    for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
+        image = container.text("image")
+        if image is None or not _DIGEST.fullmatch(image):
+            yield Problem(
+                container.key("image"),
+                shown(image) if image else NOT_SET,
+                "a tag can be moved: what runs could change without a deploy, and without being judged.",
+                "look its digest up (ContainerImage does) and write NAME@sha256:DIGEST.",
+            )
+
+
+def no_plain_secret(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
+    """No secret where anybody who may look at a service or an instance reads it."""
+    for place, name, value in _readable(token, inputs):
+        named = _SECRET_NAME.fullmatch(name) and value and not _HARMLESS.fullmatch(value)
+        if named or _SECRET_VALUE.search(value):
+            yield Problem(
+                place,
+                NOT_SHOWN,
+                "whoever may look at the resource, its state or its logs reads it, for as long as they are kept.",
+                "put the value into Secret Manager, revoke this one, and name the secret in `bezel:secrets` "
+                "(on an instance: fetch it at boot).",
+            )
+
+
+def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
+    """(place, name, value) of each text that is shown with the resource."""
+    for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
+        for variable in container.each("envs"):
+            if variable.get("valueSource") is None:
+                yield variable.key("value"), variable.text("name") or "", _text(variable.get("value"))
+        for words in ("args", "commands"):
+            previous = ""
+            for argument in container.each(words):
+                word = _text(argument.get())
+                option = _OPTION.fullmatch(word)
+                name, value = (option[1], option[2]) if option else (previous, word)
+                yield argument.key(), name, value
+                previous = word.lstrip("-") if word.startswith("-") and not option else ""
+    for place in _machines(token, inputs):
+        held = place.get("metadata")
+        for name in held if isinstance(held, Mapping) else ():
+            yield place.key("metadata", name), name, _text(place.get("metadata", name))
+        yield place.key("metadataStartupScript"), "", _text(place.get("metadataStartupScript"))
+
+
+def no_external_address(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
+    """An accelerator is reached through Google's network, not from the internet."""
+    if token == SERVICE or hardware_of(token, inputs) is None:
+        return
+    for place in _machines(token, inputs):
+        for interface in place.each("networkInterfaces"):
+            for kind in ("accessConfigs", "ipv6AccessConfigs"):
+                if interface.get(kind):
+                    yield _open(interface.key(kind), "set")
+        networks = [place.at("networkConfig"), *place.each("networkConfigs")]
+        for network in networks:
+            if network.get("enableExternalIps") is True:
+                yield _open(network.key("enableExternalIps"), "true")
+
+
+def _machines(token: str, inputs: Inputs) -> list[Inputs]:
+    if token in (INSTANCE, TPU_VM):
+        return [inputs]
+    hardware = hardware_of(token, inputs)
+    return [node.inputs for node in hardware.nodes] if isinstance(hardware, Tpu) else []
+
+
+def _open(key: str, value: str) -> Problem:
+    return Problem(
+        key,
+        value,
+        "the machine can be reached, and attacked, from the whole internet.",
+        "leave it out, and reach it through IAP (`gcloud compute ssh --tunnel-through-iap`); for downloads give the "
+        "subnetwork Private Google Access or Cloud NAT.",
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

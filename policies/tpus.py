@@ -1,0 +1,188 @@
+"""TPUs, read from the inputs of each resource type that can hold them, and priced by the planner's rules.
+
+A queued resource of the REST API is known by its body, `{tpu: {nodeSpec: [...]}}`, whatever resource carries it. How
+long a TPU may run is read where the platform ends it: `runDuration` of a queued resource, `maxRunDuration` of an
+instance's scheduling. The types of the provider for the TPU API have no such input (docs of pulumi-gcp 10).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from math import prod
+from typing import TYPE_CHECKING
+
+from bezel.catalog import NotInCatalogueError, tpu
+from bezel.planner.lease_cost import Provisioning, lease_cost
+from bezel.planner.money import Unpriced, total
+from policies.inputs import UNKNOWN, Inputs
+
+if TYPE_CHECKING:
+    from bezel.planner.money import Amount
+
+MACHINE = re.compile(r"(?:.*/)?ct6e-standard-(\d+)t")
+_MODELS: dict[str, Provisioning] = {
+    "": "on-demand", "STANDARD": "on-demand", "FLEX_START": "flex-start", "SPOT": "spot"
+}  # fmt: skip
+_DURATION = re.compile(r"(\d+)s")
+_TOPOLOGY = re.compile(r"\d+x\d+(x\d+)?")
+_PRICED = "its price depends on it."
+_BODIES = ("body", "tpu")
+"""Inputs that hold the body of a queued resource, or its nodes: unknown, they may hold anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node, or one virtual machine, with TPU chips: where it is described, and what it is bought as."""
+
+    inputs: Inputs
+    slice_id: str
+    slice_key: str
+    zone: str
+
+    def hourly(self, model: str) -> Amount:
+        """USD per hour while it runs, bought under a model of Google's."""
+        if model not in _MODELS:
+            return Unpriced(f"TPUs under the provisioning model {model}")
+        try:
+            return lease_cost(tpu(self.slice_id), zone=self.zone, provisioning=_MODELS[model]).hourly
+        except NotInCatalogueError:
+            return Unpriced(f"the TPU slice {self.slice_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tpu:
+    """What one resource asks for: nodes that are bought together and end together."""
+
+    inputs: Inputs
+    nodes: tuple[Node, ...]
+    model: str
+    run_key: str
+    run_seconds: Decimal | None
+
+    @property
+    def labels(self) -> Inputs:
+        """The first node's; all of them are one purchase."""
+        return self.nodes[0].inputs.at("labels")
+
+    @property
+    def accelerator(self) -> str:
+        """The slice, as the catalogue calls it; of several kinds all of them, which is on no list."""
+        return " and ".join(dict.fromkeys(node.slice_id for node in self.nodes))
+
+    @property
+    def accelerator_key(self) -> str:
+        """Where that stands."""
+        return self.nodes[0].slice_key
+
+    @property
+    def most_instances(self) -> int:
+        """Nodes."""
+        return len(self.nodes)
+
+    @property
+    def most_key(self) -> str:
+        """Where they stand."""
+        return self.inputs.key("nodeSpec")
+
+    @property
+    def hourly(self) -> Amount:
+        """All nodes, per hour."""
+        return total(node.hourly(self.model) for node in self.nodes)
+
+    def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
+        """The lease until its end, or all month; a lease is bought again only when somebody asks for it."""
+        hours = Decimal(hours_per_month)
+        return hourly * (hours if self.run_seconds is None else min(hours, self.run_seconds / 3600))
+
+
+def tpu_of_instance(inputs: Inputs) -> Tpu | None:
+    """The TPU of a Compute Engine instance; None where its machine has none."""
+    machine = MACHINE.fullmatch(inputs.text("machineType") or "")
+    if machine is None:
+        return None
+    zone = inputs.needed(_PRICED, "set the zone.", "zone")
+    run = inputs.number("scheduling", "maxRunDuration", "seconds")
+    model = inputs.text("scheduling", "provisioningModel") or ""
+    if not model and inputs.get("scheduling", "preemptible") is True:
+        model = "SPOT"
+    node = Node(inputs, f"v6e-{machine[1]}", inputs.key("machineType"), zone)
+    return Tpu(inputs, (node,), model, inputs.key("scheduling", "maxRunDuration", "seconds"), run or None)
+
+
+def tpu_of_vm(inputs: Inputs) -> Tpu:
+    """A node of the TPU API, which nothing ends."""
+    scheduling = inputs.at("schedulingConfig")
+    model = "SPOT" if scheduling.get("spot") is True or scheduling.get("preemptible") is True else ""
+    model = "reserved" if scheduling.get("reserved") is True else model
+    return Tpu(
+        inputs,
+        (_node(inputs, inputs.needed(_PRICED, "set the zone.", "zone")),),
+        model,
+        inputs.key("maxRunDuration"),
+        None,
+    )
+
+
+def tpu_of_queue(body: Inputs) -> Tpu:
+    """A queued resource: `body` holds `tpu`, its node specifications in either API's spelling."""
+    spelling = "nodeSpec" if body.get("tpu", "nodeSpec") is not None else "nodeSpecs"
+    nodes: list[Node] = []
+    for spec in body.each("tpu", spelling):
+        zone = (spec.text("parent") or "").rpartition("/locations/")[2] or body.text("zone")
+        if not zone:
+            raise spec.refusal(None, _PRICED, "write projects/P/locations/ZONE.", "parent")
+        nodes += [_node(spec.at("node"), zone)] * int(spec.number("multisliceParams", "nodeCount") or 1)
+    if not nodes:
+        raise body.refusal(None, _PRICED, "describe the nodes.", "tpu", spelling)
+    model = body.text("provisioningModel") or ""
+    if not model and body.get("spot") is not None:
+        model = "SPOT"
+    if not model and body.get("guaranteed", "reserved") is True:
+        model = "reserved"
+    return Tpu(
+        body.at("tpu"),
+        tuple(nodes),
+        model,
+        body.key("runDuration", "maxRunDuration"),
+        _seconds(body, "runDuration", "maxRunDuration"),
+    )
+
+
+def queue_body(inputs: Inputs) -> Inputs | None:
+    """The inputs, or a mapping directly below them, that look like the body of a queued resource."""
+    if not isinstance(inputs.values, Mapping):
+        return None
+    for place in (inputs, *(Inputs(held, (*inputs.where, key)) for key, held in inputs.values.items())):
+        if place.values is UNKNOWN and place.where[-1] in _BODIES:
+            inputs.get(place.where[-1])
+        if not isinstance(place.values, Mapping):
+            continue
+        nodes = place.get("tpu")
+        if isinstance(nodes, Mapping) and ("nodeSpec" in nodes or "nodeSpecs" in nodes):
+            return place
+    return None
+
+
+def _node(inputs: Inputs, zone: str) -> Node:
+    kind = inputs.text("acceleratorType")
+    if kind:
+        return Node(inputs, kind, inputs.key("acceleratorType"), zone)
+    topology = inputs.text("acceleratorConfig", "topology") or ""
+    family = inputs.text("acceleratorConfig", "type")
+    if family is None or not _TOPOLOGY.fullmatch(topology):
+        raise inputs.refusal(None, _PRICED, "write e.g. v6e-4.", "acceleratorType")
+    chips = prod(int(side) for side in topology.split("x"))
+    return Node(inputs, f"{family.lower()}-{chips}", inputs.key("acceleratorConfig"), zone)
+
+
+def _seconds(inputs: Inputs, *path: str) -> Decimal | None:
+    written = inputs.text(*path)
+    if written is None:
+        return None
+    found = _DURATION.fullmatch(written)
+    if found is None:
+        raise inputs.refusal(written, "it is no duration of the API.", "write seconds, e.g. 14400s.", *path)
+    return Decimal(found[1]) or None

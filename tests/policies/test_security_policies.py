@@ -1,0 +1,178 @@
+"""What the security pack refuses of a service and its grants, and what it lets pass."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from policy_trial import DIGEST, LABELS, SERVICE, UNKNOWN, asked, remedied, service
+
+from policies.config import LabelConfig
+from policies.inputs import Inputs
+from policies.security.labels import labels
+
+MEMBER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
+BINDING = "gcp:cloudrunv2/serviceIamBinding:ServiceIamBinding"
+POLICY = "gcp:cloudrunv2/serviceIamPolicy:ServiceIamPolicy"
+BUCKET = "gcp:storage/bucket:Bucket"
+CONTAINER = "template.containers.0"
+TOKEN = "hf_" + "x" * 24
+SERVICE_POLICIES = [
+    "no-public-invoker",
+    "own-service-account",
+    "image-by-digest",
+    "no-plain-secret",
+    "no-external-address",
+    "labels",
+]
+
+
+@pytest.mark.parametrize("policy", SERVICE_POLICIES)
+def test_a_service_as_this_repository_makes_it_passes(policy: str) -> None:
+    secret = {"name": "HF_TOKEN", "valueSource": {"secretKeyRef": {"secret": "hf-token", "version": "latest"}}}
+    assert (
+        asked(policy, SERVICE, service({f"{CONTAINER}.envs": [secret, {"name": "MAX_TOKENS", "value": "512"}]})) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs", "key"),
+    [
+        (MEMBER, {"role": "roles/run.invoker", "member": "allUsers"}, "member = allUsers"),
+        (MEMBER, {"role": "roles/run.invoker", "member": "allAuthenticatedUsers"}, "allAuthenticatedUsers"),
+        (MEMBER, {"role": "roles/run.invoker", "member": UNKNOWN}, "member = (not known"),
+        (BINDING, {"members": ["user:a@b.c", "allUsers"]}, "members.1 = allUsers"),
+        (POLICY, {"policyData": '{"bindings": [{"role": "r", "members": ["allUsers"]}]}'}, "policyData = allUsers"),
+        (POLICY, {"policyData": "no json"}, "no IAM policy"),
+        ("gcp:storage/bucketIAMMember:BucketIAMMember", {"member": "allUsers"}, "member = allUsers"),
+        (SERVICE, service({"invokerIamDisabled": True}), "invokerIamDisabled = true"),
+        (SERVICE, service({"invokerIamDisabled": UNKNOWN}), "invokerIamDisabled = (not known"),
+    ],
+)
+def test_a_grant_to_everybody_is_refused(token: str, inputs, key: str) -> None:
+    (message,) = asked("no-public-invoker", token, inputs)
+    assert key in message
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs"),
+    [
+        (MEMBER, {"member": "serviceAccount:app@p.iam.gserviceaccount.com"}),
+        (BINDING, {"members": ["user:a@b.c"]}),
+        (POLICY, {"policyData": '{"bindings": [{"role": "r", "members": ["user:a@b.c"]}]}'}),
+        (SERVICE, service({"invokerIamDisabled": False})),
+    ],
+)
+def test_a_grant_to_somebody_passes(token: str, inputs) -> None:
+    assert asked("no-public-invoker", token, inputs) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "words"),
+    [
+        ("own-service-account", {"template.serviceAccount": None}, "template.serviceAccount = (not set)"),
+        ("own-service-account", {"template.serviceAccount": ""}, "(not set)"),
+        ("own-service-account", {"template.serviceAccount": UNKNOWN}, "(not known"),
+        (
+            "own-service-account",
+            {"template.serviceAccount": "12-compute@developer.gserviceaccount.com"},
+            "12-compute@developer",
+        ),
+        ("own-service-account", {"template.serviceAccount": "p@appspot.gserviceaccount.com"}, "p@appspot"),
+        ("image-by-digest", {f"{CONTAINER}.image": "vllm/vllm-openai:v0.32.0"}, f"{CONTAINER}.image = vllm"),
+        ("image-by-digest", {f"{CONTAINER}.image": DIGEST[:-1]}, "sha256"),
+        ("image-by-digest", {f"{CONTAINER}.image": None}, "(not set)"),
+        ("image-by-digest", {f"{CONTAINER}.image": UNKNOWN}, "(not known"),
+        ("image-by-digest", {"template.containers": UNKNOWN}, "template.containers = (not known"),
+    ],
+)
+def test_a_shared_account_or_an_image_that_can_move_is_refused(policy: str, changes, words: str) -> None:
+    (message,) = asked(policy, SERVICE, service(changes))
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {f"{CONTAINER}.envs": [{"name": "HF_TOKEN", "value": "open sesame"}]},
+        {f"{CONTAINER}.envs": [{"name": "db-password", "value": "x"}]},
+        {f"{CONTAINER}.envs": [{"name": "VLLM_API_KEY", "value": "x"}]},
+        {f"{CONTAINER}.envs": [{"name": "SETTINGS", "value": f"a={TOKEN}"}]},
+        {f"{CONTAINER}.envs": [{"name": "KEY", "value": "-----BEGIN RSA PRIVATE KEY-----\nabc"}]},
+        {f"{CONTAINER}.envs": [{"name": "SA", "value": '{"type": "service_account", "private_key": "x"}'}]},
+        {f"{CONTAINER}.envs": [{"name": "HF_TOKEN", "value": UNKNOWN}]},
+        {f"{CONTAINER}.args": ["m", "--api-key=s3cret"]},
+        {f"{CONTAINER}.args": ["m", "--api-key", "s3cret"]},
+        {f"{CONTAINER}.args": ["m", TOKEN]},
+        {f"{CONTAINER}.commands": ["sh", "-c", f"HF={TOKEN} vllm serve"]},
+    ],
+)
+def test_a_secret_in_plain_text_is_refused_and_not_repeated(changes) -> None:
+    (message,) = asked("no-plain-secret", SERVICE, service(changes))
+    assert "Repair:" in message
+    for secret in (TOKEN, "s3cret", "sesame", "abc"):
+        assert secret not in message
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        {"name": "MAX_TOKENS", "value": "4096"},
+        {"name": "TOKENIZERS_PARALLELISM", "value": "false"},
+        {"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/secrets/key.json"},
+        {"name": "HF_TOKEN", "value": ""},
+        {"name": "NOTE", "value": "risk-assessment-of-the-disk-configuration"},
+    ],
+)
+def test_what_only_sounds_like_a_secret_passes(variable) -> None:
+    assert asked("no-plain-secret", SERVICE, service({f"{CONTAINER}.envs": [variable]})) == []
+
+
+@pytest.mark.parametrize("name", ["owner", "environment", "expires-at"])
+@pytest.mark.parametrize("token", [SERVICE, BUCKET])
+def test_each_label_must_be_there(token: str, name: str) -> None:
+    (message,) = asked("labels", token, {"labels": {**LABELS, name: ""}})
+    assert f"labels.{name} = (not set)" in message
+    assert len(asked("labels", token, {})) == 3
+
+
+@pytest.mark.parametrize(
+    ("expiry", "words"),
+    [
+        ("2026-11-20", "wanted until 2026-11-20 and today is 2026-11-21"),
+        ("tomorrow", "no date"),
+        ("2026-13-01", "no date"),
+    ],
+)
+def test_what_has_expired_is_refused(expiry: str, words: str) -> None:
+    inputs = Inputs({"labels": {**LABELS, "expires-at": expiry}})
+    (problem,) = labels(SERVICE, inputs, LabelConfig(), today=date(2026, 11, 21))
+    assert words in problem.consequence
+
+
+@pytest.mark.parametrize("expiry", ["2026-11-21", "2027-01-01", "never"])
+def test_what_is_still_wanted_passes(expiry: str) -> None:
+    inputs = Inputs({"labels": {**LABELS, "expires-at": expiry}})
+    assert list(labels(SERVICE, inputs, LabelConfig(), today=date(2026, 11, 21))) == []
+
+
+def test_the_clock_is_read_for_the_policy() -> None:
+    (message,) = asked("labels", SERVICE, service({"labels.expires-at": "2020-01-01"}))
+    assert "wanted until 2020-01-01" in message
+
+
+def test_missing_labels_are_filled_in_alike_each_time_and_the_others_left() -> None:
+    given = {"name": "b", "labels": {"environment": "dev", "owner": "speech"}}
+    mended = remedied("labels", BUCKET, {**given, "labels": {**given["labels"]}})
+    assert mended == {"name": "b", "labels": {**given["labels"], "expires-at": "never"}}
+    assert remedied("labels", BUCKET, mended) is None
+    assert asked("labels", BUCKET, mended) == []
+
+
+def test_the_environment_is_never_filled_in_by_the_examples_and_nothing_without_a_configuration() -> None:
+    unlabelled = {"name": "b"}
+    mended = remedied("labels", BUCKET, dict(unlabelled))
+    assert "environment" not in mended["labels"]
+    assert remedied("labels", BUCKET, dict(unlabelled), {}) is None
+    assert remedied("labels", "gcp:projects/service:Service", dict(unlabelled)) is None
+    assert remedied("labels", BUCKET, {"labels": UNKNOWN}) is None
