@@ -10,6 +10,8 @@
 | `container_image.py` | a pull-through repository, and the image's reference by digest |
 | `vllm_container.py` | no resource: the container block of a service or job, typed |
 | `cloud_run_gpu_service.py` | the service itself, and who may call it |
+| `traffic_switch.py` | nothing: it moves the traffic to a revision that was checked |
+| `service_now.py`, `traffic_switch_provider.py` | what a gated rollout asks beforehand, and how it moves |
 | `arguments.py` | what all of them share |
 
 What does not belong here: rules (they are `bezel.planner`'s), how the pieces fit together (`stacks`), checks of a

@@ -5,7 +5,10 @@ image): those are components of their own, and this one waits for what its optio
 
 Facts: a GPU needs the second-generation environment and a CPU that stays allocated; without zonal redundancy it has the
 lower price and a quota of its own; the provider's default timeout (20 minutes) is shorter than a start may take; its
-default for `deletion_protection` is true (docs of Cloud Run and of the provider, November 2026).
+default for `deletion_protection` is true (docs of Cloud Run and of the provider, November 2026). Each update carries
+the service's whole traffic, and traffic that is not declared as the state last saw it: so it is declared.
+
+With `gated` a new revision gets no traffic, only an address of its own, and `TrafficSwitch` moves the traffic to it.
 
 Example:
     ```python
@@ -21,12 +24,15 @@ Example:
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
+from bezel.planner.rollout import ATTEMPT, DIRECT, FINGERPRINT, TAG, Target, attempt, declared, fingerprint_of
 from components.arguments import ComponentArgs, Text, child_options
+from components.service_now import look_up_service
 from components.vllm_container import VllmContainer
 
 SERVICE_SECONDS = 2400
@@ -62,6 +68,8 @@ class CloudRunGpuServiceArgs(ComponentArgs):
     """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
     public: bool = False
     """Whether anybody may call it without an identity."""
+    gated: bool = False
+    """Whether what serves goes on serving, by name, when a new revision is made. Asks Cloud Run what that is."""
     deletion_protection: bool = True
     labels: Mapping[str, str] = Field(default_factory=dict)
     deadline_seconds: float = Field(SERVICE_SECONDS, gt=0)
@@ -75,6 +83,15 @@ class CloudRunGpuServiceArgs(ComponentArgs):
             raise ValueError(
                 f"image {self.image} names no digest, so what runs could change without a deploy; look its tag up with"
                 " ContainerImage and pass its reference"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _known_when_gated(self) -> "CloudRunGpuServiceArgs":
+        if self.gated and not isinstance(self.image, str):
+            raise ValueError(
+                "gated needs to know the image's reference in previews, to tell whether there will be a new revision;"
+                " look its tag up with ContainerImage and pass its reference"
             )
         return self
 
@@ -94,6 +111,8 @@ class CloudRunGpuService(pulumi.ComponentResource):
 
     Attributes:
         url: Where it answers.
+        newest_url: Where its newest ready revision answers, with traffic or without: another address than `url` where
+            it is gated. Identity tokens are made for `url` all the same.
         revision: Name of the latest revision that became ready.
         created_revision: Name of the latest one that was made, ready or not. What must run again after each deploy
             takes in this one: after a failed update the ready one is still the old one.
@@ -102,16 +121,14 @@ class CloudRunGpuService(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
+        self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
         wait = f"{args.deadline_seconds:g}s"
         service = cloudrunv2.Service(
             f"{name}-service",
             project=args.project,
             location=args.location,
             name=args.service,
-            ingress=args.ingress,
-            deletion_protection=args.deletion_protection,
-            labels=dict(args.labels),
-            template=_template(args),
+            **_inputs(args, self.resource_name),
             opts=child_options(
                 self,
                 opts,
@@ -132,12 +149,13 @@ class CloudRunGpuService(pulumi.ComponentResource):
                 opts=child_options(self, opts, depends_on=[service]),
             )
         self.url = service.uri
+        self.newest_url = service.traffic_statuses.apply(_tagged) if args.gated else service.uri
         self.revision = service.latest_ready_revision
         self.created_revision = service.latest_created_revision
-        self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
         self.register_outputs(
             {
                 "url": self.url,
+                "newest_url": self.newest_url,
                 "revision": self.revision,
                 "created_revision": self.created_revision,
                 "resource_name": self.resource_name,
@@ -152,8 +170,34 @@ def _callers(args: CloudRunGpuServiceArgs) -> dict[str, str]:
     return named | ({f"invoker-{member}": member for member in everyone} if args.public else {})
 
 
-def _template(args: CloudRunGpuServiceArgs) -> cloudrunv2.ServiceTemplateArgs:
+def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:
+    """What the service is beside its name. A gated one tells what it was made from, to know it again in the cloud."""
+    found = look_up_service(name) if args.gated else None
+    failed = attempt(found)
+    inputs = {
+        "ingress": args.ingress,
+        "deletion_protection": args.deletion_protection,
+        "labels": dict(args.labels),
+        "template": _template(args, {ATTEMPT: failed} if failed else None),
+    }
+    targets: tuple[Target, ...] | None = DIRECT
+    if args.gated:
+        fingerprint = fingerprint_of(inputs)
+        targets = declared(found, fingerprint)
+        inputs["annotations"] = {FINGERPRINT: fingerprint}
+    if targets is not None:
+        inputs["traffics"] = [cloudrunv2.ServiceTrafficArgs(**target.as_json()) for target in targets]
+    return inputs
+
+
+def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:
+    """The address that the tag has, "" where the platform tells none."""
+    return next((str(one.uri or "") for one in statuses or () if one.tag == TAG), "")
+
+
+def _template(args: CloudRunGpuServiceArgs, annotations: dict[str, str] | None) -> cloudrunv2.ServiceTemplateArgs:
     return cloudrunv2.ServiceTemplateArgs(
+        annotations=annotations,
         execution_environment="EXECUTION_ENVIRONMENT_GEN2",
         service_account=args.service_account,
         node_selector=cloudrunv2.ServiceTemplateNodeSelectorArgs(accelerator=args.accelerator),

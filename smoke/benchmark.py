@@ -33,7 +33,8 @@ class ShortBenchmarkArgs:
     """What is sent, and where to.
 
     Attributes:
-        url: The service's address, and the audience of the identity token.
+        url: The address that is asked, and the audience of the identity token.
+        audience: As of ``HealthCheckArgs``.
         revision: As of ``HealthCheckArgs``: a new value runs the benchmark again.
         service: As of ``HealthCheckArgs``; with it a benchmark that fails is explained by the conditions and the log.
         served_model: The model's id at the server.
@@ -61,6 +62,7 @@ class ShortBenchmarkArgs:
     deadline_seconds: pulumi.Input[float] = 300
     impersonate: pulumi.Input[str] | None = None
     simulated: pulumi.Input[bool] = False
+    audience: pulumi.Input[str] | None = None
 
 
 class ShortBenchmarkProvider(SmokeProvider):
@@ -91,7 +93,7 @@ class ShortBenchmarkProvider(SmokeProvider):
             deadline_seconds=float(props["deadline_seconds"]),
         )
         credentials = None if props.get("public") else Credentials(props.get("impersonate"))
-        with Server(load.url, credentials) as server:
+        with Server(load.url, credentials, audience=props.get("audience") or "") as server:
             headers = server.headers()
         samples, seconds = run(load, headers, progress)
         simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"

@@ -12,6 +12,10 @@ AGAIN = (
     "`pulumi up --replace '**cloudrunv2/service:Service**'`."
 )
 
+AGAIN_GATED = (
+    "Afterwards run the same command again: a gated rollout makes another revision in place of one that failed."
+)
+
 
 @dataclass(frozen=True)
 class Rule:

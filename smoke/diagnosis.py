@@ -7,10 +7,10 @@ gave up on a living one; a text that nothing here knows is shown, not guessed at
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bezel.rest import redact
-from smoke.causes import AGAIN, CAUSES
+from smoke.causes import AGAIN, AGAIN_GATED, CAUSES
 from smoke.platform import Condition, Report
 
 _SHOWN_LINES = 12
@@ -49,6 +49,7 @@ class Diagnosis:
     evidence: str = ""
 
 
+_OR_DIRECT = "Set rollout to direct, which needs GPUs for two revisions only while the old one is busy; or:"
 _UNKNOWN = Diagnosis(
     "unknown",
     "no known cause fits",
@@ -60,14 +61,21 @@ def diagnose(report: Report) -> Diagnosis:
     """The fault that fits a report best: by the container's log, then by the platform's words."""
     lines = _until_the_probe_gave_up(report.lines)
     platform = [*(str(one) for one in report.conditions), *report.errors]
-    healthy = report.created == report.serving != ""
-    return (
+    healthy = report.created == report.ready != ""
+    found = (
         _named([*lines, *platform])
         or _ended(lines, platform, healthy=healthy)
         or _unanswered([*lines, *platform])
         or _between(report.errors)
         or _UNKNOWN
     )
+    return _in_a_gated_rollout(found) if report.gated else found
+
+
+def _in_a_gated_rollout(found: Diagnosis) -> Diagnosis:
+    """The same with a repair that leaves alone what serves: the next deploy makes another revision by itself."""
+    repair = found.repair.replace(AGAIN, AGAIN_GATED)
+    return replace(found, repair=f"{_OR_DIRECT} {repair}" if found.kind == "quota" else repair)
 
 
 def _until_the_probe_gave_up(lines: Sequence[str]) -> Sequence[str]:

@@ -27,7 +27,8 @@ class HealthCheckArgs:
 
     Attributes:
         service: ``projects/P/locations/L/services/S``: where the conditions and the log are read.
-        url: The service's address, and the audience of the identity token.
+        url: The address that is asked, and the audience of the identity token.
+        audience: Another audience: a tag's address is none, and tokens for it are for the service's own.
         revision: The newest revision that was **created** (not the newest ready one: after a failed update that stays
             the same, and the check would not run again). A new value runs the check again.
         served_model: The model's id at the server.
@@ -49,6 +50,7 @@ class HealthCheckArgs:
     random_weights: pulumi.Input[bool] = False
     deadline_seconds: pulumi.Input[float] = 900
     impersonate: pulumi.Input[str] | None = None
+    audience: pulumi.Input[str] | None = None
 
 
 class HealthCheckProvider(SmokeProvider):
@@ -77,7 +79,11 @@ class HealthCheckProvider(SmokeProvider):
         credentials = Credentials(props.get("impersonate"))
         with (
             GoogleClient(credentials) as google,
-            Server(props.get("url") or "", None if settings.public else credentials) as server,
+            Server(
+                props.get("url") or "",
+                None if settings.public else credentials,
+                audience=props.get("audience") or "",
+            ) as server,
         ):
             probe = Probe(
                 server,

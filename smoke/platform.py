@@ -4,9 +4,10 @@ Reads only, through the run v2 and logging v2 APIs; what it means is ``smoke.dia
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bezel.planner.rollout import is_gated, shares
 from bezel.rest import GoogleClient, RestError, endpoint
 
 _LINES = 200
@@ -46,7 +47,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class ServiceState:
-    """A service at one moment: what was asked for (``current``: and seen by the platform), and how far it is."""
+    """A service at one moment: what was asked for (``current``: and seen by the platform), and how far it is.
+
+    ``serving`` names the revisions that have the traffic, and ``gated`` says that a new one gets none by itself.
+    """
 
     created_revision: str
     ready_revision: str
@@ -54,6 +58,8 @@ class ServiceState:
     conditions: tuple[Condition, ...]
     current: bool
     reconciling: bool
+    serving: str = ""
+    gated: bool = False
 
     @classmethod
     def read(cls, service: Mapping[str, Any]) -> "ServiceState":
@@ -66,6 +72,8 @@ class ServiceState:
             # int64 comes as a string; both may be absent on a service that was never reconciled.
             current=str(service.get("generation", "0")) == str(service.get("observedGeneration", "0")),
             reconciling=bool(service.get("reconciling", False)),
+            serving=" and ".join(shares(service)),
+            gated=is_gated(service),
         )
 
     @property
@@ -100,7 +108,9 @@ class Report:
         lines: The container's last log lines, oldest first.
         errors: What else was said: an operation's error, what a request met.
         created: The newest revision, "" where it is not known.
-        serving: The newest one that was ready, "" where there was none.
+        ready: The newest one that was ready, "" where there was none.
+        serving: The one that has the traffic, "" where none has.
+        gated: Whether a new revision gets no traffic before it was checked.
     """
 
     conditions: tuple[Condition, ...] = ()
@@ -108,7 +118,9 @@ class Report:
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     created: str = ""
+    ready: str = ""
     serving: str = ""
+    gated: bool = False
 
 
 def service_state(client: GoogleClient, service: str) -> ServiceState:
@@ -137,10 +149,11 @@ def report(
     """
     notes: list[str] = []
     conditions: list[Condition] = []
-    revision = serving = ""
+    state = None
+    revision = ""
     try:
         state = service_state(client, service)
-        revision, serving = state.created_revision, state.ready_revision
+        revision = state.created_revision
         conditions += [state.terminal, *state.conditions]
         if revision:
             found = client.get(f"{endpoint('CLOUD_RUN_V2')}{service}/revisions/{revision}")
@@ -157,7 +170,10 @@ def report(
     except (RestError, ValueError) as error:
         notes.append(f"the container's log could not be read: {error}")
     failed = [one for one in conditions if one.state != "CONDITION_SUCCEEDED" and (one.message or one.reason)]
-    return Report(tuple(dict.fromkeys(failed)), lines, errors, tuple(notes), revision, serving)
+    known = Report(tuple(dict.fromkeys(failed)), lines, errors, tuple(notes), revision)
+    if state is None:
+        return known
+    return replace(known, ready=state.ready_revision, serving=state.serving, gated=state.gated)
 
 
 def log_lines(client: GoogleClient, service: str, revision: str = "") -> tuple[str, ...]:

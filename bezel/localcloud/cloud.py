@@ -117,6 +117,7 @@ class Cloud:
         """The REST surface of all APIs, with the log of the wire."""
         from bezel.localcloud.apis import (
             artifact_registry,
+            cloud_quotas,
             compute,
             faults,
             holds,
@@ -127,6 +128,7 @@ class Cloud:
             oauth,
             registry,
             resource_manager,
+            rewrites,
             run,
             secret_manager,
             service_usage,
@@ -135,8 +137,9 @@ class Cloud:
         )
 
         apis = [
-            *(module.api for module in (run, storage, uploads, iam, iam_credentials, resource_manager, secret_manager)),
-            *(module.api for module in (artifact_registry, service_usage, logs, compute, inventory, holds, faults)),
+            *(module.api for module in (run, storage, uploads, rewrites, iam, iam_credentials, resource_manager, secret_manager)),
+            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, compute)),
+            *(module.api for module in (inventory, holds, faults)),
         ]
         routes = [*oauth.routes(self), *registry.routes(self)]
         routes += [route for api in apis for route in api.routes(self)]

@@ -41,6 +41,7 @@ _OVERRIDES = {
     "RESOURCE_MANAGER": "crm/v1",
     "LOGGING": "logging/v2",
     "COMPUTE": "compute/v1",
+    "CLOUD_QUOTAS": "cloudquotas/v1",
 }
 
 

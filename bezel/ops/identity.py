@@ -29,10 +29,11 @@ IDS: Mapping[str, str] = {
     "gcp:storage/bucketIAMMember:BucketIAMMember": f"b/{{bucket}}{_MEMBER}",
     "gcp:storage/bucketObject:BucketObject": "{bucket}-{name}",
 }
-# Looks and measures: nothing exists that a killed run could have left, and the next `up` does it again.
+# Looks, measures, or moves traffic: nothing exists that a killed run could have left, and the next `up` does it again.
 MAKES_NOTHING = frozenset(
     {
         "pulumi-python:dynamic/components:ModelFiles",
+        "pulumi-python:dynamic/components:TrafficSwitch",
         "pulumi-python:dynamic/smoke:HealthCheck",
         "pulumi-python:dynamic/smoke:ShortBenchmark",
     }

@@ -146,6 +146,9 @@ class Settings(_Section):
     scaling: Scaling = Field(
         Scaling(), description="how many instances, and how many requests each takes", examples=["{max_instances: 1}"]
     )
+    rollout: Literal["direct", "gated"] = Field(
+        "direct", description="`gated` checks a new revision before it gets traffic; needs GPUs for two revisions"
+    )
     probe: Probe = Field(Probe(), description="startup probe on /health", examples=["{failure_threshold: 180}"])
     access: Access = Field(Access(), description="who may call the service", examples=["{public: false}"])
     secrets: dict[str, str] = Field(

@@ -23,6 +23,10 @@ OUTPUTS = {
         "uri": "https://chat.example",
         "latestReadyRevision": REVISION,
         "latestCreatedRevision": CREATED,
+        "trafficStatuses": [
+            {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100},
+            {"tag": "newest", "uri": "https://newest---chat.example"},
+        ],
     },
     "gcp:storage/bucket:Bucket": {"url": "gs://made"},
 }

@@ -22,6 +22,7 @@ ORDER = (
     "container_image",
     "vllm_container",
     "cloud_run_gpu_service",
+    "traffic_switch",
 )
 
 

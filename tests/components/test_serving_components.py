@@ -273,7 +273,7 @@ def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
     declared = declare(lambda: CloudRunGpuService("service", service_args()), preview=True)
     assert not has_unknown([(r.inputs, r.name) for r in declared.all])
     outputs = declared.one("CloudRunGpuService").outputs
-    assert outputs.keys() == {"url", "revision", "created_revision", "resource_name"}
+    assert outputs.keys() == {"url", "newest_url", "revision", "created_revision", "resource_name"}
     assert outputs["resource_name"] == "projects/acme-llm/locations/us-east4/services/chat"
     assert has_unknown(outputs["url"])
 
@@ -282,6 +282,7 @@ def test_outputs_say_where_it_answers_and_which_revision() -> None:
     declared = declare(lambda: CloudRunGpuService("service", service_args()))
     assert declared.one("CloudRunGpuService").outputs == {
         "url": "https://chat.example",
+        "newest_url": "https://chat.example",
         "revision": REVISION,
         "created_revision": CREATED,
         "resource_name": "projects/acme-llm/locations/us-east4/services/chat",

@@ -324,10 +324,26 @@ def test_who_goes_on_serving_is_said_and_nothing_where_it_is_not_known() -> None
     assert "consequence" not in explain(Report(lines=("x",)))
 
 
+def test_no_repair_of_a_gated_rollout_takes_away_what_serves() -> None:
+    """`--replace` deletes the service with all its revisions; a gated rollout tries again beside what serves."""
+    for said in ("CONTAINER_MISSING", "SECRETS_ACCESS_CHECK_FAILED", "Quota exceeded for GPUs", "probe failed 3 times"):
+        direct, gated = (diagnose(Report(errors=(said,), gated=gated)) for gated in (False, True))
+        assert "--replace" in direct.repair
+        assert "--replace" not in gated.repair
+        assert "Afterwards run the same command again" in gated.repair
+        assert gated.kind == direct.kind
+
+
+def test_where_a_gated_rollout_has_no_second_gpu_a_direct_one_is_offered() -> None:
+    said = ("Quota exceeded for total allowable count of GPUs",)
+    assert diagnose(Report(errors=said, gated=True)).repair.startswith("Set rollout to direct")
+    assert "rollout" not in diagnose(Report(errors=said)).repair
+
+
 def test_a_container_that_ends_after_it_became_healthy_is_told_from_one_that_never_did() -> None:
     ended = ("Container called exit(1).",)
-    assert "became healthy and then ended by itself" in diagnose(Report((), ended, created="a", serving="a")).cause
-    assert "ended by itself before it answered" in diagnose(Report((), ended, created="b", serving="a")).cause
+    assert "became healthy and then ended by itself" in diagnose(Report((), ended, created="a", ready="a")).cause
+    assert "ended by itself before it answered" in diagnose(Report((), ended, created="b", ready="a")).cause
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""Cloud Quotas v1: how many GPUs Cloud Run allows a project in each region.
+
+The shape is QuotaInfo's of Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota, and
+asking for more: what a project has here is in data/cloud_run.toml.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.api import Api
+from bezel.localcloud.errors import ApiError
+from bezel.localcloud.faults.platform import gpu_quota
+from bezel.localcloud.layout import PROJECT_NUMBER
+from bezel.localcloud.run.quotas import gpu_quota_of
+from bezel.localcloud.run.spec import limits
+
+if TYPE_CHECKING:
+    from bezel.localcloud.api import Call
+    from bezel.localcloud.shapes import Json
+
+api = Api("cloudquotas.googleapis.com", "Cloud Quotas API", locations=frozenset({"global"}))
+_INFO = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/{service:id}/quotaInfos/{quota:id}"
+
+
+@api.route("GET", _INFO, needs="cloudquotas.quotas.get")
+def get_info(call: Call) -> Json:
+    """What a quota of GPUs allows, and where.
+
+    Raises:
+        ApiError: NOT_FOUND for any other quota.
+    """
+    service, wanted = call.param("service"), call.param("quota")
+    for accelerator, known in limits()["accelerators"].items():
+        for redundant in (False, True):
+            quota = gpu_quota_of(accelerator, redundant=redundant)
+            if (service, wanted) != ("run.googleapis.com", quota.name):
+                continue
+            value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
+            return {
+                "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{service}/quotaInfos/{wanted}",
+                "quotaId": wanted,
+                "service": service,
+                "isPrecise": True,
+                "containerType": "PROJECT",
+                "dimensions": ["region"],
+                "dimensionsInfos": [{"details": {"value": str(value)}, "applicableLocations": known["regions"]}],
+            }
+    raise ApiError("NOT_FOUND", f"Quota info {wanted} of {service} was not found.")

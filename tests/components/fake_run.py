@@ -1,0 +1,113 @@
+"""One Cloud Run service on a real socket, as far as a rollout reads and moves it."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.rest.fake_google import Answer, Call, Server, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+SERVICE = "projects/acme-llm/locations/us-east4/services/chat"
+QUOTA = "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"
+LATEST = "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"
+PINNED = "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
+TAGGED = {"type": LATEST, "tag": "newest"}
+
+
+def pinned(revision: str, percent: int = 100) -> dict[str, Any]:
+    return {"type": PINNED, "revision": revision, "percent": percent}
+
+
+def described(*traffic: dict[str, Any], created: str = "chat-2", ready: str = "chat-2", **more: Any) -> dict[str, Any]:
+    """A service as run v2 describes it."""
+    return {
+        "name": SERVICE,
+        "etag": '"1"',
+        "traffic": list(traffic),
+        "latestCreatedRevision": f"{SERVICE}/revisions/{created}",
+        "latestReadyRevision": f"{SERVICE}/revisions/{ready}" if ready else "",
+        "terminalCondition": {"type": "Ready", "state": "CONDITION_SUCCEEDED"},
+        "template": {},
+    } | more
+
+
+@dataclass
+class FakeRun:
+    """What the fake answers; tests change it.
+
+    Attributes:
+        changes_between: How often somebody else changes the service between a look and the PATCH that follows.
+        looks: How often an operation is asked for until it is done.
+        refusal: Status of every answer, 0 for none.
+        quota: The quota's value; None where the API is not enabled.
+    """
+
+    server: Server
+    service: dict[str, Any] | None = None
+    changes_between: int = 0
+    looks: int = 0
+    operation_error: str = ""
+    refusal: int = 0
+    quota: int | None = None
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+
+    def route(self, call: Call) -> Answer:
+        """The answer to any call."""
+        if self.refusal:
+            return _error(self.refusal, "the refusal of this test")
+        if call.path.startswith("/cloudquotas/"):
+            return self._quota(call)
+        if "/operations/" in call.path:
+            self.looks -= 1
+            return Answer(json=self._operation())
+        if self.service is None or call.path != f"/run/v2/{SERVICE}":
+            return _error(404, "no such service")
+        if call.method == "PATCH":
+            return self._patch(call, self.service)
+        return Answer(json=self.service)
+
+    def _patch(self, call: Call, service: dict[str, Any]) -> Answer:
+        if self.changes_between:
+            self.changes_between -= 1
+            service["etag"] = f'"{self.changes_between}x"'
+        assert call.query == {"updateMask": "traffic"}
+        if call.json["etag"] != service["etag"]:
+            return _error(409, "the etag given is not the current one")
+        self.bodies.append(call.json)
+        if not self.operation_error:
+            service["traffic"] = call.json["traffic"]
+        return Answer(json=self._operation())
+
+    def _operation(self) -> dict[str, Any]:
+        name = "projects/acme-llm/locations/us-east4/operations/1"
+        if self.looks > 0:
+            return {"name": name}
+        error = {"error": {"code": 13, "message": self.operation_error}} if self.operation_error else {}
+        return {"name": name, "done": True} | error
+
+    def _quota(self, call: Call) -> Answer:
+        assert call.path.endswith(f"/services/run.googleapis.com/quotaInfos/{QUOTA}")
+        if self.quota is None:
+            return _error(403, "Cloud Quotas API has not been used in project acme-llm before or it is disabled.")
+        value = {"details": {"value": str(self.quota)}, "applicableLocations": ["europe-west4", "us-east4"]}
+        return Answer(json={"quotaId": QUOTA, "dimensionsInfos": [value]})
+
+
+def _error(status: int, message: str) -> Answer:
+    return Answer(status, {"error": {"code": status, "message": message, "status": "TEST"}})
+
+
+@contextmanager
+def running(monkeypatch: "pytest.MonkeyPatch") -> "Iterator[FakeRun]":
+    """The fake, and an environment that leads to it."""
+    with serving() as server:
+        fake = FakeRun(server)
+        server.routes[:] = [fake.route]
+        monkeypatch.setenv("GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT", f"{server.url}/run/v2/")
+        monkeypatch.setenv("GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT", f"{server.url}/cloudquotas/v1/")
+        monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.planted-access-token")
+        yield fake

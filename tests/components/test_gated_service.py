@@ -1,0 +1,110 @@
+"""A gated service is declared with what serves now by name, and a direct one with the newest revision."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pulumi
+import pytest
+from pydantic import ValidationError
+
+from bezel.planner.rollout import FINGERPRINT
+from bezel.rest import RestError
+from components.cloud_run_gpu_service import CloudRunGpuService
+from components.service_now import UnknownServiceError, look_up_quota
+from tests.components.fake_engine import Declarations, declare, has_unknown
+from tests.components.fake_run import LATEST, QUOTA, TAGGED, FakeRun, described, pinned, running
+from tests.components.test_serving_components import service_args
+from tests.rest.fake_google import Answer
+
+TOKEN = "cloudrunv2/service:Service"
+pytestmark = pytest.mark.usefixtures("run")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
+    with running(monkeypatch) as fake:
+        yield fake
+
+
+def declared(*, preview: bool = False, gated: bool = True, **more: Any) -> Declarations:
+    args = service_args(gated=gated, **more)
+    return declare(lambda: CloudRunGpuService("service", args), preview=preview)
+
+
+def inputs(**more: Any) -> dict[str, Any]:
+    return declared(**more).one(TOKEN).inputs
+
+
+def test_without_a_gate_the_newest_revision_has_the_traffic_and_nobody_is_asked(run: FakeRun) -> None:
+    found = inputs(gated=False)
+    assert found["traffics"] == [{"type": LATEST, "percent": 100}]
+    assert "annotations" not in found
+    assert run.server.calls == []
+
+
+def test_a_first_gated_revision_has_the_traffic_and_an_address_of_its_own() -> None:
+    assert inputs()["traffics"] == [{"type": LATEST, "percent": 100, "tag": "newest"}]
+
+
+def test_what_serves_is_named_when_a_new_revision_is_made(run: FakeRun) -> None:
+    run.service = described(pinned("chat-1"), TAGGED, annotations={FINGERPRINT: "of something else"})
+    assert inputs()["traffics"] == [pinned("chat-1"), TAGGED]
+
+
+def test_a_service_that_stays_as_it_is_keeps_the_traffic_that_it_has(run: FakeRun) -> None:
+    run.service = described(pinned("chat-2"), TAGGED, annotations=inputs()["annotations"])
+    assert "traffics" not in inputs()
+    for change in ({"labels": {"a": "b"}}, {"max_instances": 3}, {"timeout_seconds": 60}):
+        assert inputs(**change)["traffics"] == [pinned("chat-2"), TAGGED], change
+
+
+def test_after_a_failed_revision_another_one_is_made_beside_what_serves(run: FakeRun) -> None:
+    failed = {"type": "Ready", "state": "CONDITION_FAILED"}
+    before = inputs()
+    run.service = described(
+        pinned("chat-1"), TAGGED, created="chat-2", ready="chat-1", terminalCondition=failed,
+        annotations=before["annotations"],
+    )  # fmt: skip
+    again = inputs()
+    assert again["template"] == before["template"] | {"annotations": {"bezel-attempt": "chat-2"}}
+    assert again["traffics"] == [pinned("chat-1"), TAGGED]
+
+
+def test_who_cannot_ask_what_serves_deploys_nothing(run: FakeRun) -> None:
+    run.refusal = 403
+    with pytest.raises(UnknownServiceError, match="nobody can tell which revision serves now") as raised:
+        declared()
+    assert "set bezel:rollout to direct" in str(raised.value)
+    assert isinstance(raised.value, pulumi.RunError)
+
+
+def test_a_project_that_never_used_cloud_run_has_no_service(run: FakeRun) -> None:
+    run.server.routes[:] = [lambda _: _disabled()]
+    assert inputs()["traffics"] == [{"type": LATEST, "percent": 100, "tag": "newest"}]
+
+
+def _disabled() -> Answer:
+    text = "Cloud Run Admin API has not been used in project acme-llm before or it is disabled. Enable it."
+    return Answer(403, {"error": {"code": 403, "message": text, "status": "PERMISSION_DENIED"}})
+
+
+def test_the_newest_revision_is_asked_at_the_address_of_its_tag() -> None:
+    assert declared().one("CloudRunGpuService").outputs["newest_url"] == "https://newest---chat.example"
+    direct = declared(gated=False).one("CloudRunGpuService").outputs
+    assert direct["newest_url"] == direct["url"] == "https://chat.example"
+
+
+def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
+    assert not has_unknown(declared(preview=True).one(TOKEN).inputs)
+
+
+def test_a_gate_needs_to_know_the_image() -> None:
+    with pytest.raises(ValidationError, match="gated needs to know the image's reference"):
+        service_args(gated=True, image=pulumi.Output.from_input("x@sha256:" + "0" * 64))
+
+
+def test_a_quota_is_read_where_it_holds(run: FakeRun) -> None:
+    run.quota = 3
+    assert look_up_quota("acme-llm", QUOTA, "us-east4") == 3
+    with pytest.raises(RestError, match=f"{QUOTA} tells no value for asia-south1"):
+        look_up_quota("acme-llm", QUOTA, "asia-south1")

@@ -1,0 +1,127 @@
+"""The traffic moves to the revision that was checked, once, and to no other one; a move by hand is seen."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dill
+import pytest
+from pulumi.output import Unknown
+
+from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
+from components.traffic_switch_provider import TrafficSwitchError, TrafficSwitchProvider
+from tests.components.fake_engine import declare
+from tests.components.fake_run import LATEST, SERVICE, TAGGED, FakeRun, described, pinned, running
+
+PROPS = {"service": SERVICE, "revision": f"{SERVICE}/revisions/chat-2", "deadline_seconds": 20.0}
+MOVED = [pinned("chat-2"), TAGGED]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
+    with running(monkeypatch) as fake:
+        fake.service = described(pinned("chat-1"), TAGGED)
+        yield fake
+
+
+def moved(**more: Any) -> dict[str, Any]:
+    return dict(TrafficSwitchProvider().create({**PROPS, **more}).outs)
+
+
+def test_the_checked_revision_gets_all_traffic_by_name_and_the_tag_stays(run: FakeRun) -> None:
+    assert moved()["serving"] == {"chat-2": 100}
+    assert [body["traffic"] for body in run.bodies] == [MOVED]
+
+
+def test_what_was_moved_already_is_not_moved_again(run: FakeRun) -> None:
+    """As after a run that was killed between the move and its end."""
+    first, second = moved(), TrafficSwitchProvider().update("id", {}, PROPS).outs
+    assert first == second
+    assert len(run.bodies) == 1
+
+
+def test_a_move_waits_for_the_platform(run: FakeRun) -> None:
+    run.looks = 1
+    assert moved()["serving"] == {"chat-2": 100}
+
+
+def test_who_changes_the_service_at_the_same_time_is_not_overwritten(run: FakeRun) -> None:
+    run.changes_between = 1
+    assert moved()["serving"] == {"chat-2": 100}
+    assert [body["etag"] for body in run.bodies] == ['"0x"']
+
+
+@pytest.mark.parametrize(
+    ("service", "why"),
+    [
+        (described(pinned("chat-1"), TAGGED, created="chat-3"), "chat-3 was made after it"),
+        (described(pinned("chat-1"), TAGGED, ready="chat-1"), "it is not ready"),
+    ],
+)
+def test_no_other_revision_than_the_checked_one_gets_traffic(run: FakeRun, service: dict[str, Any], why: str) -> None:
+    run.service = service
+    with pytest.raises(TrafficSwitchError, match=why) as raised:
+        moved()
+    assert "consequence: 100 % of the traffic goes to chat-1\nrepair: `pulumi up --refresh`" in str(raised.value)
+    assert run.bodies == []
+
+
+def test_a_move_that_fails_says_what_serves(run: FakeRun) -> None:
+    run.operation_error = "Internal error encountered."
+    with pytest.raises(TrafficSwitchError, match="Internal error encountered") as raised:
+        moved()
+    assert "what served before goes on serving" in str(raised.value)
+
+
+def test_a_move_that_never_ends_is_given_up(run: FakeRun) -> None:
+    run.looks = 1000
+    with pytest.raises(TrafficSwitchError, match="not moved the traffic to chat-2 in time"):
+        moved(deadline_seconds=0.0)
+
+
+def test_traffic_that_somebody_moved_is_a_difference_in_a_preview(
+    run: FakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert TrafficSwitchProvider().diff("id", dict(PROPS), dict(PROPS)).changes
+    assert "100 % of the traffic goes to chat-1, not chat-2 alone" in capsys.readouterr().err
+    run.service = described(*MOVED)
+    assert not TrafficSwitchProvider().diff("id", dict(PROPS), dict(PROPS)).changes
+
+
+@pytest.mark.parametrize("revision", [Unknown(), f"{SERVICE}/revisions/chat-3"])
+def test_another_revision_is_a_difference_without_a_look(run: FakeRun, revision: object) -> None:
+    assert TrafficSwitchProvider().diff("id", dict(PROPS), {**PROPS, "revision": revision}).changes
+    assert run.server.calls == []
+
+
+def test_a_preview_that_cannot_look_says_so_and_goes_on(run: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run.refusal = 403
+    assert not TrafficSwitchProvider().diff("id", dict(PROPS), dict(PROPS)).changes
+    assert "nobody could look where the traffic goes" in capsys.readouterr().err
+    for act in (lambda: TrafficSwitchProvider().read("id", dict(PROPS)), moved):
+        with pytest.raises(TrafficSwitchError, match=r"roles/run\."):
+            act()
+
+
+def test_a_refresh_sees_where_the_traffic_goes_and_that_a_service_is_gone(run: FakeRun) -> None:
+    run.service = described(pinned("chat-1", 30), {"type": LATEST, "percent": 70})
+    assert TrafficSwitchProvider().read("id", dict(PROPS)).outs["serving"] == {"chat-1": 30, "chat-2": 70}
+    run.service = None
+    assert TrafficSwitchProvider().read("id", dict(PROPS)).id == ""
+
+
+def test_a_destroy_asks_nobody(run: FakeRun) -> None:
+    TrafficSwitchProvider().delete("id", dict(PROPS))
+    assert run.server.calls == []
+
+
+def test_the_provider_is_pickled_by_reference_and_holds_nothing() -> None:
+    pickled = dill.dumps(TrafficSwitchProvider(), recurse=True)
+    assert b"components.traffic_switch_provider" in pickled
+    assert len(pickled) < 200
+
+
+def test_the_resource_says_what_it_moves() -> None:
+    args = TrafficSwitchArgs(service=SERVICE, revision=str(PROPS["revision"]))
+    declared = declare(lambda: TrafficSwitch("traffic", args)).one("TrafficSwitch")
+    assert declared.type == "pulumi-python:dynamic/components:TrafficSwitch"
+    assert (declared.inputs["service"], declared.inputs["revision"]) == (SERVICE, PROPS["revision"])

@@ -1,0 +1,54 @@
+"""Cloud Quotas tells how many GPUs Cloud Run allows: the number by which it refuses a revision."""
+
+import pytest
+
+from bezel.localcloud.run.quotas import gpu_quota_of
+from bezel.localcloud.run.spec import limits
+
+ENABLE = "/serviceusage/v1/projects/bezel-local/services/cloudquotas.googleapis.com"
+SERVICES = "/cloudquotas/v1/projects/bezel-local/locations/global/services"
+L4 = "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"
+
+
+@pytest.fixture
+def quotas(cloud):
+    """A function that asks for one; the API is on."""
+    assert cloud.post(f"{ENABLE}:enable").is_success
+    yield lambda name, service="run.googleapis.com": cloud.get(f"{SERVICES}/{service}/quotaInfos/{name}")
+    assert cloud.post(f"{ENABLE}:disable").is_success
+
+
+def test_a_quota_is_told_with_the_regions_that_it_holds_for(quotas):
+    found = quotas(L4).json()
+    (info,) = found["dimensionsInfos"]
+    assert found["quotaId"] == L4
+    assert info["details"]["value"] == str(gpu_quota_of("nvidia-l4", redundant=False).gpus)
+    assert "us-east4" in info["applicableLocations"]
+    assert "us-central1" not in info["applicableLocations"]
+
+
+@pytest.mark.parametrize("redundant", [False, True])
+@pytest.mark.parametrize("accelerator", limits()["accelerators"])
+def test_every_accelerator_has_its_quotas_as_they_count(quotas, accelerator, redundant):
+    quota = gpu_quota_of(accelerator, redundant=redundant)
+    (info,) = quotas(quota.name).json()["dimensionsInfos"]
+    assert info["details"]["value"] == str(quota.gpus * quota.unit)
+
+
+def test_a_fault_of_the_quota_is_told_too(quotas, cloud):
+    path = "/localcloud/faults"
+    assert cloud.post(path, {"kind": "quota-exceeded", "parameters": {}}).is_success
+    (info,) = quotas(L4).json()["dimensionsInfos"]
+    assert cloud.delete(path).is_success
+    assert info["details"]["value"] == "0"
+
+
+def test_no_other_quota_is_known(quotas):
+    assert quotas("CpuAllocPerProjectRegion").status_code == 404
+    assert quotas(L4, service="compute.googleapis.com").status_code == 404
+
+
+def test_who_has_not_enabled_it_is_told_so(cloud):
+    answer = cloud.get(f"{SERVICES}/run.googleapis.com/quotaInfos/{L4}")
+    assert answer.status_code == 403
+    assert "Cloud Quotas API has not been used in project bezel-local before" in answer.json()["error"]["message"]

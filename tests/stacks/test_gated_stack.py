@@ -1,0 +1,96 @@
+"""`rollout: gated` in a whole plan: checked at an address of its own, then moved; refused where two have no room."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bezel.planner import PlanError, make_plan
+from stacks.cloud_run import deploy
+from tests.components.fake_engine import CREATED, REVISION, Declarations, declare, has_unknown
+from tests.components.fake_run import FakeRun, running
+
+SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+SMOKE = ("HealthCheck", "ShortBenchmark")
+
+
+@pytest.fixture(autouse=True)
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
+    with running(monkeypatch) as fake:
+        fake.quota = 2
+        yield fake
+
+
+def deployed(*, rollout: str = "gated", preview: bool = False, **settings: Any) -> Declarations:
+    made = make_plan({**SETTINGS, "rollout": rollout, **settings}, project="acme-llm", stack="l4-qat")
+    return declare(lambda: deploy(made), preview=preview)
+
+
+def test_the_checks_ask_the_new_revision_with_a_token_for_the_service() -> None:
+    declared = deployed()
+    for token in SMOKE:
+        found = declared.one(token).inputs
+        assert (found["url"], found["audience"]) == ("https://newest---chat.example", "https://chat.example")
+
+
+def test_the_traffic_moves_after_every_check_to_the_revision_that_was_checked() -> None:
+    declared = deployed()
+    switch = declared.one("TrafficSwitch")
+    assert switch.inputs["revision"] == CREATED == declared.one("HealthCheck").inputs["revision"]
+    assert all(declared.waits_for(switch, declared.one(token)) for token in SMOKE)
+
+
+def test_a_direct_rollout_has_one_address_moves_nothing_and_asks_nobody(run: FakeRun) -> None:
+    declared = deployed(rollout="direct")
+    assert not declared.of("TrafficSwitch")
+    assert [declared.one(token).inputs["url"] for token in SMOKE] == ["https://chat.example"] * 2
+    assert not any("audience" in declared.one(token).inputs for token in SMOKE)
+    assert run.server.calls == []
+
+
+def test_the_revision_in_the_outputs_is_the_one_that_the_traffic_was_moved_to() -> None:
+    seen: list[str] = []
+
+    def program(rollout: str) -> None:
+        made = make_plan({**SETTINGS, "rollout": rollout}, project="acme-llm", stack="l4-qat")
+        deploy(made)["revision"].apply(seen.append)
+
+    declare(lambda: program("gated"))
+    declare(lambda: program("direct"))
+    assert seen == [CREATED, REVISION]
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_a_quota_without_room_for_two_revisions_is_refused_and_direct_is_offered(run: FakeRun, preview: bool) -> None:
+    run.quota = 1
+    with pytest.raises(PlanError, match="set bezel:rollout to direct"):
+        deployed(preview=preview)
+    assert deployed(rollout="direct", preview=preview).one("HealthCheck")
+
+
+def test_a_quota_that_nobody_knows_is_said_to_be_unknown_in_previews_and_never_assumed(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.quota = None
+    deployed(preview=True)
+    warned = caplog.text
+    assert "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion of us-east4 is not known" in warned
+    assert "bezel:rollout: direct" in warned
+    caplog.clear()
+    deployed()
+    assert "not known" not in caplog.text
+
+
+def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
+    judged = [resource for resource in deployed(preview=True).all if resource.type.startswith("gcp:")]
+    assert not [resource.name for resource in judged if has_unknown(resource.inputs)]
+
+
+def test_the_api_of_the_quotas_is_enabled_where_it_is_asked() -> None:
+    assert deployed().named("apis-cloudquotas")
+    assert "apis-cloudquotas" not in [one.name for one in deployed(rollout="direct").all]
+
+
+def test_any_other_rollout_is_refused() -> None:
+    with pytest.raises(PlanError, match="write direct or gated"):
+        deployed(rollout="canary")
