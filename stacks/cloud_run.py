@@ -1,8 +1,7 @@
 """A plan for Cloud Run becomes resources: what the service needs, the service, and the checks behind it.
 
 The order is the order of the text. Whatever the service needs is made before it (and deleted after it), the model's
-files are looked at before the service is made, and the checks take in the newest revision that was created. In a gated
-rollout they ask that one at its own address, and the traffic moves behind them.
+files are looked at before the service is made, and the checks take in the newest revision that was created.
 """
 
 from dataclasses import asdict
@@ -21,7 +20,7 @@ from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
 from smoke.health import HealthCheck, HealthCheckArgs
 from smoke.hooks import service_failure_hook
-from stacks import config, rollout
+from stacks import config
 
 
 def deploy(plan: Plan) -> dict[str, Any]:
@@ -31,23 +30,21 @@ def deploy(plan: Plan) -> dict[str, Any]:
         The stack's outputs: url, revision, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
-    rollout.look_for_room(plan)
     service = _service(plan)
-    health, benchmark = _smoke(plan, service, simulated=simulated)
     return {
         "url": service.url,
-        "revision": rollout.serving(plan, service, benchmark),
+        "revision": service.revision,
         "model": plan.served_model,
         "arguments": list(plan.service.arguments),
         "plan": plan_output(plan),
-        "smoke": {"verdict": health.verdict, "figures": benchmark.figures},
+        "smoke": _smoke(plan, service, simulated=simulated),
         "simulated": simulated,
     }
 
 
 def _service(plan: Plan) -> CloudRunGpuService:
     project, wanted = plan.project, plan.service
-    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=(*plan.apis, *rollout.apis(plan))))
+    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
     identity = RuntimeIdentity(
         "runtime",
         RuntimeIdentityArgs(
@@ -89,7 +86,6 @@ def _service(plan: Plan) -> CloudRunGpuService:
             timeout_seconds=wanted.timeout_seconds,
             invokers=wanted.invokers,
             public=wanted.public,
-            gated=rollout.is_gated(plan),
             deletion_protection=wanted.deletion_protection,
             labels=wanted.labels,
             deadline_seconds=config.deadline(SERVICE_SECONDS),
@@ -99,54 +95,6 @@ def _service(plan: Plan) -> CloudRunGpuService:
     )
 
 
-def _container(plan: Plan) -> VllmContainer:
-    wanted = plan.service
-    return VllmContainer(
-        arguments=wanted.arguments,
-        environment=wanted.environment,
-        secrets=wanted.secrets,
-        port=wanted.port,
-        cpu=wanted.cpu,
-        memory_gib=wanted.memory_gib,
-        accelerators=wanted.accelerator_count,
-        startup_probe=Probe(**asdict(wanted.startup_probe)),
-        liveness_probe=None if wanted.liveness_probe is None else Probe(**asdict(wanted.liveness_probe)),
-        mounts=_mounts(plan),
-    )
-
-
-def _after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
-    return pulumi.ResourceOptions(depends_on=list(earlier))
-
-
-def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> tuple[HealthCheck, ShortBenchmark]:
-    public, wanted = plan.service.public, plan.smoke
-    # Without a gate there is one address, and the state of older stacks knows of no other.
-    audience = service.url if rollout.is_gated(plan) else None
-    health = HealthCheck(
-        "health",
-        HealthCheckArgs(
-            service=service.resource_name,
-            url=service.newest_url,
-            audience=audience,
-            revision=service.created_revision,
-            served_model=plan.served_model,
-            public=public,
-            speculative=wanted.speculative,
-            min_draft_acceptance=wanted.min_draft_acceptance,
-            random_weights=wanted.random_weights,
-            deadline_seconds=wanted.deadline_seconds,
-            impersonate=wanted.impersonate,
-        ),
-        opts=_after(service),
-    )
-    benchmark = ShortBenchmark(
-        "benchmark",
-        ShortBenchmarkArgs(
-            url=service.newest_url,
-            audience=audience,
-            revision=service.created_revision,
-            service=service.resource_name,
 def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:
     """The bucket and a look at the model in it; nothing where the model comes from elsewhere."""
     wanted = plan.service.weights
@@ -173,6 +121,57 @@ def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[
     return bucket, model
 
 
+def _container(plan: Plan) -> VllmContainer:
+    wanted = plan.service
+    return VllmContainer(
+        arguments=wanted.arguments,
+        environment=wanted.environment,
+        secrets=wanted.secrets,
+        port=wanted.port,
+        cpu=wanted.cpu,
+        memory_gib=wanted.memory_gib,
+        accelerators=wanted.accelerator_count,
+        startup_probe=Probe(**asdict(wanted.startup_probe)),
+        liveness_probe=None if wanted.liveness_probe is None else Probe(**asdict(wanted.liveness_probe)),
+        mounts=_mounts(plan),
+    )
+
+
+def _mounts(plan: Plan) -> tuple[BucketMount, ...]:
+    weights = plan.service.weights
+    if weights.bucket is None or weights.mount_path is None:
+        return ()
+    return (BucketMount(bucket=weights.bucket, path=weights.mount_path, options=weights.mount_options),)
+
+
+def _after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(depends_on=list(earlier))
+
+
+def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[str, Any]:
+    public, wanted = plan.service.public, plan.smoke
+    health = HealthCheck(
+        "health",
+        HealthCheckArgs(
+            service=service.resource_name,
+            url=service.url,
+            revision=service.created_revision,
+            served_model=plan.served_model,
+            public=public,
+            speculative=wanted.speculative,
+            min_draft_acceptance=wanted.min_draft_acceptance,
+            random_weights=wanted.random_weights,
+            deadline_seconds=wanted.deadline_seconds,
+            impersonate=wanted.impersonate,
+        ),
+        opts=_after(service),
+    )
+    benchmark = ShortBenchmark(
+        "benchmark",
+        ShortBenchmarkArgs(
+            url=service.url,
+            revision=service.created_revision,
+            service=service.resource_name,
             served_model=plan.served_model,
             requests=wanted.requests,
             concurrency=wanted.concurrency,
@@ -184,11 +183,4 @@ def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[
         ),
         opts=_after(health),
     )
-    return health, benchmark
-def _mounts(plan: Plan) -> tuple[BucketMount, ...]:
-    weights = plan.service.weights
-    if weights.bucket is None or weights.mount_path is None:
-        return ()
-    return (BucketMount(bucket=weights.bucket, path=weights.mount_path, options=weights.mount_options),)
-
-
+    return {"verdict": health.verdict, "figures": benchmark.figures}
