@@ -1,7 +1,8 @@
 """A plan for Cloud Run becomes resources: what the service needs, the service, and the checks behind it.
 
 The order is the order of the text. Whatever the service needs is made before it (and deleted after it), the model's
-files are looked at before the service is made, and the checks take in the newest revision that was created.
+files are looked at before the service is made, and the checks take in the newest revision that was created. In a gated
+rollout they ask that one at its own address, and the traffic moves behind them.
 """
 
 from dataclasses import asdict
@@ -20,7 +21,7 @@ from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
 from smoke.health import HealthCheck, HealthCheckArgs
 from smoke.hooks import service_failure_hook
-from stacks import config
+from stacks import config, rollout
 
 
 def deploy(plan: Plan) -> dict[str, Any]:
@@ -30,21 +31,23 @@ def deploy(plan: Plan) -> dict[str, Any]:
         The stack's outputs: url, revision, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
+    rollout.look_for_room(plan)
     service = _service(plan)
+    health, benchmark = _smoke(plan, service, simulated=simulated)
     return {
         "url": service.url,
-        "revision": service.revision,
+        "revision": rollout.serving(plan, service, benchmark),
         "model": plan.served_model,
         "arguments": list(plan.service.arguments),
         "plan": plan_output(plan),
-        "smoke": _smoke(plan, service, simulated=simulated),
+        "smoke": {"verdict": health.verdict, "figures": benchmark.figures},
         "simulated": simulated,
     }
 
 
 def _service(plan: Plan) -> CloudRunGpuService:
     project, wanted = plan.project, plan.service
-    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
+    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=(*plan.apis, *rollout.apis(plan))))
     identity = RuntimeIdentity(
         "runtime",
         RuntimeIdentityArgs(
@@ -86,6 +89,7 @@ def _service(plan: Plan) -> CloudRunGpuService:
             timeout_seconds=wanted.timeout_seconds,
             invokers=wanted.invokers,
             public=wanted.public,
+            gated=rollout.is_gated(plan),
             deletion_protection=wanted.deletion_protection,
             labels=wanted.labels,
             deadline_seconds=config.deadline(SERVICE_SECONDS),
@@ -148,13 +152,16 @@ def _after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
     return pulumi.ResourceOptions(depends_on=list(earlier))
 
 
-def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[str, Any]:
+def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> tuple[HealthCheck, ShortBenchmark]:
     public, wanted = plan.service.public, plan.smoke
+    # Without a gate there is one address, and the state of older stacks knows of no other.
+    audience = service.url if rollout.is_gated(plan) else None
     health = HealthCheck(
         "health",
         HealthCheckArgs(
             service=service.resource_name,
-            url=service.url,
+            url=service.newest_url,
+            audience=audience,
             revision=service.created_revision,
             served_model=plan.served_model,
             public=public,
@@ -169,7 +176,8 @@ def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[
     benchmark = ShortBenchmark(
         "benchmark",
         ShortBenchmarkArgs(
-            url=service.url,
+            url=service.newest_url,
+            audience=audience,
             revision=service.created_revision,
             service=service.resource_name,
             served_model=plan.served_model,
@@ -183,4 +191,4 @@ def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> dict[
         ),
         opts=_after(health),
     )
-    return {"verdict": health.verdict, "figures": benchmark.figures}
+    return health, benchmark
