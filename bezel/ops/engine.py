@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from bezel.ops.commands import CommandError, printed
+from bezel.ops.files import write_whole
 from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
@@ -90,17 +91,17 @@ class Engine:
         (self.folder / "state").mkdir(parents=True, exist_ok=True)
         passphrase = self.folder / "passphrase"
         if not passphrase.exists():
-            _write(passphrase, secrets.token_urlsafe(24), mode=0o600)
+            write_whole(passphrase, secrets.token_urlsafe(24), mode=0o600)
         copies = self.stack_copy(stack).parent
         copies.mkdir(exist_ok=True)
-        _write(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text())
+        write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text())
         copy = self.stack_copy(stack)
         if not copy.exists() or not _salt(copy.read_text()):
-            _write(copy, given)
+            write_whole(copy, given)
             self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
         wanted = f"{given.rstrip()}\n{_salt(copy.read_text())}\n"
         if copy.read_text() != wanted:
-            _write(copy, wanted)
+            write_whole(copy, wanted)
 
     def stack_copy(self, stack: str) -> Path:
         """Where the engine reads the stack's configuration from."""
@@ -247,11 +248,3 @@ def _say(text: str) -> None:
 def _salt(text: str) -> str:
     """The line with the encryption salt that the engine wrote, or nothing."""
     return next((line for line in text.splitlines() if line.startswith("encryptionsalt:")), "")
-
-
-def _write(file: Path, text: str, *, mode: int = 0o644) -> None:
-    """Put `text` in place whole or not at all."""
-    part = file.with_name(f".{file.name}.{os.getpid()}")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as opened:
-        opened.write(text)
-    part.replace(file)

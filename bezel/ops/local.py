@@ -17,6 +17,8 @@ from bezel.localcloud import control, made_up, real_vllm, seed
 from bezel.localcloud.layout import Endpoint
 from bezel.ops import faults
 from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
+from bezel.ops.files import write_whole
+from bezel.ops.packs import configurations, with_packs
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
 from bezel.planner import Plan, PlanError, make_plan
@@ -54,6 +56,7 @@ class Local:
             if plan := self._plan(endpoint, stack):
                 self._put_weights(endpoint, plan)
                 self._say_what_is_rewritten(plan)
+            options = self._with_packs(stack, options)
         if action == "preview":
             return engine.run("preview", stack, options).code
         engine.recover(stack)
@@ -169,6 +172,13 @@ class Local:
             for note in notes:
                 _say(f"  for the model on this machine: {note}")
 
+    def _with_packs(self, stack: str, options: Sequence[str]) -> list[str]:
+        environment = self.project.configuration(stack).get("environment")
+        whole = with_packs(options, here=Path.cwd(), environment=environment)
+        for file in configurations(whole):
+            _say(f"  judged with the limits of {os.path.relpath(file)}")
+        return whole
+
     def _plan(self, endpoint: Endpoint, stack: str) -> Plan | None:
         """The stack's plan; None where it has none, which the program itself reports through the engine."""
         project = self.project.cloud_project(stack, control.environment(endpoint))
@@ -180,11 +190,19 @@ class Local:
     def _put_weights(self, endpoint: Endpoint, plan: Plan) -> None:
         """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
         weights = plan.service.weights
-        if weights.bucket is None or weights.create or weights.bucket in control.inventory(endpoint).get("buckets", []):
-            return  # only once: who takes files out of the bucket wants to see what happens
+        if weights.bucket is None or weights.create:
+            return
+        # Only once: who takes files out of the bucket wants to see what happens.
+        put = self.directory / "weights-put.json"
+        done = json.loads(put.read_text()) if put.exists() else []
         for path, model in {weights.path: plan.model, **weights.drafts}.items():
+            place = f"gs://{weights.bucket}/{path}"
+            if place in done:
+                continue
             seed.seed(endpoint, weights.bucket, path, made_up.model_files(model))
-            _say(f"put made-up weights of {model} into gs://{weights.bucket}/{path}")
+            _say(f"put made-up weights of {model} into {place}")
+            done.append(place)
+            write_whole(put, json.dumps(done))
 
 
 def _checked_model(model: Path | None) -> Path:
