@@ -1,6 +1,7 @@
 """The `bezel` command: arguments in, one function a subcommand, exit codes out. Leaves out what the functions do."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,7 +107,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             command.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
         elif name == "clear":
             command.add_argument("kind", nargs="?", default="", metavar="KIND")
-    return parser.parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Split here: argparse would find no place for it where options of ours stand between the stack and the dashes.
+    dashes = given.index("--") if "--" in given else len(given)
+    options = parser.parse_args(given[:dashes])
+    if given[dashes + 1 :] and not hasattr(options, "pulumi"):
+        parser.error(f"nothing is passed on to pulumi here: {shlex.join(given[dashes:])}")
+    options.pulumi = [*getattr(options, "pulumi", ()), *given[dashes + 1 :]]
+    return options
 
 
 def _action(
