@@ -3,13 +3,14 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bezel.ops.compare import print_comparison
 from bezel.ops.engine import EngineError
 from bezel.ops.local import Local
 from bezel.ops.plan import print_plan
-from bezel.ops.project import ProjectError, find_project
+from bezel.ops.project import Project, ProjectError, find_project
 from bezel.ops.recover import RecoveryError, recover_stack
 
 DIRECTORY = ".localcloud"
@@ -26,6 +27,7 @@ CLOUD_COMMANDS = {
     "status": "whether it runs, and where",
     "env": 'shell lines that point pulumi at it: eval "$(.venv/bin/bezel local env)"',
 }
+COMPARE = "one model over every accelerator: what fits, what it costs, how fast it may be"
 FAULT = "rehearse a failure: what can go wrong in the embedded cloud, put on and taken off"
 FAULT_COMMANDS = {
     "list": "every kind of fault with its parameters and their defaults",
@@ -34,16 +36,21 @@ FAULT_COMMANDS = {
     "clear": "take one kind off, or everything",
 }
 
+# Commands that need no embedded cloud.
+COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
+    "plan": lambda project, options: print_plan(project, options.stack),
+    "compare": lambda _, options: print_comparison(options.model, context=options.context, as_json=options.json),
+    "recover": lambda project, options: recover_stack(project, options.stack),
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments."""
     options = parse(arguments)
     try:
         project = find_project(Path.cwd())
-        if options.command == "plan":
-            return print_plan(project, options.stack)
-        if options.command == "recover":
-            return recover_stack(project, options.stack)
+        if options.command in COMMANDS:
+            return COMMANDS[options.command](project, options)
         local = Local(
             project=project,
             directory=options.dir or project.folder / DIRECTORY,
@@ -76,6 +83,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="what a stack deploys, needs and costs, and where each value comes from")
     plan.add_argument("stack")
+    compare = commands.add_parser("compare", help=COMPARE, description=COMPARE)
+    compare.add_argument(
+        "--model", required=True, metavar="NAME", help="a model family or a checkpoint, e.g. gemma-4-12b"
+    )
+    compare.add_argument("--context", type=int, metavar="TOKENS", help="longest request that must fit (default: 8192)")
+    compare.add_argument("--json", action="store_true", help="as JSON, each figure with its kind and source")
     recover = commands.add_parser("recover", help="after a kill: find out how the unfinished changes of a stack ended")
     recover.add_argument("stack")
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")

@@ -6,7 +6,7 @@ copied to each, and fp8 saves nothing on v6e. Leaves GPUs to bezel.planner.memor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel.planner.kv_cache import layers_bytes
@@ -86,10 +86,6 @@ class TpuFit:
             return "KV cache"
         left = (self.slice_bytes - self.budget_bytes) // self.chips
         return "sampling" if self.sampling_bytes > left else None
-
-    def at_length(self, max_model_len: int) -> TpuFit:
-        """The same slice with another longest length."""
-        return replace(self, max_model_len=max_model_len)
 
     def sequences_at_a_time(self, tokens: int) -> int:
         """How many sequences of a length decode together: as many as the cache holds, at most max-num-seqs."""
