@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.records import NotInCatalogueError, read_toml
+from bezel.catalog.records import NotInCatalogueError, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,8 @@ class Accelerator:
 @functools.cache
 def accelerators() -> dict[str, Accelerator]:
     """Every accelerator of the catalogue by id."""
-    found = {}
-    for name, row in read_toml("accelerators.toml").items():
-        regions, invited = tuple(row.pop("regions")), tuple(row.pop("regions_on_invitation"))
-        found[name] = Accelerator(id=name, regions=regions, regions_on_invitation=invited, **row)
-    return found
+    file = "accelerators.toml"
+    return {name: make(Accelerator, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
 
 
 def accelerator(name: str) -> Accelerator:

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from decimal import Decimal
 
-from bezel.catalog.records import read_toml
+from bezel.catalog.records import make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +33,6 @@ def compared_machines() -> dict[str, ComparedMachine]:
     found = {}
     for name, row in read_toml("comparison.toml").items():
         usd = row.pop("usd_per_hour", None)
-        found[name] = ComparedMachine(id=name, usd_per_hour=None if usd is None else Decimal(usd), **row)
+        price = None if usd is None else Decimal(usd)
+        found[name] = make(ComparedMachine, f"comparison.toml: {name}", row, id=name, usd_per_hour=price)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.records import NotInCatalogueError, read_toml
+from bezel.catalog.records import NotInCatalogueError, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class Model:
 
     id: str
     architecture: Architecture
-    hub_id: str | None
     encoding: str
     weight_bytes: int
     as_of: str
     source: str
+    hub_id: str | None = None
     assistant: str | None = None
     assistant_bytes: int = 0
     derived: bool = False
@@ -99,14 +99,16 @@ class Model:
 def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
     data = read_toml("models.toml")
     shapes = {
-        name: Architecture(id=name, modalities=tuple(row.pop("modalities")), **row)
+        name: make(Architecture, f"models.toml: architecture {name}", row, id=name)
         for name, row in data["architecture"].items()
     }
     found = {}
     for name, row in data["model"].items():
-        shape = shapes[row.pop("architecture")]
+        where, shape = f"models.toml: {name}", row.pop("architecture", None)
+        if shape not in shapes:
+            raise ValueError(f"{where}: architecture = {shape!r} is none of {', '.join(shapes)}")
         not_on = tuple(row.pop("not_on", {}).items())
-        found[name] = Model(id=name, architecture=shape, hub_id=row.pop("hub_id", None), not_on=not_on, **row)
+        found[name] = make(Model, where, row, id=name, architecture=shapes[shape], not_on=not_on)
     return found, tuple((row["pattern"], row["reason"]) for row in data["unservable"])
 
 

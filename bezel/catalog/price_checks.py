@@ -121,10 +121,10 @@ def _gpu_row(row: Price, where: str, accelerators: Mapping[str, Accelerator]) ->
 def _parts(rows: Sequence[Price], names: set[tuple[str, str, str, str]]) -> Iterable[Fault]:
     """What is billed together is priced together, or the whole stays unpriced for want of its smallest part."""
     for row in rows:
-        if row.service != "cloud-run":
+        # A price of requests alone does no harm: the list gives it for every region at once.
+        if row.service != "cloud-run" or row.item == "requests":
             continue
-        others = ["vcpu", "memory"] + (["requests"] if row.model == "request-based" else [])
-        for item in others:
+        for item in ("vcpu", "memory", "requests") if row.model == "request-based" else ("vcpu", "memory"):
             if (row.service, item, row.region, row.model) not in names:
                 yield Fault(
                     _where(row.key),

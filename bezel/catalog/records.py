@@ -6,15 +6,30 @@ the modules beside it. Nothing here falls back to another row: what is not in a 
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from _typeshed import DataclassInstance
 
 DATA = Path(__file__).parent / "data"
+Record = TypeVar("Record", bound="DataclassInstance")
+
+# What a file must hold for a field of that annotation. Whole numbers are no switches, though Python counts them so.
+_STORED: dict[str, type] = {
+    "str": str,
+    "str | None": str,
+    "int": int,
+    "int | None": int,
+    "bool": bool,
+    "tuple[str, ...]": list,
+}
+_WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list of texts"}
 
 
 class NotInCatalogueError(KeyError):
@@ -47,6 +62,35 @@ def closest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
 def region_names() -> frozenset[str]:
     """Every region of Google Cloud."""
     return frozenset(read_toml("regions.toml")["names"])
+
+
+def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object) -> Record:
+    """A record of a row: every field there, none unknown, each of its type.
+
+    Args:
+        kind: a dataclass; lists of the file become tuples.
+        where: file and row, for the message.
+        row: what the file holds.
+        given: fields that the caller made itself; the row may not hold them.
+
+    Raises:
+        ValueError: the row does not fit; the message names every field that does not.
+    """
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in given}
+    problems = [f"no field is named {name} (known: {', '.join(fields)})" for name in row if name not in fields]
+    for name, field in fields.items():
+        if name not in row:
+            if field.default is dataclasses.MISSING:
+                problems.append(f"the field {name} is missing")
+            continue
+        stored, value = _STORED[str(field.type)], row[name]
+        texts = stored is not list or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+        if type(value) is not stored or not texts:
+            problems.append(f"{name} = {value!r} is not {_WORDS[stored]}")
+    if problems:
+        raise ValueError(f"{where}: {'; '.join(problems)}")
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return kind(**values, **given)
 
 
 def read_toml(file: str) -> dict[str, Any]:

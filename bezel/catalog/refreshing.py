@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bezel.catalog.skus import SkuRule
 
 Outcome = Literal["confirmed", "changed", "new", "not found", "refused"]
+Found = dict[tuple["SkuRule", str], list["Mapping[str, Any]"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class SkuCollector:
         self._rules = rules
         self._regions = regions
         self.seen = 0
-        self.found: dict[tuple[SkuRule, str], list[Mapping[str, Any]]] = {}
+        self.found: Found = {}
 
     def add(self, sku: Mapping[str, Any]) -> None:
         """Looks at one SKU."""
@@ -83,7 +84,7 @@ def wanted_regions(rows: Iterable[Price]) -> dict[str, frozenset[str]]:
 def compare(
     rows: Sequence[Price],
     rules: Sequence[SkuRule],
-    found: Mapping[tuple[SkuRule, str], Sequence[Mapping[str, Any]]],
+    found: Found,
     *,
     as_of: str,
 ) -> tuple[Compared, ...]:
@@ -120,7 +121,7 @@ def refreshed(compared: Iterable[Compared]) -> tuple[Price, ...]:
 def _compare(
     row: Price,
     rule: SkuRule | None,
-    found: Mapping[tuple[SkuRule, str], Sequence[Mapping[str, Any]]],
+    found: Found,
     as_of: str,
 ) -> Compared:
     name = ", ".join(row.key)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog.accelerators import accelerators
-from bezel.catalog.records import read_toml
+from bezel.catalog.records import make, read_toml
 from bezel.catalog.tpus import tpus
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class SkuRule:
 def sku_rules() -> tuple[SkuRule, ...]:
     """A rule for each item and billing model that the price file can hold."""
     found = []
-    for row in read_toml("skus.toml").values():
+    for name, row in read_toml("skus.toml").items():
         if "{accelerator}" in row["item"]:
             words = [{"{accelerator}": gpu.id, "{billing_name}": gpu.billing_name} for gpu in accelerators().values()]
         elif "{chip}" in row["item"]:
@@ -99,7 +99,7 @@ def sku_rules() -> tuple[SkuRule, ...]:
             words = [{"{chip}": chip, "{Chip}": chip.capitalize()} for chip in chips]
         else:
             words = [{}]
-        found += [SkuRule(**_filled(row, each)) for each in words]
+        found += [make(SkuRule, f"skus.toml: {name}", _filled(row, each)) for each in words]
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.records import NotInCatalogueError, read_toml
+from bezel.catalog.records import NotInCatalogueError, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,8 @@ def region_of(zone: str) -> str:
 @functools.cache
 def tpus() -> dict[str, TpuSlice]:
     """Every TPU slice of the catalogue by id, e.g. "v6e-4"."""
-    found = {}
-    for name, row in read_toml("tpus.toml").items():
-        zones, refused = tuple(row.pop("zones")), tuple(row.pop("zones_refused"))
-        found[name] = TpuSlice(id=name, zones=zones, zones_refused=refused, **row)
-    return found
+    file = "tpus.toml"
+    return {name: make(TpuSlice, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
 
 
 def tpu(name: str) -> TpuSlice:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bezel.ops.compare import print_comparison
+from bezel.ops import catalog
+from bezel.ops.catalog_tables import SECTIONS
 from bezel.ops.engine import EngineError
 from bezel.ops.local import Local
 from bezel.ops.plan import print_plan
@@ -48,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments."""
     options = parse(arguments)
     try:
+        if options.command == "catalog":
+            return _catalog(options)
         project = find_project(Path.cwd())
         if options.command in COMMANDS:
             return COMMANDS[options.command](project, options)
@@ -69,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.action == "fault":
             return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
         return local.run_cloud(options.action)
-    except (ProjectError, EngineError, RecoveryError) as error:
+    except (ProjectError, EngineError, RecoveryError, catalog.CatalogError) as error:
         sys.stderr.write(f"bezel: {error}\n")
         return 1
     except KeyboardInterrupt:
@@ -91,6 +95,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     compare.add_argument("--json", action="store_true", help="as JSON, each figure with its kind and source")
     recover = commands.add_parser("recover", help="after a kill: find out how the unfinished changes of a stack ended")
     recover.add_argument("stack")
+    _add_catalog(commands)
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
     actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
     for name, text in STACK_COMMANDS.items():
@@ -128,6 +133,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"nothing is passed on to pulumi here: {shlex.join(given[dashes:])}")
     options.pulumi = [*getattr(options, "pulumi", ()), *given[dashes + 1 :]]
     return options
+
+
+def _catalog(options: argparse.Namespace) -> int:
+    if options.action == "show":
+        return catalog.show(options.section)
+    if options.action == "check":
+        return catalog.check()
+    return catalog.refresh(write=options.write)
+
+
+def _add_catalog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("catalog", help="the facts that plans are made of: machines, models, prices, vLLM")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    show = actions.add_parser("show", help="each row with its date and source")
+    show.add_argument("section", nargs="?", choices=tuple(SECTIONS))
+    actions.add_parser("check", help="whether the data files hold to the rules")
+    refresh = actions.add_parser("refresh", help="what the Cloud Billing Catalog says of the prices now")
+    refresh.add_argument("--write", action="store_true", help="take it over into the price file")
 
 
 def _action(

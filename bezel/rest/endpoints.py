@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from bezel.rest.errors import AddressError
 
 _GOOGLE = {
+    "CLOUD_BILLING": "https://cloudbilling.googleapis.com/v1/",
     "CLOUD_QUOTAS": "https://cloudquotas.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
