@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bezel.ops.compare import print_comparison
 from bezel.ops import catalog
 from bezel.ops.catalog_tables import SECTIONS
+from bezel.ops.compare import print_comparison
 from bezel.ops.engine import EngineError
 from bezel.ops.local import Local
 from bezel.ops.plan import print_plan
