@@ -63,6 +63,7 @@ class Local:
         if action == "refresh":
             return engine.run("refresh", stack, [*UNATTENDED, *options]).code
         if action == "down":
+            self._check_protection(endpoint, stack)
             code = engine.run("destroy", stack, [*UNATTENDED, *options]).code
             if code == 0:
                 control.stop(self.directory)
@@ -186,6 +187,21 @@ class Local:
             return make_plan(self.project.configuration(stack), project=project, stack=stack)
         except PlanError:
             return None
+
+    def _check_protection(self, endpoint: Endpoint, stack: str) -> None:
+        """The provider would find out in the middle, with the checks already gone.
+
+        Raises:
+            EngineError: the stack file protects the service.
+        """
+        plan = self._plan(endpoint, stack)
+        if plan and plan.service.deletion_protection:
+            raise EngineError(
+                f"{stack} is protected from deletion (bezel:environment = {plan.environment}, "
+                "bezel:deletion_protection), so nothing was taken down. If it is to go: set "
+                f"`bezel:deletion_protection: never` in Pulumi.{stack}.yaml, run `make up STACK={stack}`, "
+                "then this again."
+            )
 
     def _put_weights(self, endpoint: Endpoint, plan: Plan) -> None:
         """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""

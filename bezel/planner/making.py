@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bezel.planner.judging import Judged
+    from bezel.planner.settings import Settings
 
 REQUEST_TIMEOUT_SECONDS = 3600
 HEALTH = "/health"
@@ -100,11 +101,16 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
         timeout_seconds=REQUEST_TIMEOUT_SECONDS,
         invokers=settings.access.invokers,
         public=settings.access.public,
-        deletion_protection=settings.environment == "prod",
+        deletion_protection=_protected(settings),
         labels=_labels(judged, stack),
         service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
     )
+
+
+def _protected(settings: Settings) -> bool:
+    said = settings.deletion_protection
+    return settings.environment == "prod" if said == "environment" else said == "always"
 
 
 def _weights(judged: Judged) -> WeightsPlan:

@@ -132,6 +132,11 @@ class Settings(_Section):
     """Everything a stack file may say under the namespace `bezel`."""
 
     environment: Literal["dev", "prod"] = Field("dev", description="`prod` protects the service from deletion")
+    deletion_protection: Literal["environment", "always", "never"] = Field(
+        "environment",
+        description="whether deleting the service is refused: in `prod`, always, or never; to take it down: `never`, "
+        "`up`, then `down`",
+    )
     model: str = Field(description="checkpoint of the catalogue", examples=["gemma-4-12b-it-qat-w4a16"])
     accelerator: str = Field(description="accelerator of the catalogue", examples=["nvidia-l4"])
     region: str = Field(description="region of Google Cloud that offers the accelerator", examples=["us-east4"])

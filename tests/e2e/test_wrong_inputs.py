@@ -51,3 +51,12 @@ def test_a_stack_without_a_file_is_named_with_those_that_exist(shared: Rehearsal
     assert "no Pulumi.l4-qta.yaml" in run.text
     assert "l4-qat" in run.text
     assert "Traceback" not in run.text
+
+
+def test_a_protected_stack_is_not_taken_down_by_halves(shared: Rehearsal) -> None:
+    run = shared.local("down", "rtx6000-mtp")
+    assert run.code == 1
+    assert "rtx6000-mtp is protected from deletion" in run.text
+    assert "bezel:deletion_protection: never" in run.text
+    assert "estroying" not in run.text
+    assert "Traceback" not in run.text

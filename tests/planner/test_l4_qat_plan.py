@@ -112,3 +112,9 @@ def test_a_production_stack_is_protected_from_deletion(plan):
     prod = make_plan({**L4, "environment": "prod"}, project="bezel-local", stack="l4-qat")
     assert prod.service.deletion_protection
     assert not plan.service.deletion_protection
+
+
+@pytest.mark.parametrize(("environment", "said", "protected"), [("prod", "never", False), ("dev", "always", True)])
+def test_a_stack_file_may_say_otherwise(environment, said, protected):
+    config = {**L4, "environment": environment, "deletion_protection": said}
+    assert make_plan(config, project="bezel-local", stack="l4-qat").service.deletion_protection is protected
