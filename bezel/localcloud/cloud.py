@@ -128,7 +128,6 @@ class Cloud:
             oauth,
             registry,
             resource_manager,
-            rewrites,
             run,
             secret_manager,
             service_usage,
@@ -137,7 +136,7 @@ class Cloud:
         )
 
         apis = [
-            *(module.api for module in (run, storage, uploads, rewrites, iam, iam_credentials, resource_manager, secret_manager)),
+            *(module.api for module in (run, storage, uploads, iam, iam_credentials, resource_manager, secret_manager)),
             *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, compute)),
             *(module.api for module in (inventory, holds, faults)),
         ]
