@@ -59,6 +59,7 @@ def speculative_gain(
     draft_tokens: int,
     draft_bytes: int,
     kv_element_bytes: int,
+    step_tokens: float | None = None,
 ) -> Gain:
     """The gain at the load of an estimate.
 
@@ -69,8 +70,10 @@ def speculative_gain(
         draft_tokens: tokens drafted in a step.
         draft_bytes: weights of the draft model, read once for each token; 0 where the text itself is copied.
         kv_element_bytes: bytes of one element of the KV cache.
+        step_tokens: tokens that a step was seen to yield (1 + accepted / drafts), in place of the assumed range.
     """
     acceptance = ASSISTANT_ACCEPTANCE if draft_bytes else COPIED_ACCEPTANCE
+    least, most = (step_tokens or tokens_of_step(chance, draft_tokens) for chance in acceptance)
 
     def gain(sequences: int) -> Range:
         load = {"sequences": sequences, "context": found.context_tokens, "kv_element_bytes": kv_element_bytes}
@@ -80,9 +83,6 @@ def speculative_gain(
         for end, share in enumerate(reversed(DECODE_EFFICIENCY)):
             one = draft_bytes / peaks.bandwidth_bytes_per_s / share + STEP_SECONDS[end] if draft_bytes else 0.0
             factors.append(plain[end] / (verified[end] + draft_tokens * one))
-        return (
-            min(factors) * tokens_of_step(acceptance[0], draft_tokens),
-            max(factors) * tokens_of_step(acceptance[1], draft_tokens),
-        )
+        return min(factors) * least, max(factors) * most
 
     return Gain(draft_tokens, acceptance, gain(1), gain(found.batch))
