@@ -128,11 +128,16 @@ def plain(value: object, *, unknown: object = UNKNOWN) -> Any:
         except proxy.UnknownValueError:
             return unknown
 
+    # Text and numbers first: they are most of it, and asking what else a value is takes longest.
+    if isinstance(value, str):
+        return unknown if value in _UNKNOWN_MARKS else value
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, Mapping):
         return {key: item(value, key) for key in value if not key.startswith(ENGINES_OWN)}
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence):
         return [item(value, number) for number in range(len(value))]
-    return unknown if isinstance(value, str) and value in _UNKNOWN_MARKS else value
+    return value
 
 
 def _schema(config: type[PolicyConfig]) -> PolicyConfigSchema | None:
