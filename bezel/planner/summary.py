@@ -135,7 +135,7 @@ def _cost(plan: Plan) -> Iterable[Row]:
     yield "without traffic", _usd(plan.cost.monthly_without_traffic, "month", 2), _instances(plan.cost.min_instances)
     yield "at most", _usd(plan.cost.hourly_at_max, "h", 4), _instances(plan.cost.max_instances)
     low, high = (plan.cost.cold_start(seconds) for seconds in plan.start.seconds)
-    yield "a cold start", _usd_range((low, high), 4), "paid from its beginning"
+    yield "one start", _usd_range((low, high), 4), "paid from its beginning"
     tokens = plan.token_cost
     yield "a million tokens in", _usd_range(tokens.input, 2), tokens.basis
     yield "a million tokens out", _usd_range(tokens.output, 2), f"{tokens.utilisation:.0%} utilisation"

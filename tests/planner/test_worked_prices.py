@@ -118,7 +118,7 @@ def test_the_plan_shows_every_amount_its_kind_and_what_is_left_out():
     low, high = plan.start.seconds
     assert cost["usd_per_cold_start"] == [round(1.04652 * low / HOUR, 4), round(1.04652 * high / HOUR, 4)]
     text = plan_summary(plan)
-    for shown in ("derived", "list price", "2.0930 USD/h", "a cold start", "a million tokens in", "not included"):
+    for shown in ("derived", "list price", "2.0930 USD/h", "one start", "a million tokens in", "not included"):
         assert shown in text
 
 
