@@ -1,0 +1,99 @@
+"""The worked example of docs/adding-to-the-catalogue.md, block by block on a copy of the package: data files only."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from markdown import ROOT, after
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+PAGE = ROOT / "docs" / "adding-to-the-catalogue.md"
+RUN = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+class Copy:
+    """A copy of the package and the project, beside the one that is installed."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        shutil.copytree(ROOT / "bezel", folder / "bezel", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "Pulumi.yaml", folder)
+
+    def append(self, file: str) -> None:
+        with (self.folder / file).open("a", encoding="utf-8") as out:
+            out.write(("" if file.endswith(".csv") else "\n") + after(PAGE, f"appended to {file}"))
+
+    def python(self, code: str, *arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-c", code, *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "GOOGLE_PROJECT": "bezel-local"}
+        ran = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+        return ran.returncode, ran.stdout + ran.stderr
+
+    def code(self) -> str:
+        """A sum over every Python file."""
+        files = sorted(self.folder.rglob("*.py"))
+        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    return Copy(tmp_path_factory.mktemp("clone"))
+
+
+def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
+    before = copy.code()
+    copy.append("bezel/catalog/data/accelerators.toml")
+    assert copy.python(RUN, "catalog", "check") == (1, after(PAGE, "output of the check without a price"))
+
+    copy.append("bezel/catalog/data/prices.csv")
+    assert copy.python(RUN, "catalog", "check") == (0, after(PAGE, "output of the check"))
+
+    copy.append("bezel/catalog/data/models.toml")
+    assert copy.python(RUN, "catalog", "check")[0] == 0
+
+    (copy.folder / "Pulumi.l40s-26b.yaml").write_text(after(PAGE, "written to Pulumi.l40s-26b.yaml"))
+    code, plan = copy.python(RUN, "plan", "l40s-26b")
+    assert code == 0, plan
+    lines = [" ".join(line.split()) for line in plan.splitlines()]
+    for line in after(PAGE, "lines of the plan").splitlines():
+        assert line in lines, plan
+
+    copy.append("bezel/localcloud/data/cloud_run.toml")
+    copy.append("bezel/localcloud/vllm/hardware.toml")
+    twin = (
+        "from bezel.localcloud.made_up import model_files\n"
+        "from bezel.localcloud.run.spec import limits\n"
+        "from bezel.localcloud.vllm.hardware import accelerators\n"
+        "print(accelerators()['nvidia-l40s'].memory_gib, limits()['accelerators']['nvidia-l40s']['min_cpu'])\n"
+        "print(*[name for name in model_files('gemma-4-26b-a4b-it-awq') if name.endswith('.safetensors')])"
+    )
+    shards = " ".join(f"model-{number:05d}-of-00004.safetensors" for number in range(1, 5))
+    assert copy.python(twin) == (0, f"44.4 8\n{shards}\n")
+    assert copy.code() == before
+
+
+def test_a_slip_in_a_row_is_told_with_its_file_and_field(copy):
+    file = copy.folder / "bezel/catalog/data/accelerators.toml"
+    good = file.read_text()
+    file.write_text(re.sub(r"min_cpu = 4\n", "min_cpus = 4\n", good, count=1))
+    try:
+        code, told = copy.python(RUN, "catalog", "check")
+    finally:
+        file.write_text(good)
+    assert code == 1
+    assert "accelerators.toml: nvidia-l4: no field is named min_cpus" in told
+    assert "the field min_cpu is missing" in told
+    assert "Traceback" not in told
