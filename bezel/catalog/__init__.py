@@ -7,7 +7,7 @@ from bezel.catalog.accelerators import Accelerator, accelerator, accelerators
 from bezel.catalog.comparison import ComparedMachine, compared_machines
 from bezel.catalog.models import Architecture, Model, model, models, unservable_form
 from bezel.catalog.prices import Price, Unpriced, price, prices
-from bezel.catalog.records import NotInCatalogueError, closest
+from bezel.catalog.records import DataFileError, NotInCatalogueError, closest
 from bezel.catalog.tpus import TpuSlice, tpu, tpus
 from bezel.catalog.vllm_options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
 
@@ -15,6 +15,7 @@ __all__ = [
     "Accelerator",
     "Architecture",
     "ComparedMachine",
+    "DataFileError",
     "Model",
     "NotInCatalogueError",
     "Price",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
-from bezel.catalog.records import make, read_toml
+from bezel.catalog.records import DataFileError, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,10 @@ def compared_machines() -> dict[str, ComparedMachine]:
     """Every machine to compare with by id, e.g. "ec2-g6-xlarge"."""
     found = {}
     for name, row in read_toml("comparison.toml").items():
-        usd = row.pop("usd_per_hour", None)
-        price = None if usd is None else Decimal(usd)
-        found[name] = make(ComparedMachine, f"comparison.toml: {name}", row, id=name, usd_per_hour=price)
+        where, usd = f"comparison.toml: {name}", row.pop("usd_per_hour", None)
+        try:
+            price = None if usd is None else Decimal(usd)
+        except (InvalidOperation, TypeError):
+            raise DataFileError(f"{where}: usd_per_hour = {usd!r} is no number in quotation marks") from None
+        found[name] = make(ComparedMachine, where, row, id=name, usd_per_hour=price)
     return found

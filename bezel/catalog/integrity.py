@@ -54,7 +54,7 @@ def read_catalogue() -> Catalogue:
     """Reads every data file.
 
     Raises:
-        ValueError: a file cannot be read as what it is; the message names the line or the field.
+        DataFileError: a file cannot be read as what it is; the message names the line or the field.
     """
     return Catalogue(
         accelerators=accelerators(),

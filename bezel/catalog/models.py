@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.records import NotInCatalogueError, make, read_toml
+from bezel.catalog.records import DataFileError, NotInCatalogueError, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
     for name, row in data["model"].items():
         where, shape = f"models.toml: {name}", row.pop("architecture", None)
         if shape not in shapes:
-            raise ValueError(f"{where}: architecture = {shape!r} is none of {', '.join(shapes)}")
+            raise DataFileError(f"{where}: architecture = {shape!r} is none of {', '.join(shapes)}")
         not_on = tuple(row.pop("not_on", {}).items())
         found[name] = make(Model, where, row, id=name, architecture=shapes[shape], not_on=not_on)
     return found, tuple((row["pattern"], row["reason"]) for row in data["unservable"])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from bezel.catalog.records import DATA
+from bezel.catalog.records import DATA, DataFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,19 +66,19 @@ def parse_prices(text: str) -> tuple[Price, ...]:
     """The rows of a price file in their order, also two of one name.
 
     Raises:
-        ValueError: a column is missing or too many, or a price is no number.
+        DataFileError: a column is missing or too many, or a price is no number.
     """
     reader = csv.reader(io.StringIO(text))
     names = [field.name for field in fields(Price)]
     if (header := next(reader, None)) != names:
-        raise ValueError(f"the price file begins with {header}, not with the columns {', '.join(names)}")
+        raise DataFileError(f"prices.csv begins with {header}, not with the columns {', '.join(names)}")
     found = []
     for line in reader:
         try:
             service, item, region, model, unit, usd, as_of, source, sku = line
             found.append(Price(service, item, region, model, unit, Decimal(usd), as_of, source, sku))
         except (ValueError, InvalidOperation):
-            raise ValueError(f"line {reader.line_num} of the price file is no row: {','.join(line)}") from None
+            raise DataFileError(f"line {reader.line_num} of prices.csv is no row: {','.join(line)}") from None
     return tuple(found)
 
 
@@ -99,12 +99,12 @@ def prices() -> dict[Key, Price]:
     """Every row by (service, item, region, billing model).
 
     Raises:
-        ValueError: two rows have the same name, or a line is no row.
+        DataFileError: two rows have the same name, or a line is no row.
     """
     found: dict[Key, Price] = {}
     for row in parse_prices(PRICES.read_text(encoding="utf-8")):
         if row.key in found:
-            raise ValueError(f"prices.csv has the row {row.key} twice")
+            raise DataFileError(f"prices.csv has the row {row.key} twice")
         found[row.key] = row
     return found
 

@@ -32,6 +32,10 @@ _STORED: dict[str, type] = {
 _WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list of texts"}
 
 
+class DataFileError(ValueError):
+    """A data file cannot be read as what it is; the text names file, row and field, and is for whoever edited it."""
+
+
 class NotInCatalogueError(KeyError):
     """A look-up of something that the catalogue does not hold.
 
@@ -74,7 +78,7 @@ def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object
         given: fields that the caller made itself; the row may not hold them.
 
     Raises:
-        ValueError: the row does not fit; the message names every field that does not.
+        DataFileError: the row does not fit; the message names every field that does not.
     """
     fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in given}
     problems = [f"no field is named {name} (known: {', '.join(fields)})" for name in row if name not in fields]
@@ -88,11 +92,18 @@ def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object
         if type(value) is not stored or not texts:
             problems.append(f"{name} = {value!r} is not {_WORDS[stored]}")
     if problems:
-        raise ValueError(f"{where}: {'; '.join(problems)}")
+        raise DataFileError(f"{where}: {'; '.join(problems)}")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     return kind(**values, **given)
 
 
 def read_toml(file: str) -> dict[str, Any]:
-    """Reads one data file of the catalogue."""
-    return tomllib.loads((DATA / file).read_text(encoding="utf-8"))
+    """Reads one data file of the catalogue.
+
+    Raises:
+        DataFileError: it is no TOML.
+    """
+    try:
+        return tomllib.loads((DATA / file).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise DataFileError(f"{file}: {error}") from None

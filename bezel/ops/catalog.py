@@ -36,10 +36,7 @@ def show(name: str | None) -> int:
 
 def check() -> int:
     """Print every fault of the data files; the exit code: 1 where there is one."""
-    try:
-        catalogue = read_catalogue()
-    except ValueError as error:
-        raise CatalogError(f"the catalogue cannot be read: {error}. Mend the file.") from error
+    catalogue = read_catalogue()
     faults = check_catalogue(catalogue)
     if faults:
         sys.stderr.write(_listed(faults))
@@ -97,8 +94,8 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
 def _rows(file: Path) -> tuple[Price, ...]:
     try:
         return parse_prices(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CatalogError(f"{file.name} cannot be read: {error}. Mend the file.") from error
+    except OSError as error:
+        raise CatalogError(f"{file.name} cannot be read: {error}.") from error
 
 
 def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[Compared, ...]:
@@ -113,6 +110,7 @@ def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[
     for service in sorted({rule.billing_service for rule in rules}):
         collector = SkuCollector([rule for rule in rules if rule.billing_service == service], regions)
         address = f"{endpoint('CLOUD_BILLING')}services/{service}/skus"
+        sys.stderr.write(f"reading the price list of service {service}\n")
         for sku in client.pages(address, "skus", params={"pageSize": PAGE, "currencyCode": "USD"}):
             collector.add(sku)
         if not collector.seen:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bezel.catalog import DataFileError
 from bezel.ops import catalog
 from bezel.ops.catalog_tables import SECTIONS
 from bezel.ops.compare import print_comparison
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.action == "fault":
             return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
         return local.run_cloud(options.action)
-    except (ProjectError, EngineError, RecoveryError, catalog.CatalogError) as error:
+    except (ProjectError, EngineError, RecoveryError, catalog.CatalogError, DataFileError) as error:
         sys.stderr.write(f"bezel: {error}\n")
         return 1
     except KeyboardInterrupt:

@@ -290,7 +290,7 @@ def test_the_price_file_is_written_as_it_is_read():
     ("text", "words"),
     [
         ("service,item\n", "not with the columns service, item, region"),
-        (format_prices(GOOD.prices[:1]) + "cloud-run,vcpu\n", "line 3 of the price file is no row: cloud-run,vcpu"),
+        (format_prices(GOOD.prices[:1]) + "cloud-run,vcpu\n", "line 3 of prices.csv is no row: cloud-run,vcpu"),
         (format_prices(GOOD.prices[:1]).replace("0.0001867", "cheap"), "line 2"),
         ("", "not with the columns"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -85,15 +84,24 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
     assert copy.code() == before
 
 
-def test_a_slip_in_a_row_is_told_with_its_file_and_field(copy):
-    file = copy.folder / "bezel/catalog/data/accelerators.toml"
-    good = file.read_text()
-    file.write_text(re.sub(r"min_cpu = 4\n", "min_cpus = 4\n", good, count=1))
+@pytest.mark.parametrize(
+    ("file", "good", "bad", "words"),
+    [
+        ("accelerators.toml", "min_cpu = 4\n", "min_cpus = 4\n", "nvidia-l4: no field is named min_cpus"),
+        ("tpus.toml", "[v6e-4]\n", "[v6e-4\n", "tpus.toml: "),
+        ("models.toml", 'architecture = "gemma-4-31b"', 'architecture = "gemma-4-32b"', "'gemma-4-32b' is none of"),
+        ("comparison.toml", '"13.3504"', '"about 13"', "ec2-g6-48xlarge: usd_per_hour = 'about 13' is no number"),
+    ],
+)
+def test_a_slip_in_a_row_is_told_with_its_file_and_field(copy, file, good, bad, words):
+    path = copy.folder / "bezel" / "catalog" / "data" / file
+    before = path.read_text()
+    assert good in before
+    path.write_text(before.replace(good, bad, 1))
     try:
         code, told = copy.python(RUN, "catalog", "check")
     finally:
-        file.write_text(good)
+        path.write_text(before)
     assert code == 1
-    assert "accelerators.toml: nvidia-l4: no field is named min_cpus" in told
-    assert "the field min_cpu is missing" in told
+    assert words in told
     assert "Traceback" not in told

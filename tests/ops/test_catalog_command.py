@@ -10,6 +10,7 @@ from decimal import Decimal
 import pytest
 from billing_catalog import COMPUTE, RUN, listed, sku
 
+from bezel.catalog import DataFileError
 from bezel.catalog.prices import PRICES, parse_prices
 from bezel.ops.catalog import CatalogError, check, refresh, show
 from bezel.ops.catalog_tables import SECTIONS
@@ -182,7 +183,7 @@ def test_a_service_without_any_sku_is_told_and_changes_nothing(api, file, servic
 
 def test_a_price_file_that_is_none_is_told_before_anything_is_asked(api, file):
     file.write_text("service,item\n")
-    with pytest.raises(CatalogError, match="Mend the file"):
+    with pytest.raises(DataFileError, match="not with the columns"):
         run(file, write=True)
     assert api.calls == []
 
