@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from bezel.catalog import models
 from bezel.planner.arguments import MOUNT_PATH
 from bezel.planner.option_values import as_float, as_int, human_int
-from bezel.planner.problems import Problem, of_option
+from bezel.planner.problems import Problem, of_option, setting
 from bezel.planner.speculation_checks import check_speculation
 
 if TYPE_CHECKING:
@@ -51,10 +52,31 @@ def check_traps(
         *_batches(values),
         *_utilization(values),
         *(_parallelism(values, accelerator) if accelerator else ()),
+        *(_served(model, accelerator) if accelerator else ()),
         *_tools(values),
         *_quantization(values, model),
         *check_speculation(values, model, options, copies_at),
         *_offline(values, environment, copies_at),
+    ]
+
+
+def _served(model: Model, accelerator: Accelerator) -> list[Problem]:
+    """A checkpoint that the catalogue knows not to run on this accelerator, whatever its memory."""
+    reason = model.refused_on(accelerator.id)
+    if reason is None:
+        return []
+    others = [
+        other.id
+        for other in models().values()
+        if other.architecture == model.architecture and not other.refused_on(accelerator.id)
+    ]
+    return [
+        Problem(
+            setting("model"),
+            model.id,
+            f"it does not run on {accelerator.id}: {reason}.",
+            f"choose {', or '.join(f'model: {name}' for name in others)}." if others else "choose another accelerator.",
+        )
     ]
 
 

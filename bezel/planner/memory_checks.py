@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Model
     from bezel.planner.engine import Engine
 
+MOST_OFFLOADED = 3  # no more than this part of the weights is proposed to be offloaded: below, nobody would wait
+
 
 def check_memory(fit: MemoryFit, engine: Engine, model: Model, accelerator: Accelerator) -> list[Problem]:
     """The accelerator's memory at the start and in service, and the host's while the weights load."""
@@ -36,19 +38,25 @@ def _start(fit: MemoryFit, accelerator: Accelerator) -> list[Problem]:
 def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Problem]:
     if fit.starts:
         return []
-    if fit.kv_available_bytes <= 0:
+    if fit.breaks != "KV cache":
+        loaded = fit.weight_bytes - fit.offloaded_bytes
+        parts = f"{_gib(loaded)} GiB of weights" + (f" + {_gib(fit.draft_bytes)} of drafts" if fit.draft_bytes else "")
+        if fit.breaks == "overhead":
+            parts += f" + {_gib(fit.activation_bytes + fit.fixed_bytes)} of overhead (estimated)"
+        left = "leave nothing of" if fit.breaks == "overhead" else "alone are more than"
         return [
             Problem(
                 setting("model"),
                 model.id,
-                f"it does not fit {accelerator.id}: weights {_gib(fit.weight_bytes - fit.offloaded_bytes)} + draft "
-                f"{_gib(fit.draft_bytes)} + overhead {_gib(fit.activation_bytes + fit.fixed_bytes)} GiB (estimated) "
-                f"leave nothing of {_gib(fit.budget_bytes)} GiB for the KV cache.",
+                f"it does not fit {accelerator.id}: {parts} {left} the {_gib(fit.budget_bytes)} GiB that "
+                f"gpu-memory-utilization={fit.utilization:g} gives, and the KV cache needs {_gib(fit.kv_start_bytes)}.",
                 _smaller_or_larger(fit, model),
             )
         ]
     longest = _longest(fit)
-    repair = f"set it to {longest} or less, or " if longest else ""
+    repair = (
+        f"set it to {longest} or less, or " if longest else "".join(f"set {way}, or " for way in _offload(fit, model))
+    )
     return [
         Problem(
             setting("vllm.max-model-len"),
@@ -61,16 +69,28 @@ def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Prob
 
 
 def _smaller_or_larger(fit: MemoryFit, model: Model) -> str:
-    lighter = [
+    needed = (fit.resident_bytes + fit.kv_start_bytes) / fit.utilization
+    larger = [gpu.id for gpu in accelerators().values() if gpu.memory_bytes >= needed]
+    found = ["a smaller max-num-batched-tokens"] if fit.activation_bytes > fit.budget_bytes // 10 else []
+    found += [f"model: {name}" for name in _lighter(model)] + [f"accelerator: {name}" for name in larger]
+    found += _offload(fit, model)
+    return f"choose {', or '.join(found)}." if found else "choose a smaller model."
+
+
+def _lighter(model: Model) -> list[str]:
+    return [
         other.id
         for other in models().values()
         if other.architecture == model.architecture and other.weight_bytes < model.weight_bytes
     ]
-    needed = (fit.resident_bytes + fit.kv_start_bytes) / fit.utilization
-    larger = [gpu.id for gpu in accelerators().values() if gpu.memory_bytes >= needed]
-    found = ["a smaller max-num-batched-tokens"] if fit.activation_bytes > fit.budget_bytes // 10 else []
-    found += [f"model: {name}" for name in lighter] + [f"accelerator: {name}" for name in larger]
-    return f"choose {', or '.join(found)}." if found else "choose a smaller model."
+
+
+def _offload(fit: MemoryFit, model: Model) -> list[str]:
+    """The slowest way out: only for a checkpoint that has no lighter form, and for a small part of it."""
+    gib = -(-(fit.offloaded_bytes + fit.kv_start_bytes - fit.kv_available_bytes) // GIB)
+    if _lighter(model) or gib * GIB > fit.weight_bytes // MOST_OFFLOADED:
+        return []
+    return [f"cpu-offload-gb: {gib} (each step then reads them from the host, which is many times slower)"]
 
 
 def _longest(fit: MemoryFit) -> int:
