@@ -7,6 +7,7 @@ instance's scheduling. The types of the provider for the TPU API have no such in
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from bezel.catalog import NotInCatalogueError, tpu
 from bezel.planner.lease_cost import Provisioning, lease_cost
 from bezel.planner.money import Unpriced, total
-from policies.inputs import UNKNOWN, Inputs
+from policies.inputs import Inputs
 
 if TYPE_CHECKING:
     from bezel.planner.money import Amount
@@ -30,7 +31,7 @@ _DURATION = re.compile(r"(\d+)s")
 _TOPOLOGY = re.compile(r"\d+x\d+(x\d+)?")
 _PRICED = "its price depends on it."
 _BODIES = ("body", "tpu")
-"""Inputs that hold the body of a queued resource, or its nodes: unknown, they may hold anything."""
+"""Inputs that hold the body of a queued resource, or its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +156,26 @@ def queue_body(inputs: Inputs) -> Inputs | None:
     """The inputs, or a mapping directly below them, that look like the body of a queued resource."""
     if not isinstance(inputs.values, Mapping):
         return None
-    for place in (inputs, *(Inputs(held, (*inputs.where, key)) for key, held in inputs.values.items())):
-        if place.values is UNKNOWN and place.where[-1] in _BODIES:
-            inputs.get(place.where[-1])
+    for name in _BODIES:
+        inputs.get(name)  # what is unknown there may hold anything
+    for place in (inputs, *(_written_out(inputs, key) for key in inputs.values)):
         if not isinstance(place.values, Mapping):
             continue
         nodes = place.get("tpu")
         if isinstance(nodes, Mapping) and ("nodeSpec" in nodes or "nodeSpecs" in nodes):
             return place
     return None
+
+
+def _written_out(inputs: Inputs, key: str) -> Inputs:
+    """What stands under a key, a body that is handed over as JSON as its values."""
+    held, where = inputs.values.get(key) if isinstance(inputs.values, Mapping) else None, (*inputs.where, key)
+    if not isinstance(held, str) or '"nodeSpec' not in held:
+        return Inputs(held, where)
+    try:
+        return Inputs(json.loads(held), where)
+    except ValueError:
+        raise inputs.refusal("(text)", "it is no JSON that could be judged.", "write the body as JSON.", key) from None
 
 
 def _node(inputs: Inputs, zone: str) -> Node:

@@ -18,7 +18,7 @@ from bezel.localcloud import control
 from bezel.localcloud.layout import Endpoint
 
 ROOT = Path(__file__).parent.parent.parent
-PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "stacks", "smoke")
+PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "policies", "stacks", "smoke")
 SECONDS = 240
 BUCKET = "bezel-local-models"
 MODEL = "gemma-4-12B-it-qat-w4a16-ct"

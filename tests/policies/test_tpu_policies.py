@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from policy_trial import INSTANCE, LABELS, LEASE, QUEUE, TPU_VM, UNKNOWN, asked, changed, instance, queue
 
@@ -10,6 +12,7 @@ HOLDERS = {
     "instance": (INSTANCE, instance()),
     "lease": (LEASE, {"lease_id": "l", "body": queue()}),
     "lease at the top": (LEASE, queue()),
+    "lease as text": (LEASE, {"body": json.dumps(queue())}),
     "by topology": (
         LEASE,
         queue({f"{NODE}.acceleratorType": None, f"{NODE}.acceleratorConfig": {"type": "V6E", "topology": "2x2"}}),
@@ -42,6 +45,7 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
         (LEASE, {"body": queue({"runDuration": None})}, ["body.runDuration.maxRunDuration = (not set)"]),
         (LEASE, queue({"runDuration.maxRunDuration": "604800s"}), ["= 604800 s"]),
         (LEASE, queue({"runDuration.maxRunDuration": "7 days"}), ["no duration"]),
+        (LEASE, {"body": '{"tpu": {"nodeSpec": [cut off'}, ["body = (text)", "no JSON"]),
         (LEASE, {"body": UNKNOWN}, ["body = (not known before the deploy)"]),
         (TPU_VM, {"zone": "us-east5-b", "acceleratorType": "v6e-4", "labels": LABELS}, ["cannot be used"]),
         (

@@ -1,0 +1,48 @@
+"""The table of every policy with its configuration, for docs/policies.md, made from the policies themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from policies.hardware_cost import pack as hardware_cost
+from policies.security import pack as security
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pulumi_policy import Policy
+
+
+def policy_table() -> str:
+    """Every policy of both packs with its keys, as Markdown."""
+    rows = ["| pack | policy | what holds | key | value | default |", "|---|---|---|---|---|---|"]
+    for name, policies in ((hardware_cost.NAME, hardware_cost.POLICIES), (security.NAME, security.POLICIES)):
+        for policy in policies:
+            rows += _rows(name, policy)
+    return "\n".join(rows) + "\n"
+
+
+def _rows(pack: str, policy: Policy) -> Iterator[str]:
+    schema = policy.config_schema
+    if schema is None:
+        yield f"| {pack} | `{policy.name}` | {policy.description} | | | |"
+        return
+    for key, about in schema.properties.items():
+        default = "required" if key in (schema.required or ()) else _shown(about["default"])
+        yield (
+            f"| {pack} | `{policy.name}` | {policy.description} | `{key}` | {about['description']}{_bounds(about)} "
+            f"| {default} |"
+        )
+
+
+def _bounds(about: dict[str, Any]) -> str:
+    value = about.get("additionalProperties")
+    if not isinstance(value, dict) or value.get("type") not in ("number", "integer"):
+        return ""
+    return ", above 0" if "exclusiveMinimum" in value else ", 0 or more"
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, list):
+        return ", ".join(f"`{item}`" for item in default)
+    return "none" if default == {} else f"`{default}`"

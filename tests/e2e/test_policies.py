@@ -1,0 +1,145 @@
+"""The packs in the real engine: what they let pass, what they refuse with exit code 1, and that nothing fails open."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rehearsal import Rehearsal, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COST, SECURITY = "policies/hardware_cost", "policies/security"
+BOTH = ("--policy-pack", COST, "--policy-pack", SECURITY)
+SERVICE = "gcp:cloudrunv2/service:Service"
+# The plan alone would refuse each of these, were it not for this limit of the stack's own.
+RICH = {"max_hourly_usd": 1000}
+TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "forty instances": (
+        {"scaling": {"max_instances": 40}},
+        ["most-instances", "maxInstanceCount = 40", "at most 2", "hourly-ceiling", "41.8608 USD an hour"],
+    ),
+    "an RTX in dev": (
+        {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1"},
+        ["allowed-accelerators", "accelerator = nvidia-rtx-pro-6000", "dev may have nvidia-l4"],
+    ),
+    "an instance that always runs": (
+        {"scaling": {"min_instances": 1}},
+        ["always-on", "minInstanceCount = 1", "none may run without traffic"],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
+    """A checkout and a cloud for the whole module, with the stack file put back after each change."""
+    folder = tmp_path_factory.mktemp("judged")
+    made = Rehearsal.new(folder / "checkout", folder / "cloud")
+    made.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 16, "output_tokens": 2})  # for speed
+    yield made
+    made.local("stop")
+
+
+def preview(rehearsal: Rehearsal, *options: str, **settings: object) -> Run:
+    """Preview the stack with other settings; its file is as before afterwards."""
+    file = rehearsal.folder / "Pulumi.l4-qat.yaml"
+    kept = file.read_text()
+    try:
+        for path, value in settings.items():
+            rehearsal.set(path, value)
+        return rehearsal.local("preview", "l4-qat", "--", *options, "--suppress-outputs")
+    finally:
+        file.write_text(kept)
+
+
+def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(judged: Rehearsal) -> None:
+    run = preview(judged, *BOTH)
+    assert run.code == 0, run.text
+    for pack in ("hardware-cost", "security"):
+        assert f"✅ {pack}@v0.1.0" in run.text
+    assert "hardware_cost.dev.json" in run.text
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehearsal, name: str) -> None:
+    settings, words = TOO_MUCH[name]
+    run = preview(judged, "--policy-pack", COST, cost=RICH, **settings)
+    assert run.code == 1, run.text
+    for word in [*words, "[mandatory]", "Repair:"]:
+        assert word in run.text
+
+
+def test_a_misspelt_configuration_is_a_failure_that_names_it(judged: Rehearsal) -> None:
+    config = json.loads((judged.folder / f"{COST}.dev.json").read_text())
+    config["hourly-cieling"] = config.pop("hourly-ceiling")
+    config["always-on"] = {"limits": {"dve": 0}}
+    config["run-duration"] = {"limits": {"dev": "long"}}
+    file = judged.folder / "own.json"
+    file.write_text(json.dumps(config))
+    run = preview(judged, "--policy-pack", COST, "--policy-pack-config", "own.json")
+    assert run.code == 1, run.text
+    for words in ("hourly-ceiling: limits is required", 'always-on: limits: Property name of "dve"', '"dev", "prod"'):
+        assert words in run.text
+    assert "run-duration: limits.dev: Invalid type. Expected: number, given: string" in run.text
+
+
+@pytest.mark.parametrize("broken", ["raise RuntimeError('broken')", None])
+def test_a_pack_that_cannot_run_is_a_failure(judged: Rehearsal, broken: str | None) -> None:
+    pack = judged.folder / "policies" / "broken"
+    if broken:
+        shutil.copytree(judged.folder / SECURITY, pack)
+        (pack / "__main__.py").write_text(f"{broken}\n")
+    else:
+        shutil.rmtree(pack, ignore_errors=True)
+    run = preview(judged, "--policy-pack", "policies/broken")
+    assert run.code != 0, run.text
+    assert "policies/broken" in run.text
+    assert SERVICE.partition(":")[0] not in run.text.partition("Diagnostics")[0]
+
+
+def analyzed(rehearsal: Rehearsal, state: dict[str, Any]) -> Run:
+    """Judge a state, as `pulumi stack export` writes it, with both packs."""
+    file = rehearsal.folder / "state.json"
+    file.write_text(json.dumps(state))
+    packs = [
+        option
+        for pack in (COST, SECURITY)
+        for option in ("--policy-pack", pack, "--policy-pack-config", f"{pack}.dev.json")
+    ]
+    command = [str(Path(sys.executable).parent / "pulumi"), "policy", "analyze", "--file", str(file), *packs]
+    variables = {"PULUMI_HOME": str(rehearsal.cloud / "home"), "PULUMI_SKIP_UPDATE_CHECK": "1"}
+    done = subprocess.run(
+        command, cwd=rehearsal.folder, env=os.environ | variables, capture_output=True, text=True, check=False
+    )
+    return Run(done.returncode, done.stdout + done.stderr)
+
+
+def exported(rehearsal: Rehearsal) -> dict[str, Any]:
+    """The state of the stack."""
+    lines = rehearsal.local("env").text
+    command = f'{lines}\ncd "{rehearsal.cloud}/stacks" && pulumi stack export --stack l4-qat'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    state: dict[str, Any] = json.loads(done.stdout)
+    return state
+
+
+def test_what_is_deployed_is_judged_by_its_state(judged: Rehearsal) -> None:
+    run = judged.local("up", "l4-qat", "--", *BOTH)
+    assert run.code == 0, run.text
+    state = exported(judged)
+    run = analyzed(judged, state)
+    assert run.code == 0, run.text
+    (service,) = [one for one in state["deployment"]["resources"] if one["type"] == SERVICE]
+    service["inputs"]["template"]["scaling"]["maxInstanceCount"] = 40
+    service["inputs"]["template"]["containers"][0]["image"] = "vllm/vllm-openai:latest"
+    run = analyzed(judged, state)
+    assert run.code == 1, run.text
+    for words in ("most-instances", "image-by-digest", "mandatory"):
+        assert words in run.text
