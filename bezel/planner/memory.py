@@ -27,10 +27,10 @@ HOST_BASE_BYTES = 4 * GIB
 # Documented, not fitted: the bound on one safetensors file that libraries of the hub write by default.
 LARGEST_SHARD_BYTES = 5 * GIB
 
+CUDA_SOURCE = "fitted to the 31B w4a16 on an L4"
 MEMORY_BASIS = (
     "datasheet capacity in decimal GB; overhead estimated, not measured: "
-    f"{CUDA_PART_BYTES / GIB:g} GiB each for context, kernels and graphs (fitted to the 31B w4a16 on an L4), "
-    "working memory by arithmetic"
+    f"{CUDA_PART_BYTES / GIB:g} GiB each for context, kernels and graphs ({CUDA_SOURCE}), working memory by arithmetic"
 )
 
 Part = Literal["weights", "overhead", "KV cache", "sampling"]
@@ -106,7 +106,12 @@ class MemoryFit:
             "budget_gib": _gib(self.budget_bytes),
             "weights_gib": _gib(self.weight_bytes - self.offloaded_bytes),
             "draft_gib": _gib(self.draft_bytes),
+            "offloaded_gib": _gib(self.offloaded_bytes),
             "overhead_gib": _gib(self.activation_bytes + self.fixed_bytes),
+            "overhead_parts_gib": {
+                "working memory of a step (arithmetic)": _gib(self.activation_bytes),
+                "context, kernels, graphs (fitted)": _gib(self.fixed_bytes),
+            },
             "kv_cache_gib": _gib(self.kv_available_bytes),
             "kv_gib_per_full_context_sequence": _gib(self.kv_sequence_bytes),
             "full_context_sequences": self.full_context_sequences,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import Price, accelerator
 from bezel.planner.cost import HOURS_PER_MONTH, NOT_INCLUDED
-from bezel.planner.memory import GIB
+from bezel.planner.memory import CUDA_PART_BYTES, CUDA_SOURCE, GIB
 from bezel.planner.money import Unpriced, text
 from bezel.planner.origins import COMPUTED, DEFAULT
 
@@ -101,7 +101,10 @@ def _memory(plan: Plan) -> Iterable[Row]:
     yield "weights", _gib(fit.weight_bytes - fit.offloaded_bytes), CATALOGUE
     if fit.draft_bytes:
         yield "draft model", _gib(fit.draft_bytes), CATALOGUE
-    yield "overhead", _gib(fit.activation_bytes + fit.fixed_bytes), "estimated, not measured"
+    if fit.offloaded_bytes:
+        yield "offloaded weights", _gib(fit.offloaded_bytes), "in the host's memory, read from there in each step"
+    yield "working memory", _gib(fit.activation_bytes), "of one step, by arithmetic; estimated, not measured"
+    yield "context, kernels, graphs", _gib(fit.fixed_bytes), f"{CUDA_PART_BYTES / GIB:g} GiB each, {CUDA_SOURCE}"
     yield "KV cache", _gib(fit.kv_available_bytes), "what is left"
     yield f"one sequence of {fit.max_model_len}", _gib(fit.kv_sequence_bytes), COMPUTED
     yield "such sequences at a time", fit.full_context_sequences, f"vLLM will log {fit.reported_concurrency:.2f}x"

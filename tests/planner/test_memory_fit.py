@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.catalog import accelerator, model, models
 from bezel.planner.kv_cache import engine_kv_bytes, kv_bytes
-from bezel.planner.memory import GIB, activation_bytes, host_loading_bytes, memory_fit
+from bezel.planner.memory import GIB, activation_bytes, host_loading_bytes, memory_fit, sequences_at_a_time
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")
 QAT = model("gemma-4-12b-it-qat-w4a16")
@@ -161,3 +161,51 @@ def test_offloaded_weights_move_from_the_gpu_to_the_host():
 def test_experts_need_less_working_memory_than_a_dense_model_of_their_size():
     dense, sparse = model("gemma-4-31b-it").architecture, model("gemma-4-26b-a4b-it").architecture
     assert activation_bytes(sparse, tokens=4096, sequences=8) < activation_bytes(dense, tokens=4096, sequences=8)
+
+
+@given(st.sampled_from(sorted(models())), st.integers(1, 262_144), st.sampled_from([1, 2, 4, 8]))
+def test_devices_share_heads_and_copy_those_that_do_not_divide(name, tokens, shards):
+    shape = model(name).architecture
+    one, all_of_them = (kv_bytes(shape, tokens, element_bytes=2, shards=count) for count in (shards, 1))
+    assert all_of_them / shards <= one <= all_of_them
+    if shape.sliding_kv_heads % shards == shape.full_kv_heads % shards == 0:
+        assert one * shards == all_of_them
+
+
+def test_eight_gpus_hold_what_one_cannot():
+    big = model("gemma-4-31b-it")
+    alone, shared = (memory_fit(big, L4, **SETTINGS, shards=count) for count in (1, 8))
+    assert alone.breaks == "weights"
+    assert shared.breaks is None
+    assert shared.weight_bytes == big.weight_bytes // 8
+    assert shared.fixed_bytes == alone.fixed_bytes  # each has a context, kernels and graphs of its own
+    assert shared.host_needed_bytes == alone.host_needed_bytes
+
+
+@pytest.mark.parametrize(
+    ("change", "breaks"),
+    [
+        ({}, None),
+        ({"utilization": 0.3}, "weights"),
+        ({"utilization": 0.35}, "overhead"),
+        ({"utilization": 0.45, "max_model_len": 131_072}, "KV cache"),
+    ],
+)
+def test_the_part_that_breaks_is_the_first_that_exceeds_the_budget(change, breaks):
+    fit = memory_fit(QAT, L4, **{**SETTINGS, **change})
+    assert fit.breaks == breaks
+    assert fit.starts is (breaks is None)
+
+
+def test_as_many_sequences_decode_together_as_the_cache_holds_and_no_more_than_may():
+    fit = memory_fit(QAT, L4, **{**SETTINGS, "max_num_seqs": 64})
+    assert sequences_at_a_time(fit, QAT, 1000, kv_cache_dtype="fp8") == 64
+    few = sequences_at_a_time(fit, QAT, 32_768, kv_cache_dtype="fp8")
+    assert few == fit.kv_available_bytes // fit.kv_sequence_bytes < 64
+
+
+def test_the_output_names_each_part_of_the_overhead_and_what_it_rests_on():
+    told = memory_fit(QAT, L4, **SETTINGS, cpu_offload_gib=1).as_output()
+    assert sum(told["overhead_parts_gib"].values()) == pytest.approx(told["overhead_gib"], abs=0.02)
+    assert told["offloaded_gib"] == 1
+    assert "fitted to the 31B w4a16 on an L4" in told["basis"]
