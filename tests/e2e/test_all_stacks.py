@@ -1,0 +1,56 @@
+"""Every stack file of the repository: gated before it exists, made, checked, measured, and its outputs complete."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rehearsal import ROOT, Rehearsal
+
+STACKS = sorted(file.name.split(".")[1] for file in ROOT.glob("Pulumi.*.yaml"))
+PACKS = ("hardware_cost", "security")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Iterator[Rehearsal]:
+    made = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
+    yield made
+    made.local("stop")
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack_passes_both_packs_before_it_exists_and_then_serves(checkout: Rehearsal, stack: str) -> None:
+    packs = [word for pack in PACKS for word in ("--policy-pack", f"policies/{pack}")]
+    first = checkout.local("preview", stack, "--", *packs)
+    assert first.code == 0, first.text
+    assert "+ 21 to create" in first.text or "+ 22 to create" in first.text, first.text
+
+    # What a stack file says of its smoke stays; only the benchmark is short.
+    for key, value in {"requests": 4, "output_tokens": 8, "prompt_tokens": 16}.items():
+        checkout.set(f"smoke.{key}", value, stack)
+    made = checkout.local("up", stack)
+    assert made.code == 0, made.text
+    assert f"{stack} is in service on localcloud" in made.text
+
+    outputs = checkout.outputs(stack)
+    config = _config(checkout, stack)
+    assert outputs["url"].startswith("http")
+    assert outputs["revision"].rpartition("/")[2].startswith(f"bezel-{stack}-")
+    assert outputs["model"] == config["bezel:model"]
+    assert outputs["simulated"] is True
+    assert outputs["smoke"]["verdict"]["ok"] is True
+    assert outputs["smoke"]["figures"]["completed"] == 4
+    plan = outputs["plan"]
+    assert 0 < plan["cost"]["usd_per_hour_all_instances"] <= config["bezel:cost"]["max_hourly_usd"]
+    assert plan["fit"]["full_context_sequences"] >= 1
+    assert f"--max-model-len={plan['fit']['max_model_len']}" in outputs["arguments"]
+    drafts = outputs["smoke"]["verdict"]["checks"].get("speculation")
+    assert (drafts is not None) == ("spec-method" in config["bezel:vllm"])
+    if drafts:
+        assert "at least 30.0% was wanted" in drafts["detail"]
+
+
+def _config(checkout: Rehearsal, stack: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((checkout.folder / f"Pulumi.{stack}.yaml").read_text())["config"]
+    return found
