@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support"), str(ROOT / "tests" / "localcloud")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "localcloud")]
 
 from cloud_client import Client, until  # noqa: E402 - the path first
-from virtual_load import served  # noqa: E402
-from virtual_time import Rig  # noqa: E402
 
 from bezel.localcloud import control, made_up, seed  # noqa: E402
+from bezel.localcloud.vllm.virtual_load import served  # noqa: E402
+from bezel.localcloud.vllm.virtual_time import Rig  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

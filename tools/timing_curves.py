@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+sys.path.insert(0, str(ROOT))
 
-from virtual_load import load, served  # noqa: E402 - the path first
+from bezel.localcloud.vllm.virtual_load import load, served  # noqa: E402 - the path first
 
 if TYPE_CHECKING:
     from bezel.localcloud.vllm.settings import Settings

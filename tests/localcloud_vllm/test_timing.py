@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from record_results import check_results
-from virtual_load import load, served
-from virtual_time import Rig, VirtualClock
 
 from bezel.localcloud.vllm.engine import Engine
 from bezel.localcloud.vllm.request import Request
 from bezel.localcloud.vllm.roofline import Load, Roofline
+from bezel.localcloud.vllm.virtual_load import load, served
+from bezel.localcloud.vllm.virtual_time import Rig, VirtualClock
 
 ROOT = Path(__file__).parents[2]
 PLOTS = ROOT / "docs" / "plots"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from virtual_time import Rig
 from vllm_arguments import L4_QAT
+
+from bezel.localcloud.vllm.virtual_time import Rig
 
 QAT = ("/mnt/models/qat", *L4_QAT)
 L4_FLOPS, L4_BANDWIDTH = 121e12, 300e9

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from virtual_time import Rig
 from vllm_arguments import L4_QAT, ROOT, free_port
 from vllm_samples import FIXTURES, events, sample
 
@@ -23,6 +22,7 @@ from bezel.localcloud.vllm.faults import ServingFaults, StartFaults, start_fault
 from bezel.localcloud.vllm.hardware import machine_from_environment
 from bezel.localcloud.vllm.options import parse
 from bezel.localcloud.vllm.startup import start
+from bezel.localcloud.vllm.virtual_time import Rig
 
 TINY = ("/mnt/models/tiny", "--served-model-name=tiny-gemma4", "--max-model-len=4096")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from virtual_time import Rig
 from vllm_arguments import L4_QAT
 
 from bezel.catalog import model, models
@@ -14,6 +13,7 @@ from bezel.localcloud.vllm.checkpoint import read_checkpoint
 from bezel.localcloud.vllm.failures import StartError
 from bezel.localcloud.vllm.hardware import accelerators
 from bezel.localcloud.vllm.kv_layout import kv_layout
+from bezel.localcloud.vllm.virtual_time import Rig
 
 
 def test_the_layout_gives_the_capacity_that_a_real_server_reported(mount):

@@ -8,11 +8,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from virtual_load import load, served
-from virtual_time import Rig
 
 from bezel.catalog import accelerator, model
 from bezel.localcloud.made_up import model_files
+from bezel.localcloud.vllm.virtual_load import load, served
+from bezel.localcloud.vllm.virtual_time import Rig
 from bezel.planner import make_plan
 from bezel.planner.roofline import gpu_peaks, verdict
 from bezel.planner.speculation import speculative_gain

@@ -1,4 +1,7 @@
-"""An engine in virtual time: steps run one after another at once, closed-loop users included, and nothing sleeps."""
+"""An engine in virtual time: steps run one after another at once, closed-loop users included, and nothing sleeps.
+
+For comparisons, for curves and for tests; a server that somebody calls runs in real time (`clock.py`).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,10 @@ from bezel.localcloud.vllm.writing import key_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bezel.localcloud.vllm.faults import ServingFaults
+    from bezel.localcloud.vllm.request import FinishReason
+    from bezel.localcloud.vllm.settings import Settings
+
 
 class VirtualClock:
     """A time that somebody sets."""
@@ -20,9 +27,11 @@ class VirtualClock:
         self.time = 0.0
 
     def now(self) -> float:
+        """The time that was set last."""
         return self.time
 
     async def sleep_until(self, when: float) -> None:
+        """Set the time."""
         self.time = max(self.time, when)
 
 
@@ -38,21 +47,24 @@ class Outcome:
 
     @property
     def ttft(self) -> float:
+        """Seconds to the first token."""
         return self.times[0] - self.request.arrival
 
     @property
     def latency(self) -> float:
+        """Seconds to the last token."""
         return self.times[-1] - self.request.arrival
 
     @property
     def gaps(self) -> list[float]:
+        """Seconds between one delivery and the next."""
         return [later - earlier for earlier, later in zip(self.times, self.times[1:], strict=False)]
 
 
 class Rig:
     """One engine, its clock, and what its clients saw."""
 
-    def __init__(self, settings, strikes=None) -> None:
+    def __init__(self, settings: Settings, strikes: ServingFaults | None = None) -> None:
         self.clock = VirtualClock()
         self.engine = Engine(settings, self.clock, lambda: 1.79e9, strikes)
         self.outcomes: list[Outcome] = []
@@ -71,7 +83,7 @@ class Rig:
         tokens = [1000 + number, *range(2, prompt + 1)] if isinstance(prompt, int) else prompt
         outcome: Outcome
 
-        def deliver(new, finish) -> None:
+        def deliver(new: list[int], finish: FinishReason | None) -> None:
             outcome.times.append(self.clock.time)
             outcome.tokens += new
             outcome.chunks += 1
@@ -104,4 +116,5 @@ class Rig:
         raise AssertionError("the engine never came to an end")
 
     def value(self, name: str, label: str | None = None) -> float:
+        """What a metric has come to, by its name without `vllm:` in front."""
         return self.engine.metrics.value(name, label)

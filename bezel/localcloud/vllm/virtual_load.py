@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, quantiles
 from typing import TYPE_CHECKING
 
-from virtual_time import Rig
-
 from bezel.localcloud.made_up import model_files
 from bezel.localcloud.vllm.hardware import machine_from_environment
 from bezel.localcloud.vllm.kv_layout import bytes_per_element
 from bezel.localcloud.vllm.options import parse
 from bezel.localcloud.vllm.settings import make_settings
+from bezel.localcloud.vllm.virtual_time import Rig
 
 if TYPE_CHECKING:
     from pathlib import Path
