@@ -60,7 +60,7 @@ SOURCES = (
     )),
     Source("storage", "storage.v1", "/storage/v1/", (
         *_under("storage.buckets", "insert get list patch delete getIamPolicy setIamPolicy testIamPermissions"),
-        *_under("storage.objects", "insert get list delete"),
+        *_under("storage.objects", "insert get list delete rewrite"),
         "storage.anywhereCaches.list",
     )),
     Source("iam", "iam.v1", "/iam/", _under(

@@ -125,9 +125,11 @@ class Cloud:
             iam_credentials,
             inventory,
             logs,
+            model_hub,
             oauth,
             registry,
             resource_manager,
+            rewrites,
             run,
             secret_manager,
             service_usage,
@@ -136,11 +138,12 @@ class Cloud:
         )
 
         apis = [
-            *(module.api for module in (run, storage, uploads, iam, iam_credentials, resource_manager, secret_manager)),
+            *(module.api for module in (run, storage, uploads, rewrites, iam, iam_credentials)),
+            *(module.api for module in (resource_manager, secret_manager)),
             *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, compute)),
             *(module.api for module in (inventory, holds, faults)),
         ]
-        routes = [*oauth.routes(self), *registry.routes(self)]
+        routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes()]
         routes += [route for api in apis for route in api.routes(self)]
 
         async def not_found(request: Request, _: Exception) -> Response:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import httpx
 
 from bezel.localcloud import keys
-from bezel.localcloud.layout import CONTROL_AUDIENCE, NO_TLS, Endpoint, Layout, engine_of
+from bezel.localcloud.layout import CONTROL_AUDIENCE, HUB_PREFIX, NO_TLS, Endpoint, Layout, engine_of
 from bezel.localcloud.locks import is_locked, locked
 from bezel.localcloud.source import fingerprint
 
@@ -132,6 +132,7 @@ def environment(endpoint: Endpoint) -> dict[str, str]:
         "GOOGLE_PROJECT": endpoint.project,
         "GOOGLE_APPLICATION_CREDENTIALS": str(endpoint.credentials),
         "BEZEL_REGISTRY_ENDPOINT": endpoint.base,
+        "HF_ENDPOINT": f"{endpoint.base}{HUB_PREFIX}",
     }
     variables |= {f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{endpoint.base}/{path}/" for api, path in _OVERRIDES.items()}
     return variables | ({"BEZEL_SIMULATED": "1"} if endpoint.server == "sim" else {})

@@ -17,6 +17,8 @@ PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
 DEPLOYER = f"deployer@{PROJECT}.iam.gserviceaccount.com"
 CONTROL_AUDIENCE = "localcloud:control"
+# Where the stand-in for the Hugging Face hub is below localcloud's address; what HF_ENDPOINT names.
+HUB_PREFIX = "/huggingface"
 # Everything here is plain HTTP on the loopback: an HTTP client need not load the machine's certificates for it.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"

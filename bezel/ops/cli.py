@@ -15,8 +15,12 @@ from bezel.ops.local import Local
 from bezel.ops.plan import print_plan
 from bezel.ops.project import Project, ProjectError, find_project
 from bezel.ops.recover import RecoveryError, recover_stack
+from bezel.ops.weights import run_weights
 
 DIRECTORY = ".localcloud"
+# Of a copy of weights: long enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
+COPY_SECONDS = 6 * 3600.0
+LIST_SECONDS = 120.0
 STACK_COMMANDS = {
     "up": "deploy a stack, check it, measure it, print what it costs",
     "preview": "what `up` would change",
@@ -44,6 +48,9 @@ COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
     "plan": lambda project, options: print_plan(project, options.stack),
     "compare": lambda _, options: print_comparison(options.model, context=options.context, as_json=options.json),
     "recover": lambda project, options: recover_stack(project, options.stack),
+    "weights": lambda project, options: run_weights(
+        project, options.stack, copy=options.action == "copy", origin=options.origin, deadline=options.deadline
+    ),
 }
 
 
@@ -97,6 +104,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     recover = commands.add_parser("recover", help="after a kill: find out how the unfinished changes of a stack ended")
     recover.add_argument("stack")
     _add_catalog(commands)
+    _add_weights(commands)
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
     actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
     for name, text in STACK_COMMANDS.items():
@@ -142,6 +150,29 @@ def _catalog(options: argparse.Namespace) -> int:
     if options.action == "check":
         return catalog.check()
     return catalog.refresh(write=options.write)
+
+
+def _add_weights(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser("weights", help="the models in a stack's bucket: listed, or copied there")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    listed = actions.add_parser("list", help="what lies in the stack's bucket, and whether each model is whole")
+    listed.add_argument("stack")
+    listed.set_defaults(origin=None, deadline=LIST_SECONDS)
+    copied = actions.add_parser("copy", help="bring the stack's model into its bucket; run again, it goes on")
+    copied.add_argument("stack")
+    copied.add_argument(
+        "--from",
+        dest="origin",
+        metavar="SOURCE",
+        help="hf:OWNER/NAME[@REVISION] or gs://BUCKET/PATH (default: the model's id on the Hugging Face hub)",
+    )
+    copied.add_argument(
+        "--deadline",
+        type=float,
+        default=COPY_SECONDS,
+        metavar="SECONDS",
+        help="give up after that long (default: 6 hours); what is copied stays",
+    )
 
 
 def _add_catalog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

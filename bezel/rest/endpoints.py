@@ -16,6 +16,7 @@ _GOOGLE = {
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
     "LOGGING": "https://logging.googleapis.com/v2/",
+    "SECRET_MANAGER": "https://secretmanager.googleapis.com/v1/",
     "STORAGE": "https://storage.googleapis.com/storage/v1/",
 }
 

@@ -130,14 +130,14 @@ class Bucket:
             try:
                 if not answer.is_success:
                     raise ApiError.of(answer.status_code, answer.read(), method="GET", url=self._url(name))
-                yield answer.iter_bytes(1 << 20)
+                yield answer.iter_bytes()
             finally:
                 answer.close()
         except httpx.HTTPError as error:
             raise UnreachableError(f"gs://{self.name}/{name}: reading broke off ({type(error).__name__})") from None
 
     def begin(self, name: str, metadata: Mapping[str, str], generation: str) -> str:
-        """Opens an upload of an object; its address, which needs no further authorisation: to be kept secret.
+        """Opens an upload of an object; its address, which is as good as a key to it.
 
         Args:
             name: Of the object.
@@ -164,7 +164,8 @@ class Bucket:
         """How many bytes of an upload have arrived; the object where all did; None where the upload is no more."""
         patience = Patience(self._watch)
         while True:
-            answer = self._send("PUT", session, patience, headers={"Content-Range": f"bytes */{size}"}, content=b"")
+            headers = {**self._credentials.headers(), "Content-Range": f"bytes */{size}"}
+            answer = self._send("PUT", session, patience, headers=headers, content=b"")
             if answer is None:
                 continue
             if answer.status_code in {404, 410}:
@@ -185,7 +186,10 @@ class Bucket:
         """
         import httpx
 
-        headers = {"Content-Range": f"bytes {begin}-{begin + len(content) - 1}/{size}"}
+        headers = {
+            **self._credentials.headers(),
+            "Content-Range": f"bytes {begin}-{begin + len(content) - 1}/{size}",
+        }
         try:
             answer = self._raw.put(session, content=content, headers=headers)
         except httpx.HTTPError as error:
@@ -193,7 +197,7 @@ class Bucket:
         if (known := _progress(answer)) is not None:
             return known
         failure = ApiError.of(answer.status_code, answer.content, method="PUT", url=session)
-        if worth_repeating(answer.status_code, idempotent=True):
+        if self._may_pass(answer.status_code):
             raise UnreachableError(str(failure)) from None
         raise failure
 
@@ -255,11 +259,15 @@ class Bucket:
             ApiError: It may not.
         """
         failure = ApiError.of(answer.status_code, answer.content, method=method, url=str(answer.request.url))
-        if answer.status_code == 401:
-            self._credentials.forget()
-        if not worth_repeating(answer.status_code, idempotent=True):
+        if not self._may_pass(answer.status_code):
             raise failure
         patience.failed(failure)
+
+    def _may_pass(self, status: int) -> bool:
+        """Whether the same request may succeed later; with a new token where this one was refused."""
+        if status == 401:
+            self._credentials.forget()
+        return status == 401 or worth_repeating(status, idempotent=True)
 
     def _url(self, name: str | None = None) -> str:
         url = f"{self.base}b/{quote(self.name, safe='')}/o"

@@ -12,5 +12,9 @@ class WeightsError(RestError):
         super().__init__(f"{found}\n  Consequence: {consequence}\n  Repair: {repair}")
 
 
+class WrongContentError(WeightsError):
+    """Bytes that are not those that were promised."""
+
+
 class StoppedError(RestError):
     """Another file failed, or the user wants no more: this one ends where it is, to be taken up again."""

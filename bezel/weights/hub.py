@@ -213,7 +213,7 @@ def _from(answer: httpx.Response, begin: int) -> Iterator[bytes]:
     """The body from `begin` on, also where the server did not heed the Range."""
     started = re.match(r"bytes (\d+)-", answer.headers.get("content-range", ""))
     at = int(started[1]) if answer.status_code == 206 and started else 0
-    for piece in answer.iter_raw(1 << 20):
+    for piece in answer.iter_raw():
         yield piece[max(0, begin - at) :] if at < begin else piece
         at += len(piece)
 

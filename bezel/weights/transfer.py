@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bezel.rest import ApiError, UnreachableError
 from bezel.weights.bucket import Stored
 from bezel.weights.digests import Digest
-from bezel.weights.errors import WeightsError
+from bezel.weights.errors import WeightsError, WrongContentError
 from bezel.weights.hub import BusyError
 from bezel.weights.journal import Entry
 from bezel.weights.patience import Patience
@@ -84,7 +84,7 @@ class Transfer:
                 if found is None or found.metadata.get(expected.kind) != expected.value:
                     patience.failed(error)
                     continue
-            except (ApiError, WeightsError):
+            except (ApiError, WrongContentError):
                 self.journal.drop(place)
                 raise
             self.journal.drop(place)
@@ -176,8 +176,8 @@ class Transfer:
                 patience.failed(UnreachableError(f"Cloud Storage took nothing of {len(content)} bytes"))
 
 
-def _wrong(file: HubFile, why: str) -> WeightsError:
-    return WeightsError(
+def _wrong(file: HubFile, why: str) -> WrongContentError:
+    return WrongContentError(
         f"{file.path}: {why}.",
         "a server that loads it would fail or answer nonsense, so it was not put into the bucket.",
         "run the same command again; if it happens again, the source or something on the way is at fault.",

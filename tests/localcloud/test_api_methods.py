@@ -16,6 +16,7 @@ from bezel.localcloud.apis import (
     iam_credentials,
     logs,
     resource_manager,
+    rewrites,
     run,
     secret_manager,
     service_usage,
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 MODULES = (
     *(artifact_registry, compute, iam, iam_credentials, logs, resource_manager, run),
-    *(secret_manager, service_usage, storage, uploads),
+    *(secret_manager, service_usage, storage, uploads, rewrites),
 )
 USAGE = f"/serviceusage/v1/{PARENT}/services"
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
@@ -194,6 +195,14 @@ def objects(trial, none):
     trial.refused(412, "DELETE", f"{BUCKET}/o/a", ifGenerationMatch=1)
     trial.refused(409, "DELETE", BUCKET, says="not empty")
     trial("GET", f"{BUCKET}/o", prefix="a", missing=f"{none}/o")
+    copy = f"{BUCKET}/o/a/rewriteTo/b/tried/o/b"
+    trial("POST", copy, {}, missing=f"{BUCKET}/o/none/rewriteTo/b/tried/o/b")
+    trial.refused(404, "POST", copy.replace("b/tried/o/b", "b/absent/o/b"), {})
+    trial.refused(412, "POST", copy, {}, ifGenerationMatch=0)
+    trial.refused(412, "POST", copy, {}, ifSourceGenerationMatch=1)
+    trial.refused(400, "POST", copy, {}, maxBytesRewrittenPerCall=7, says="multiple of 1 MiB")
+    trial.refused(400, "POST", copy, {}, rewriteToken="x", says="not given out for this copy")
+    trial("DELETE", f"{BUCKET}/o/b")
     trial("DELETE", f"{BUCKET}/o/a", generation=found["generation"], missing=f"{BUCKET}/o/b")
 
 
@@ -291,7 +300,7 @@ def _is_taken(method, path):
     ("verb", "path", "name"),
     [
         ("GET", f"/run/v2/{PARENT}/locations/{REGION}/jobs", "run.projects.locations.jobs.list"),
-        ("POST", "/storage/v1/b/x/o/y/rewriteTo/b/x/o/z", "storage.objects.rewrite"),
+        ("POST", "/storage/v1/b/x/o/y/copyTo/b/x/o/z", "storage.objects.copy"),
         ("GET", f"{ACCOUNTS}/x/keys", "iam.projects.serviceAccounts.keys.list"),
         ("POST", "/logging/v2/entries:write", "logging.entries.write"),
         ("GET", f"/compute/v1/{PARENT}/zones/z/instances", "compute"),

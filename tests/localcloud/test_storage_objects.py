@@ -5,6 +5,7 @@ import hashlib
 import json
 
 import pytest
+from cloud_client import RUNTIME, Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,3 +178,57 @@ def test_a_kill_between_file_and_row_is_mended(tmp_path):
     assert sorted(path.name for path in folder.rglob("*")) == ["known"]
     assert sorted(path.name for path in layout.objects.iterdir()) == ["b", "other"]
     assert list(layout.uploads.iterdir()) == []
+
+
+@pytest.fixture
+def depot(shelf):
+    """An empty bucket in another location, deleted with all it holds."""
+    assert shelf.post("/storage/v1/b", {"name": "depot", "location": "EU"}, project="bezel-local").status_code == 200
+    yield shelf
+    for item in shelf.get("/storage/v1/b/depot/o").json().get("items", []):
+        shelf.delete("/storage/v1/b/depot/o/" + item["name"].replace("/", "%2F"))
+    assert shelf.delete("/storage/v1/b/depot").status_code == 204
+
+
+def rewrite(cloud, source, target, **query):
+    path = f"{source.replace('/', '%2F')}/rewriteTo/b/{target.partition('/')[0]}/o/"
+    path += target.partition("/")[2].replace("/", "%2F")
+    return cloud.post(f"/storage/v1/b/shelf/o/{path}", **query)
+
+
+def test_a_rewrite_copies_content_and_what_is_noted_on_it(shelf):
+    put(shelf, "a/b", b"bytes")
+    answer = rewrite(shelf, "a/b", "shelf/c d/ü").json()
+    assert (answer["done"], answer["objectSize"], answer["totalBytesRewritten"]) == (True, "5", "5")
+    assert content(shelf, "c d/ü") == b"bytes"
+    assert answer["resource"]["md5Hash"] == shelf.get("/storage/v1/b/shelf/o/a%2Fb").json()["md5Hash"]
+
+
+def test_a_rewrite_to_another_location_takes_steps_and_shows_nothing_before_the_last(depot):
+    put(depot, "large", b"\1" * (20 * 1024 * 1024))
+    token, steps = "", 0
+    while True:
+        answer = rewrite(depot, "large", "depot/large", **({"rewriteToken": token} if token else {})).json()
+        steps += 1
+        if answer["done"]:
+            break
+        token = answer["rewriteToken"]
+        assert depot.get("/storage/v1/b/depot/o/large").status_code == 404
+        assert rewrite(depot, "large", "depot/other", rewriteToken=token).status_code == 400
+    assert steps == 3
+    assert depot.get("/storage/v1/b/depot/o/large").json()["size"] == str(20 * 1024 * 1024)
+
+
+def test_a_rewrite_needs_the_right_to_read_and_to_write(depot, endpoint):
+    put(depot, "a")
+    scope = {"scope": ["https://www.googleapis.com/auth/cloud-platform"]}
+    token = depot.post(f"/iamcredentials/v1/projects/-/serviceAccounts/{RUNTIME}:generateAccessToken", scope).json()
+    other = Client(endpoint, token["accessToken"])
+    for reader, writer in (("Admin", ""), ("", "Admin")):
+        for bucket, role in (("shelf", reader), ("depot", writer)):
+            member = {"role": f"roles/storage.object{role}", "members": [f"serviceAccount:{RUNTIME}"]}
+            policy = depot.get(f"/storage/v1/b/{bucket}/iam").json()
+            kept = [binding for binding in policy["bindings"] if "object" not in binding["role"]]
+            depot.put(f"/storage/v1/b/{bucket}/iam", policy | {"bindings": kept + [member] * bool(role)})
+        assert rewrite(other, "a", "depot/a").status_code == 403
+    assert depot.get("/storage/v1/b/depot/o/a").status_code == 404

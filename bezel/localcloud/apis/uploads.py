@@ -39,11 +39,15 @@ async def upload(call: Call) -> Json | Response:
     kind, conditions = call.query("uploadType"), conditions_of(call.arguments)
     if kind == "media":
         metadata = {"name": call.query("name"), "contentType": call.request.headers.get("content-type")}
-        return _place(call, metadata, conditions, await call.cloud.objects.receive(call.request.stream()))
+        return object_shown(
+            call, place_object(call, metadata, conditions, await call.cloud.objects.receive(call.request.stream()))
+        )
     if kind == "multipart":
         metadata, content = _parts(await call.request.body(), call.request.headers.get("content-type", ""))
         metadata.setdefault("name", call.query("name"))
-        return _place(call, metadata, conditions, await call.cloud.objects.receive(_once(content)))
+        return object_shown(
+            call, place_object(call, metadata, conditions, await call.cloud.objects.receive(_once(content)))
+        )
     if kind == "resumable":
         metadata = _checked(json_object(await call.request.body()))
         metadata.setdefault("name", call.query("name"))
@@ -72,29 +76,34 @@ async def resume(call: Call) -> Json | Response:
         return _incomplete(size)
     if call.request.headers.get("content-range", "").endswith("/*"):
         return _incomplete(size)
-    answer = _place(call, session["metadata"], session.get("conditions", {}), measured(path))
+    row = place_object(call, session["metadata"], session.get("conditions", {}), measured(path))
     call.cloud.store.delete("upload", call.query("upload_id"))
-    return answer
+    return object_shown(call, row)
 
 
-def _place(call: Call, metadata: Json, conditions: dict[str, str], received: Upload) -> Json:
+def place_object(call: Call, metadata: Json, conditions: dict[str, str], received: Upload) -> Json:
+    """Make what was received an object of the path's bucket, under the caller's conditions; its row.
+
+    Raises:
+        ApiError: It may not be written, or a condition does not hold.
+    """
     bucket, name = call.param("bucket"), str(metadata.get("name") or "")
     metadata = {"contentEncoding": call.query("contentEncoding")} | metadata
     try:
         with call.cloud.store.transaction():
             if not name:
                 raise invalid("Required parameter: name", ("name", "is required"))
-            _permit(call, name)
+            check_permitted(call, name)
             check_preconditions(conditions, call.cloud.store.get("object", f"{bucket}/{name}"))
             row = call.cloud.objects.place(bucket, name, received, metadata, call.cloud.pace.now())
     except (ApiError, sqlite3.Error, OSError):
         received.path.unlink(missing_ok=True)
         raise
     call.cloud.objects.settle(bucket, name)
-    return object_shown(call, row)
+    return row
 
 
-def _permit(call: Call, name: str) -> None:
+def check_permitted(call: Call, name: str) -> None:
     """Hold the caller's roles against the object: to overwrite one takes the permission to delete it."""
     resource = f"{call.name(POLICY)}/objects/{name}"
     needed = ["storage.objects.create"]
@@ -106,7 +115,7 @@ def _permit(call: Call, name: str) -> None:
 
 
 def _open_session(call: Call, metadata: Json, conditions: dict[str, str]) -> Response:
-    _permit(call, str(metadata.get("name") or ""))
+    check_permitted(call, str(metadata.get("name") or ""))
     identifier, now = uuid.uuid4().hex, call.cloud.pace.now()
     session = {"bucket": call.param("bucket"), "metadata": metadata, "conditions": conditions, "opened": now}
     call.cloud.objects.forget_sessions(now)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from bezel.localcloud.disk import is_full
 from bezel.localcloud.errors import ApiError
+from bezel.localcloud.layout import HUB_PREFIX
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run import status, traffic
 from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
@@ -199,7 +200,10 @@ class Controller:
             platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
             container = Container(
                 args=serve_arguments(spec.command, spec.args),
-                environment=environment | platform | {DIRECTORY_VARIABLE: str(self._cloud.layout.root)},
+                environment={"HF_ENDPOINT": f"{self._cloud.base}{HUB_PREFIX}"}
+                | environment
+                | platform
+                | {DIRECTORY_VARIABLE: str(self._cloud.layout.root)},
                 faults=self._cloud.faults.container_file,
                 mounts=resolve_mounts(self._cloud, spec),
                 spec=spec,

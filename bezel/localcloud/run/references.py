@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.apis.registry import find_image
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from bezel.localcloud.cloud import Cloud
     from bezel.localcloud.run.spec import Mount, RevisionSpec
     from bezel.localcloud.shapes import Json
+
+
+_READING = ("storage.objects.list", "storage.objects.get")
+_ADDRESS = re.compile(r"gs://([a-z0-9][a-z0-9._-]+)")
 
 
 def check_quota(cloud: Cloud, location: str, spec: RevisionSpec) -> None:
@@ -102,17 +107,30 @@ def _secret(cloud: Cloud, spec: RevisionSpec, source: Json) -> str:
 def resolve_mounts(cloud: Cloud, spec: RevisionSpec) -> dict[str, str]:
     """Mount path -> folder of this machine for each mounted bucket.
 
+    Beside them `gs://BUCKET` -> folder for each bucket that an argument names and the service account may read: a
+    server needs no mount for those.
+
     Raises:
         RevisionFailureError: If a bucket is not there or the service account may not read it.
     """
-    return {mount.path: _mount(cloud, spec, mount) for mount in spec.mounts}
+    named = {bucket for argument in spec.args for bucket in _ADDRESS.findall(argument)}
+    readable = {
+        f"gs://{bucket}": str(cloud.objects.bucket_folder(bucket)) for bucket in named if _may_read(cloud, spec, bucket)
+    }
+    return readable | {mount.path: _mount(cloud, spec, mount) for mount in spec.mounts}
+
+
+def _may_read(cloud: Cloud, spec: RevisionSpec, bucket: str) -> bool:
+    return cloud.store.get("bucket", bucket) is not None and all(
+        cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{bucket}") for permission in _READING
+    )
 
 
 def _mount(cloud: Cloud, spec: RevisionSpec, mount: Mount) -> str:
     begin = f'Mounting volume "{mount.volume}" (bucket "{mount.bucket}") failed'
     if cloud.store.get("bucket", mount.bucket) is None:
         raise container_failure(f"{begin}: bucket not found. Create it, or name the right one.")
-    for permission in ("storage.objects.list", "storage.objects.get"):
+    for permission in _READING:
         if not cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{mount.bucket}"):
             raise container_failure(
                 f"{begin}: {spec.service_account} does not have {permission} access to the bucket. Grant it "

@@ -53,6 +53,7 @@ def memory_use(
     model: Checkpoint,
     machine: Machine,
     *,
+    loader_bytes: int,
     utilization: float,
     kv_cache_dtype: str,
     max_model_len: int,
@@ -72,7 +73,7 @@ def memory_use(
     chip = machine.accelerator
     offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes // tensor_parallel)
     weights = (model.weight_bytes + (draft.weight_bytes if draft else 0)) // tensor_parallel - offloaded
-    host_peak = int(HOST_BASE_GIB * GIB) + model.largest_shard_bytes + offloaded * tensor_parallel
+    host_peak = int(HOST_BASE_GIB * GIB) + loader_bytes + offloaded * tensor_parallel
     if host_peak > machine.memory_gib * GIB:
         raise StartError("Killed", f"{host_peak / GIB:.2f} GiB of {machine.memory_gib:g} GiB", "host-memory")
     total = chip.memory_gib * GIB

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from bezel.catalog import vllm_options
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
 from bezel.localcloud.vllm.failures import StartError, validation_error
+from bezel.localcloud.vllm.hub import is_hub_id
 from bezel.localcloud.vllm.memory import MemoryUse, memory_use
 from bezel.localcloud.vllm.options import VERSION
-from bezel.localcloud.vllm.speculation import Speculation, missing_model, speculation
+from bezel.localcloud.vllm.speculation import Speculation, is_found, missing_model, speculation
 
 if TYPE_CHECKING:
     import argparse
@@ -60,6 +61,11 @@ class Settings:
     api_keys: tuple[str, ...] = field(repr=False)
 
 
+# Keys that vLLM passes on to Run:ai's streamer, and what that holds at most where nobody says.
+_STREAMER_KEYS = {"distributed", "concurrency", "memory_limit"}
+_STREAMER_BYTES = 40_000_000_000
+
+
 def make_settings(options: argparse.Namespace, machine: Machine, environment: Mapping[str, str]) -> Settings:
     """Judge a command line as vLLM does at start.
 
@@ -75,7 +81,7 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
     _check_environment(options, environment)
     directory = machine.resolve(options.model)
     if not (directory / "config.json").is_file():
-        raise missing_model(options.model, directory.is_dir())
+        raise missing_model(options.model, is_found(options.model, directory))
     model = read_checkpoint(directory)
     max_model_len = _max_model_len(options, model, environment)
     _check_quantisation(options, model)
@@ -90,6 +96,7 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
     memory = memory_use(
         model,
         machine,
+        loader_bytes=_loader_bytes(options, model),
         utilization=_utilization(options),
         kv_cache_dtype=options.kv_cache_dtype,
         max_model_len=max_model_len,
@@ -223,6 +230,26 @@ def _check_load_format(options: argparse.Namespace) -> None:
     """An unknown format passes the configuration and fails when the engine loads."""
     if options.load_format not in vllm_options(VERSION).registered["load-format"]:
         raise StartError("ValueError", f"Load format `{options.load_format}` is not supported", "engine")
+    streamed = str(options.load_format).startswith("runai_streamer")
+    if options.model.startswith("gs://") and not streamed and options.load_format not in {"auto", "modelexpress"}:
+        raise validation_error(
+            "VllmConfig",
+            "To load a model from object storage (S3/GCS/Azure), 'load_format' must be 'modelexpress', "
+            f"'runai_streamer' or 'runai_streamer_sharded', but got '{options.load_format}'. Model: {options.model}",
+        )
+    unexpected = set(options.model_loader_extra_config or {}) - _STREAMER_KEYS
+    if streamed and unexpected:
+        raise StartError("ValueError", f"Unexpected extra config keys for runai_streamer: {unexpected}", "engine")
+
+
+def _loader_bytes(options: argparse.Namespace, model: Checkpoint) -> int:
+    """What the loader holds in host memory at once: files of the hub, a streamer's buffer, or one file."""
+    if is_hub_id(options.model):
+        return model.weight_bytes
+    if options.load_format != "runai_streamer" and not options.model.startswith("gs://"):
+        return model.largest_shard_bytes
+    limit = (options.model_loader_extra_config or {}).get("memory_limit", _STREAMER_BYTES)
+    return model.weight_bytes if limit < 0 else min(model.weight_bytes, limit)
 
 
 def _utilization(options: argparse.Namespace) -> float:

@@ -7,6 +7,7 @@ fixed probability if the one before it was, which gives the falling rates per po
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
@@ -123,11 +124,16 @@ def _check_values(config: dict[str, Any], methods: tuple[str, ...]) -> None:
 def _assistant(path: str, machine: Machine) -> Checkpoint:
     directory = machine.resolve(path)
     if not (directory / "config.json").is_file():
-        raise missing_model(path, directory.is_dir())
+        raise missing_model(path, is_found(path, directory))
     draft = read_checkpoint(directory)
     if not draft.assistant:
         raise StartError("NotImplementedError", f"Unsupported speculative method: '{draft.model_type}'")
     return draft
+
+
+def is_found(path: str, directory: Path) -> bool:
+    """Whether there is a folder for vLLM to look into: of a bucket that may be read there always is."""
+    return directory.is_dir() or (path.startswith("gs://") and directory != Path(path))
 
 
 def missing_model(path: str, folder_exists: bool) -> StartError:
@@ -138,6 +144,13 @@ def missing_model(path: str, folder_exists: bool) -> StartError:
             f"Invalid repository ID or local directory specified: '{path}'.\n"
             "Please verify the following requirements:\n1. Provide a valid Hugging Face repository ID.\n"
             "2. Specify a local directory that contains a recognized configuration file.",
+        )
+    if path.startswith("gs://"):
+        bucket = path.removeprefix("gs://").partition("/")[0]
+        return StartError(
+            "google.api_core.exceptions.Forbidden",
+            f"403 GET https://storage.googleapis.com/storage/v1/b/{bucket}/o: Permission 'storage.objects.list' denied "
+            "on resource (or it may not exist).",
         )
     if path.startswith(("/", "./", "../")) or path.count("/") > 1:
         return StartError(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.vllm import faults
 from bezel.localcloud.vllm.failures import StartError
 from bezel.localcloud.vllm.hardware import GIB
+from bezel.localcloud.vllm.hub import hub_models, is_hub_id
 from bezel.localcloud.vllm.logs import ENGINE, line, traceback
 from bezel.localcloud.vllm.options import VERSION
 from bezel.localcloud.vllm.settings import Settings, make_settings
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 IMPORT_SECONDS = 7.5
 ENGINE_SECONDS = 9.0
 WARM_UP_SECONDS = 4.0
+# Made up: what an instance gets from the hub in a second.
+HUB_BYTES_PER_SECOND = 150e6
 _FLASH_ATTENTION = ("9.", "10.", "11.")
 _NO_FAULTS = faults.StartFaults()
 
@@ -55,7 +58,8 @@ def start(
     _banner(options, machine)
     sleep(IMPORT_SECONDS)
     try:
-        settings = make_settings(options, machine, environment)
+        with hub_models(options, machine, environment) as machine_with_models:
+            settings = make_settings(options, machine_with_models, environment)
     except StartError as failure:
         _fail(failure, machine, sleep)
         raise
@@ -116,6 +120,11 @@ def _loaded(settings: Settings, sleep: Callable[[float], None], ordered: faults.
          f"kv_cache_dtype={settings.kv_cache_dtype}, seed={settings.seed}, "
          f"served_model_name={settings.served_names[0]}, enable_prefix_caching={settings.prefix_caching}",
          source="core.py:133", process=ENGINE)  # fmt: skip
+    if is_hub_id(settings.model_path):
+        downloading = settings.model.weight_bytes / HUB_BYTES_PER_SECOND * ordered.slowness
+        sleep(downloading)
+        text = f"Time spent downloading weights for {settings.model_path}: {downloading:.6f} seconds"
+        line(text, source="weight_utils.py:713", process=ENGINE)
     loading = load_seconds(settings.model, settings.machine) * ordered.slowness
     compiling = chip.compile_seconds * ordered.slowness
     sleep(loading)

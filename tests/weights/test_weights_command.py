@@ -1,0 +1,129 @@
+"""`bezel weights` as a user runs it: a stack's own model, progress, exit codes, a kill in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from copies import FILES, LARGE, WANTED, Shelf, no_secret_in
+from fake_hub import TOKEN, serving
+
+from bezel.localcloud import control, made_up
+from bezel.localcloud.layout import Layout
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+BEZEL = Path(sys.executable).with_name("bezel")
+FOLDER = "gemma-4-12B-it-qat-w4a16-ct"
+ID = f"google/{FOLDER}"
+BUCKET = "bezel-local-models"
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def cloud(tmp_path):
+    """A localcloud of its own: the stack's bucket is the same in every test."""
+    endpoint = control.start(tmp_path / "cloud", speed=10_000)
+    yield Shelf(endpoint, BUCKET, tmp_path, None)
+    control.stop(tmp_path / "cloud")
+
+
+def environment(cloud, **more):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GOOGLE_", "HF_"))}
+    return kept | control.environment(cloud.endpoint) | {"XDG_STATE_HOME": str(cloud.folder / "state")} | more
+
+
+def bezel(cloud, *words, **more):
+    command = [str(BEZEL), "weights", *words]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment(cloud, **more), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_stacks_model_is_copied_from_the_embedded_hub_listed_and_not_copied_again(cloud):
+    refused = bezel(cloud, "copy", "l4-qat")
+    assert refused.returncode == 1
+    assert f"Bucket {BUCKET} does not exist" in refused.stderr
+    cloud.make()
+    assert "nothing, of l4-qat" in bezel(cloud, "list", "l4-qat").stdout
+
+    copied = bezel(cloud, "copy", "l4-qat")
+    assert copied.returncode == 0, copied.stderr
+    assert f"hf:{ID}@main" in copied.stdout
+    files = made_up.model_files(ID)
+    assert f"{len(files)} files copied" in copied.stdout
+    assert cloud.held(FOLDER) == files
+
+    listed = bezel(cloud, "list", "l4-qat")
+    assert listed.returncode == 0
+    assert f"gs://{BUCKET}/{FOLDER}: {len(files)} files" in listed.stdout
+    assert "whole, of l4-qat" in listed.stdout
+    assert f"0 files copied (0 B), {len(files)} were there already" in bezel(cloud, "copy", "l4-qat").stdout
+
+    cloud.make("other-bucket")
+    for name, content in files.items():
+        cloud.put(f"mine/{name}", content + b" " * name.endswith(".json"), "other-bucket")
+    taken = bezel(cloud, "copy", "l4-qat", "--from", "gs://other-bucket/mine")
+    assert taken.returncode == 0, taken.stderr
+    assert "config.json: replaced" in taken.stdout
+    cloud.http.delete(f"/storage/v1/b/{BUCKET}/o/{FOLDER}%2Fconfig.json")
+    half = bezel(cloud, "list", "l4-qat")
+    assert (half.returncode, "config.json is missing" in half.stdout) == (1, True)
+
+
+def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud):
+    cloud.make()
+    files = {**WANTED, LARGE: os.urandom(MIB) * 40}
+    with serving() as hub:
+        hub.models[ID] = files
+        hub.held, hub.held_after = threading.Event(), 36 * MIB
+        command = [str(BEZEL), "weights", "copy", "l4-qat"]
+        with subprocess.Popen(command, cwd=ROOT, env=environment(cloud, HF_ENDPOINT=hub.base)) as killed:
+            uploads, deadline = Layout(cloud.endpoint.directory).uploads, time.monotonic() + 30
+            while sum(file.stat().st_size for file in uploads.iterdir()) < 32 * MIB:
+                assert time.monotonic() < deadline
+                assert killed.poll() is None
+                time.sleep(0.02)
+            killed.send_signal(signal.SIGKILL)
+        assert LARGE not in cloud.held(FOLDER)
+        hub.held.set()
+        again = bezel(cloud, "copy", "l4-qat", HF_ENDPOINT=hub.base)
+        assert again.returncode == 0, again.stderr
+        assert f"{LARGE}: goes on at {32 * MIB} of {40 * MIB} bytes" in again.stdout
+        assert cloud.held(FOLDER) == files
+
+
+def test_a_gated_model_is_copied_with_the_token_of_the_environment_which_is_never_shown(cloud):
+    cloud.make()
+    with serving() as hub:
+        hub.models["acme/gated"] = dict(FILES)
+        hub.gated.add("acme/gated")
+        source = ("--from", "hf:acme/gated@v1")
+        refused = bezel(cloud, "copy", "l4-qat", *source, HF_ENDPOINT=hub.base)
+        assert refused.returncode == 1
+        assert "is gated" in refused.stderr
+        copied = bezel(cloud, "copy", "l4-qat", *source, HF_ENDPOINT=hub.base, HF_TOKEN=TOKEN)
+        assert copied.returncode == 0, copied.stderr
+        assert no_secret_in(refused.stdout + refused.stderr + copied.stdout + copied.stderr)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("copy", "absent"), 1, "Pulumi.absent.yaml"),
+        (("copy", "l4-qat", "--from", "hf:no-owner"), 1, "names no model"),
+        (("copy",), 2, "stack"),
+    ],
+)
+def test_a_slip_is_told_without_a_traceback(cloud, words, code, told):
+    found = bezel(cloud, *words)
+    assert found.returncode == code
+    assert told in found.stderr
+    assert "Traceback" not in found.stderr
