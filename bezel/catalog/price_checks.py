@@ -6,6 +6,7 @@ Pure rules over rows, used by the command, by the refresh before it writes, and 
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bezel.catalog.faults import Fault, check_dated
@@ -60,6 +61,20 @@ def check_prices(
     yield from _chips(rows, tpus)
 
 
+def unpriced_places(
+    rows: Sequence[Price], accelerators: Mapping[str, Accelerator], tpus: Mapping[str, TpuSlice]
+) -> tuple[str, ...]:
+    """Where a machine is offered and no price of it is known: not wrong, but every stack there is refused."""
+    priced = {(row.item, row.region) for row in rows if row.model in ("instance-based", "flex-start")}
+    offered = [
+        (gpu.id, f"gpu {gpu.id} no zonal redundancy", region)
+        for gpu in accelerators.values()
+        for region in (*gpu.regions, *gpu.regions_on_invitation)
+    ]
+    offered += [(each.chip, f"{each.chip} chip", region_of(zone)) for each in tpus.values() for zone in each.zones]
+    return tuple(dict.fromkeys(f"{name} in {region}" for name, item, region in offered if (item, region) not in priced))
+
+
 def _where(key: tuple[str, str, str, str]) -> str:
     return f"prices.csv: {', '.join(key)}"
 
@@ -69,12 +84,12 @@ def _row(
 ) -> Iterable[Fault]:
     where = _where(row.key)
     yield from check_dated(where, row)
-    low, high = BOUNDS.get(row.unit, ("", ""))
-    if not low:
+    low, high = (Decimal(bound) for bound in BOUNDS.get(row.unit, ("0", "0")))
+    if not high:
         yield Fault(
             where, f"unit = {row.unit}", "no plan multiplies by such a unit.", f"choose one of {', '.join(BOUNDS)}."
         )
-    elif not row.usd_per_unit.is_finite() or not float(low) <= row.usd_per_unit <= float(high):
+    elif not row.usd_per_unit.is_finite() or not low <= row.usd_per_unit <= high:
         yield Fault(
             where,
             f"usd_per_unit = {row.usd_per_unit:f}",

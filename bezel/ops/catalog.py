@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bezel.catalog.faults import Fault
 from bezel.catalog.integrity import check_catalogue, read_catalogue
+from bezel.catalog.price_checks import unpriced_places
 from bezel.catalog.prices import PRICES, Price, format_prices, parse_prices
 from bezel.catalog.refreshing import Compared, Found, Outcome, SkuCollector, compare, refreshed, wanted_regions
 from bezel.catalog.skus import sku_rules
@@ -48,6 +49,8 @@ def check() -> int:
         f"The catalogue holds: {len(records)} records and {len(catalogue.prices)} prices, {derived} of them derived; "
         f"the oldest price is of {min(row.as_of for row in catalogue.prices)}.\n"
     )
+    if places := unpriced_places(catalogue.prices, catalogue.accelerators, catalogue.tpus):
+        sys.stdout.write(f"Offered but unpriced, so that a stack there is refused: {', '.join(places)}.\n")
     return 0
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from bezel.catalog.integrity import check_catalogue, read_catalogue
+from bezel.catalog.price_checks import unpriced_places
 from bezel.catalog.prices import format_prices, parse_prices
 
 GOOD = read_catalogue()
@@ -280,6 +281,15 @@ def test_a_fault_is_noticed_and_told_with_its_repair(change, row, words):
     told = [fault for fault in faults if row in fault.row and words in str(fault)]
     assert told, faults
     assert all(fault.consequence and fault.repair for fault in faults)
+
+
+def test_a_place_without_a_price_is_named_and_one_with_a_price_is_not():
+    named = unpriced_places(GOOD.prices, GOOD.accelerators, GOOD.tpus)
+    assert "nvidia-l4 in asia-southeast1" in named
+    assert "v6e in southamerica-west1" in named
+    assert "nvidia-l4 in us-east4" not in named
+    fewer = tuple(row for row in GOOD.prices if (row.item, row.region) != (DEAR, "us-east4"))
+    assert set(unpriced_places(fewer, GOOD.accelerators, GOOD.tpus)) - set(named) == {"nvidia-l4 in us-east4"}
 
 
 def test_the_price_file_is_written_as_it_is_read():

@@ -115,13 +115,22 @@ def test_a_row_whose_sku_is_gone_stays_and_is_named():
     assert refreshed(found) == ROWS
 
 
-def test_a_region_that_is_offered_and_was_unpriced_becomes_a_row():
-    description = "NVIDIA L4 GPU with no zonal redundancy in asia-southeast1"
-    found = compared({RUN: [sku(description, "0.00022", regions=["asia-southeast1"], unit="s", name="NEW")]})
+@pytest.mark.parametrize("region", ["asia-southeast1", "asia-south1"])
+def test_a_region_that_is_offered_and_was_unpriced_becomes_a_row(region):
+    description = f"NVIDIA L4 GPU with no zonal redundancy in {region}"
+    found = compared({RUN: [sku(description, "0.00022", regions=[region], unit="s", name="NEW")]})
     (new,) = [each for each in found if each.outcome == "new"]
-    assert new.row.key == ("cloud-run", "gpu nvidia-l4 no zonal redundancy", "asia-southeast1", "instance-based")
+    assert new.row.key == ("cloud-run", "gpu nvidia-l4 no zonal redundancy", region, "instance-based")
     assert (new.row.usd_per_unit, new.row.sku, new.row.unit) == (Decimal("0.00022"), "NEW", "gpu-second")
     assert refreshed(found) == (*ROWS, new.row)
+
+
+def test_a_zone_that_takes_flex_start_and_was_unpriced_becomes_a_row():
+    found = compared(
+        {COMPUTE: [sku("DWS Defined Duration V6e running in Santiago", "1.5", regions=["southamerica-west1"])]}
+    )
+    (new,) = [each for each in found if each.outcome == "new"]
+    assert new.row.key == ("tpu", "v6e chip", "southamerica-west1", "flex-start")
 
 
 def test_a_region_where_nothing_is_offered_becomes_no_row():
