@@ -5,6 +5,9 @@ PROVIDER ?= stand-in
 LOCAL = .venv/bin/bezel local
 HOW = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
 
+# Container images like to set it: each of the hundreds of processes of a test run would compile the SDKs anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup up preview outputs down recover check test lint types reports mutate kills contract
 
