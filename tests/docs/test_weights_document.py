@@ -1,0 +1,23 @@
+"""The tables of loadings say what the planner does, and each way of loading is explained."""
+
+import subprocess
+import sys
+
+from markdown import ROOT, between
+
+from bezel.planner.loading import LOADINGS
+
+DOCUMENT = ROOT / "docs" / "weights.md"
+
+
+def test_the_tables_of_loadings_are_the_planners() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "weights_table.py")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert between(DOCUMENT, "made by: .venv/bin/python tools/weights_table.py") == printed, (
+        "run `python tools/weights_table.py --write`"
+    )
+
+
+def test_each_way_says_when_to_take_it() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert all(f"- **`{name}`**" in text for name in LOADINGS)

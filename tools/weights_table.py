@@ -1,0 +1,89 @@
+"""The tables of docs/weights.md, out of the planner's table of loadings and the plan of one stack under each of them.
+
+python tools/weights_table.py            the tables, as Markdown
+python tools/weights_table.py --write    puts them into docs/weights.md
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bezel.ops.project import Project  # noqa: E402
+from bezel.planner import make_plan  # noqa: E402
+from bezel.planner.loading import LOADINGS, MOUNT_FLAGS  # noqa: E402
+from bezel.planner.memory import GIB  # noqa: E402
+from bezel.planner.money import figure  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bezel.planner import Plan
+
+STACK = "l4-qat"
+MARK = "<!-- made by: .venv/bin/python tools/weights_table.py -->\n"
+END = "<!-- end -->"
+
+
+def tables() -> str:
+    """What each loading is, what it comes to for one stack, and the flags of the mount."""
+    plans = {name: _plan(name) for name in LOADINGS}
+    ways = [(f"`{name}`", loading.way, _options(plans[name])) for name, loading in LOADINGS.items()]
+    figures = [(f"`{name}`", *_figures(plan), LOADINGS[name].speed_source) for name, plan in plans.items()]
+    flags = [(f"`{flag}`", why) for flag, why in MOUNT_FLAGS.items()]
+    return "\n".join(
+        [
+            _table(("`weights.loading`", "what happens", "options of `vllm serve`"), ways),
+            f"For `{STACK}` ({plans['fuse'].model} on {plans['fuse'].service.accelerator}), estimated, not measured:\n",
+            _table(
+                ("", "model argument", "host memory", "cold start", "USD per cold start", "the speed rests on"), figures
+            ),
+            "A mount has these flags of GCS FUSE:\n",
+            _table(("flag", "why"), flags),
+        ]
+    )
+
+
+def _plan(loading: str) -> Plan:
+    settings = Project(ROOT).configuration(STACK) | {"weights": {"loading": loading}}
+    return make_plan(settings, project="my-project", stack=STACK)
+
+
+def _options(plan: Plan) -> str:
+    names = ("load-format", "model-loader-extra-config", "safetensors-load-strategy")
+    shown = [word for word in plan.service.arguments if word.removeprefix("--").partition("=")[0] in names]
+    return "<br>".join(f"`{word}`" for word in shown)
+
+
+def _figures(plan: Plan) -> tuple[str, ...]:
+    low, high = plan.start.seconds
+    costs = [figure(plan.cost.cold_start(seconds), 4) for seconds in plan.start.seconds]
+    return (
+        f"`{plan.service.weights.model}`",
+        f"{plan.fit.host_needed_bytes / GIB:.1f} of {plan.service.memory_gib} GiB",
+        f"{low:.0f} to {high:.0f} s",
+        f"{costs[0]} to {costs[1]}",
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
+
+
+def main(flags: list[str]) -> None:
+    """Print the tables, or put them into their document."""
+    if "--write" not in flags:
+        sys.stdout.write(tables())
+        return
+    document = ROOT / "docs" / "weights.md"
+    before, _, rest = document.read_text(encoding="utf-8").partition(MARK)
+    _, end, after = rest.partition(END)
+    document.write_text(before + MARK + tables() + end + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
