@@ -149,7 +149,10 @@ class CloudRunGpuService(pulumi.ComponentResource):
                 opts=child_options(self, opts, depends_on=[service]),
             )
         self.url = service.uri
-        self.newest_url = service.traffic_statuses.apply(_tagged) if args.gated else service.uri
+        self.newest_url = service.uri
+        if args.gated:
+            # Without the tag, as after the service was replaced, its first revision is the newest one.
+            self.newest_url = service.traffic_statuses.apply(lambda told: _tagged(told) or service.uri)
         self.revision = service.latest_ready_revision
         self.created_revision = service.latest_created_revision
         self.register_outputs(
@@ -191,7 +194,7 @@ def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:
 
 
 def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:
-    """The address that the tag has, "" where the platform tells none."""
+    """The address that the tag has, "" without one."""
     return next((str(one.uri or "") for one in statuses or () if one.tag == TAG), "")
 
 

@@ -42,6 +42,7 @@ class FakeRun:
     Attributes:
         changes_between: How often somebody else changes the service between a look and the PATCH that follows.
         looks: How often an operation is asked for until it is done.
+        lost: How many answers to a PATCH get lost after it was done.
         refusal: Status of every answer, 0 for none.
         quota: The quota's value; None where the API is not enabled.
     """
@@ -51,6 +52,7 @@ class FakeRun:
     changes_between: int = 0
     looks: int = 0
     operation_error: str = ""
+    lost: int = 0
     refusal: int = 0
     quota: int | None = None
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -79,7 +81,10 @@ class FakeRun:
             return _error(409, "the etag given is not the current one")
         self.bodies.append(call.json)
         if not self.operation_error:
-            service["traffic"] = call.json["traffic"]
+            service |= {"traffic": call.json["traffic"], "etag": '"moved"'}
+        if self.lost:
+            self.lost -= 1
+            return Answer(reset=True)
         return Answer(json=self._operation())
 
     def _operation(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bezel.planner.rollout import FINGERPRINT
 from bezel.rest import RestError
 from components.cloud_run_gpu_service import CloudRunGpuService
 from components.service_now import UnknownServiceError, look_up_quota
-from tests.components.fake_engine import Declarations, declare, has_unknown
+from tests.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown
 from tests.components.fake_run import LATEST, QUOTA, TAGGED, FakeRun, described, pinned, running
 from tests.components.test_serving_components import service_args
 from tests.rest.fake_google import Answer
@@ -92,6 +92,12 @@ def test_the_newest_revision_is_asked_at_the_address_of_its_tag() -> None:
     assert declared().one("CloudRunGpuService").outputs["newest_url"] == "https://newest---chat.example"
     direct = declared(gated=False).one("CloudRunGpuService").outputs
     assert direct["newest_url"] == direct["url"] == "https://chat.example"
+
+
+def test_where_the_tag_has_no_address_the_service_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after `--replace`: the service is new, and its first revision has the traffic."""
+    monkeypatch.delitem(OUTPUTS["gcp:cloudrunv2/service:Service"], "trafficStatuses")
+    assert declared().one("CloudRunGpuService").outputs["newest_url"] == "https://chat.example"
 
 
 def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:

@@ -50,6 +50,12 @@ def test_who_changes_the_service_at_the_same_time_is_not_overwritten(run: FakeRu
     assert [body["etag"] for body in run.bodies] == ['"0x"']
 
 
+def test_a_move_whose_answer_got_lost_is_found_to_be_made(run: FakeRun) -> None:
+    run.lost = 1
+    assert moved()["serving"] == {"chat-2": 100}
+    assert len(run.bodies) == 1
+
+
 @pytest.mark.parametrize(
     ("service", "why"),
     [

@@ -1,0 +1,163 @@
+"""`rollout: gated` under the real engine: one stack, made once, whose tests go on from one another.
+
+A client asks the service without a pause while revisions come, fail and take over.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+from fault_stage import SERVICE, UNCHANGED, Stage, told
+from rehearsal import Rehearsal
+
+PERIOD_SECONDS = 0.1
+PATH = f"/run/v2/{SERVICE}"
+
+
+@dataclass
+class Client:
+    """Asks at a constant rate, each request in a connection of its own thread's; keeps what it got and when."""
+
+    url: str
+    token: str
+    body: dict[str, Any] | None
+    statuses: list[int | str] = field(default_factory=list)
+    answered: list[float] = field(default_factory=list)
+
+    def run(self, ended: threading.Event) -> None:
+        """Ask until told to end."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as http:
+            due = time.monotonic()
+            while not ended.is_set():
+                self.statuses.append(self._ask(http))
+                self.answered.append(time.monotonic())
+                due = max(due + PERIOD_SECONDS, time.monotonic())
+                ended.wait(due - time.monotonic())
+
+    def _ask(self, http: httpx.Client) -> int | str:
+        try:
+            if self.body is None:
+                return http.get("/v1/models").status_code
+            return http.post("/v1/completions", json=self.body).status_code
+        except httpx.HTTPError as error:
+            return repr(error)
+
+    def saw_nothing(self) -> None:
+        """Every request was answered, and none had to wait for long."""
+        assert set(self.statuses) == {200}, self.statuses
+        assert len(self.statuses) > 10
+        assert max(later - earlier for earlier, later in zip(self.answered, self.answered[1:], strict=False)) < 5
+
+
+@contextmanager
+def asking(stage: Stage, *, inference: bool = True) -> Iterator[Client]:
+    outputs = stage.rehearsal.outputs()
+    url, model = outputs["url"], outputs["model"]
+    body = {"model": model, "prompt": "Hi", "max_tokens": 1} if inference else None
+    client, ended = Client(url, stage.rehearsal.token(url), body), threading.Event()
+    thread = threading.Thread(target=client.run, args=(ended,), daemon=True)
+    thread.start()
+    try:
+        yield client
+    finally:
+        ended.set()
+        thread.join(60)
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A gated stack after its first deploy, for all tests of this module."""
+    folder = tmp_path_factory.mktemp("stage")
+    made = Rehearsal.new(folder / "checkout", folder / "cloud")
+    made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    made.set("rollout", "gated")
+    try:
+        first = made.local("up", "l4-qat")
+        assert first.code == 0, first.text
+        assert "TrafficSwitch traffic created" in first.text
+        yield Stage(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+    finally:
+        made.local("stop")
+
+
+def traffic(stage: Stage) -> tuple[str, str]:
+    """(the revision that has all traffic, the newest one), by their numbers."""
+    found = stage.service().json()
+    serving, tagged = found["traffic"]
+    assert serving["percent"] == 100, found["traffic"]
+    assert tagged == {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "tag": "newest"}
+    return serving["revision"][-9:-4], found["latestCreatedRevision"][-9:-4]
+
+
+def serving_in_the_outputs(stage: Stage) -> str:
+    return str(stage.rehearsal.outputs()["revision"])[-9:-4]
+
+
+def test_a_first_revision_serves_by_its_name(stage: Stage) -> None:
+    assert traffic(stage) == ("00001", "00001")
+    assert serving_in_the_outputs(stage) == "00001"
+
+
+def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do_after_it(stage: Stage) -> None:
+    stage.need_a_revision()
+    with asking(stage) as client:
+        run = stage.up()
+    assert run.code == 0, run.text
+    client.saw_nothing()
+    assert traffic(stage) == ("00002", "00002")
+    assert serving_in_the_outputs(stage) == "00002"
+    again = stage.rehearsal.local("preview", "l4-qat", *UNCHANGED, "--refresh")
+    assert again.code == 0, again.text
+
+
+def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_gone_on_with(stage: Stage) -> None:
+    stage.need_a_revision()
+    stage.add("engine-death", after_requests=3)
+    # No inference: this fault strikes whoever answers it.
+    with asking(stage, inference=False) as client:
+        text = told(stage.up())
+    client.saw_nothing()
+    assert "EngineDeadError" in text  # its log
+    assert "00000-xxx gets no traffic; bezel-l4-qat-00000-xxx goes on serving" in text
+    assert traffic(stage) == ("00002", "00003")
+
+    stage.clear()
+    process = stage.rehearsal.start("up", "l4-qat")
+    stage.rehearsal.kill_engine(process, when="ShortBenchmark benchmark")
+    assert traffic(stage) == ("00002", "00003")
+    assert serving_in_the_outputs(stage) == "00002"
+
+    stage.settle()
+    assert traffic(stage) == ("00003", "00003")
+    assert serving_in_the_outputs(stage) == "00003"
+
+
+def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_deploy(stage: Stage) -> None:
+    serving, _ = traffic(stage)
+    with stage.rehearsal.api() as api:
+        names = [one["name"].rpartition("/")[2] for one in api.get(f"{PATH}/revisions").json()["revisions"]]
+        others = [name for name in names if serving not in name]
+        target = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": others[0], "percent": 100}
+        assert api.patch(PATH, json={"traffic": [target]}, params={"updateMask": "traffic"}).is_success
+    shown = stage.rehearsal.local("preview", "l4-qat", *UNCHANGED)
+    assert shown.code != 0, shown.text
+    assert f"100 % of the traffic goes to {others[0]}" in shown.text
+    assert "TrafficSwitch traffic update" in shown.text
+    run = stage.up()
+    assert run.code == 0, run.text
+    assert traffic(stage) == (serving, serving)
+
+
+def test_without_quota_for_a_second_gpu_a_preview_says_so_and_offers_direct(stage: Stage) -> None:
+    stage.add("quota-exceeded", quota=1)
+    refused = stage.rehearsal.local("preview", "l4-qat")
+    assert refused.code != 0, refused.text
+    assert "may need 2 of NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion at a time" in refused.text
+    assert "set bezel:rollout to direct" in refused.text
+    assert "Traceback" not in refused.text
