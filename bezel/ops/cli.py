@@ -46,7 +46,9 @@ FAULT_COMMANDS = {
 # Commands that need no embedded cloud.
 COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
     "plan": lambda project, options: print_plan(project, options.stack),
-    "compare": lambda _, options: print_comparison(options.model, context=options.context, as_json=options.json),
+    "compare": lambda _, options: print_comparison(
+        options.model, context=options.context, simulated=options.simulate, as_json=options.json
+    ),
     "recover": lambda project, options: recover_stack(project, options.stack),
     "weights": lambda project, options: run_weights(
         project, options.stack, copy=options.action == "copy", origin=options.origin, deadline=options.deadline
@@ -100,6 +102,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--model", required=True, metavar="NAME", help="a model family or a checkpoint, e.g. gemma-4-12b"
     )
     compare.add_argument("--context", type=int, metavar="TOKENS", help="longest request that must fit (default: 8192)")
+    compare.add_argument("--simulate", action="store_true", help="also what the simulated server does under this load")
     compare.add_argument("--json", action="store_true", help="as JSON, each figure with its kind and source")
     recover = commands.add_parser("recover", help="after a kill: find out how the unfinished changes of a stack ended")
     recover.add_argument("stack")

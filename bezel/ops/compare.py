@@ -15,6 +15,7 @@ from bezel.catalog import closest, unservable_form
 from bezel.catalog.measurements import measured_memory, measured_speed
 from bezel.planner.compare import (
     DEFAULT_CONTEXT,
+    LEAST_CONTEXT,
     USERS,
     Row,
     checkpoints,
@@ -36,21 +37,23 @@ if TYPE_CHECKING:
     from bezel.catalog import Model
     from bezel.planner.roofline import Range
 
+Told = dict[str, str]  # model, machine, text, kind and, where measured, source
 COLUMNS = 120
 _HEADS = ("machine", "where", "fits", "longest", "USD/h", "one user", "the load", "USD/M out")
 _WIDTHS = (20, 18, 16, 8, 19, 10, 12, 13)
 
 
-def print_comparison(name: str, *, context: int | None, as_json: bool) -> int:
-    """Print one family or checkpoint over every machine; the exit code."""
+def print_comparison(name: str, *, context: int | None, simulated: bool, as_json: bool) -> int:
+    """Print one family or checkpoint over every machine, where asked with what the simulated server does; exit code."""
     found = checkpoints(name)
     problem = _problem(name, found, context)
     if problem:
         sys.stderr.write(f"bezel: {problem}\n")
         return 1
-    length = min(DEFAULT_CONTEXT, found[0].architecture.context) if context is None else context
+    length = DEFAULT_CONTEXT if context is None else context
     rows = [row for checkpoint in found for row in compare(checkpoint, length)]
-    sys.stdout.write(_json(name, length, rows) if as_json else "\n".join(_text(name, length, rows)) + "\n")
+    seen = _simulated(rows, length) if simulated else []
+    sys.stdout.write(_json(name, length, rows, seen) if as_json else "\n".join(_text(name, length, rows, seen)) + "\n")
     return 0
 
 
@@ -59,15 +62,15 @@ def _problem(name: str, found: Sequence[Model], context: int | None) -> str | No
         reason = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
         return f"--model {shown(name)}\n   {reason}\n   Repair: {one_of(families(), closest(name, families()))}"
     most = found[0].architecture.context
-    if context is not None and not 2 <= context <= most:
+    if context is not None and not LEAST_CONTEXT <= context <= most:
         return (
-            f"--context {context}\n   {name} was made for {most} tokens, and a request has at least one in and one out."
-            f"\n   Repair: choose 2 to {most}."
+            f"--context {context}\n   {name} was made for {most} tokens, and the compared load needs {LEAST_CONTEXT}."
+            f"\n   Repair: choose {LEAST_CONTEXT} to {most}."
         )
     return None
 
 
-def _text(name: str, context: int, rows: Sequence[Row]) -> Iterator[str]:
+def _text(name: str, context: int, rows: Sequence[Row], seen: Sequence[Told]) -> Iterator[str]:
     prompt, output = load_of(context)
     yield (
         f"{name}, context {context}, 16-bit KV cache; the load: {USERS} users, {prompt} tokens in, {output} out; "
@@ -83,8 +86,8 @@ def _text(name: str, context: int, rows: Sequence[Row]) -> Iterator[str]:
             for row in members:
                 yield _line(_cells(row))
     yield ""
-    for note in _notes(rows):
-        yield from textwrap.wrap(note, COLUMNS, subsequent_indent="  ")
+    for note in [*_notes(rows), *_told("Simulated", seen), *_told("Measured", list(_measured(rows)))]:
+        yield from textwrap.wrap(note, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -107,7 +110,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
     yield (
         "Kinds: USD/h as it says (list price; derived: concluded from another row). Fits, longest, one user, the load "
-        "(output tokens/s) and USD/M out (a million output tokens) are estimates. None is simulated."
+        "(output tokens/s) and USD/M out (a million output tokens) are estimates."
     )
     yield f"Memory of GPUs: {MEMORY_BASIS}."
     yield f"Memory of TPUs: {TPU_MEMORY_BASIS}."
@@ -123,8 +126,13 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
     ):
         yield f"Unknown price of {', '.join(mine)}: {reason.removeprefix('unpriced: ')}."
     yield f"Not included: {', '.join(NOT_INCLUDED)}; boot disks of other platforms and of TPUs."
-    measured = [f"{told['model']} on {told['machine']}: {told['text']}" for told in _measured(rows)]
-    yield f"Measured: {'; '.join(measured) if measured else 'nothing, on none of these machines'}."
+
+
+def _told(kind: str, figures: Sequence[Told]) -> Iterator[str]:
+    """Figures of one kind, each with its own load."""
+    if figures:
+        each = [f"{one['model']} on {one['machine']}: {one['text']}" for one in figures]
+        yield f"{kind}: {'; '.join(each)}."
 
 
 def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
@@ -135,28 +143,48 @@ def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]
         yield reason, list(names)
 
 
-def _measured(rows: Sequence[Row]) -> Iterator[dict[str, object]]:
+def _simulated(rows: Sequence[Row], context: int) -> list[Told]:
+    """What the simulated server does under the compared load, where there is one of the machine."""
+    from bezel.ops.simulating import simulate
+
+    told: list[Told] = []
+    for row in rows:
+        found = simulate(row, context)
+        if found:
+            text = f"{found.tokens_per_second:.0f} tokens/s of the load ({found.verdict} the estimate)"
+            told.append({"model": row.checkpoint.id, "machine": row.offer.machine, "text": text, "kind": "simulated"})
+    return told
+
+
+def _measured(rows: Sequence[Row]) -> Iterator[Told]:
     """What was measured soundly of the compared checkpoints, each at its own load."""
     names = {row.checkpoint.id for row in rows}
     for case in measured_speed():
         if case.model in names:
             load = f"{case.users} user{'s' * (case.users > 1)}, {case.output_tokens} tokens out"
             told = f"{case.tokens_per_second:g} tokens/s ({load})"
-            yield {"model": case.model, "machine": case.machine, "text": told, "source": case.source}
+            yield {
+                "model": case.model,
+                "machine": case.machine,
+                "text": told,
+                "kind": "measured",
+                "source": case.source,
+            }
     for row in measured_memory():
         if row.model in names and row.kv_tokens and not row.disputed:
             told = f"{row.kv_tokens} tokens of KV cache"
-            yield {"model": row.model, "machine": row.machine, "text": told, "source": row.source}
+            yield {"model": row.model, "machine": row.machine, "text": told, "kind": "measured", "source": row.source}
 
 
-def _json(name: str, context: int, rows: Sequence[Row]) -> str:
+def _json(name: str, context: int, rows: Sequence[Row], seen: Sequence[Told]) -> str:
     prompt, output = load_of(context)
     told = {
         "model": name,
         "context": context,
         "load": {"users": USERS, "prompt_tokens": prompt, "output_tokens": output, "utilisation": UTILISATION},
         "rows": [_row_json(row) for row in rows],
-        "measured": [{**row, "kind": "measured"} for row in _measured(rows)],
+        "simulated": list(seen),
+        "measured": list(_measured(rows)),
         "not_included": list(NOT_INCLUDED),
     }
     return json.dumps(told, indent=2) + "\n"

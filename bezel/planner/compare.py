@@ -1,8 +1,8 @@
 """One model over every accelerator: what fits, what it costs, how fast it may be, each figure with its kind.
 
 Owns the settings under which all machines are compared, and the rows. Machines of other platforms are shown for
-comparison and can never be deployed. Simulated figures are left out on purpose: they show shapes and measure no
-hardware. Leaves how rows are printed to bezel.ops.compare.
+comparison and can never be deployed. Leaves how rows are printed, and what the simulated server does under the same
+load, to bezel.ops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ USERS = 32
 PROMPT_TOKENS, OUTPUT_TOKENS = 1024, 256
 DEFAULT_CONTEXT = 8192
 KV_CACHE_DTYPE, KV_ELEMENT_BYTES = "auto", 2
-_STEP = 1024  # the longest context is looked for in whole ones of these
+LEAST_CONTEXT = _STEP = 1024  # the longest context is looked for in whole ones of these
 
 Group = Literal["Cloud Run", "TPU, flex-start lease", "other platforms, for comparison only"]
 
@@ -85,9 +85,8 @@ def checkpoints(name: str) -> tuple[Model, ...]:
 
 
 def load_of(context: int) -> tuple[int, int]:
-    """Tokens in and out of the compared load; where the context is short, a quarter of it is the answer."""
-    output = min(OUTPUT_TOKENS, max(1, context // 4))
-    return min(PROMPT_TOKENS, context - output), output
+    """Tokens in and out of the compared load, as far as they fit the context."""
+    return min(PROMPT_TOKENS, context - OUTPUT_TOKENS), OUTPUT_TOKENS
 
 
 def compare(checkpoint: Model, context: int) -> Iterator[Row]:
@@ -95,7 +94,7 @@ def compare(checkpoint: Model, context: int) -> Iterator[Row]:
 
     Args:
         checkpoint: of the catalogue.
-        context: tokens of the longest request, at least 2 and at most the model's own.
+        context: tokens of the longest request, at least LEAST_CONTEXT and at most the model's own.
     """
     for _, gpu in sorted(accelerators().items()):
         yield _cloud_run(checkpoint, gpu, context)

@@ -82,7 +82,15 @@ def test_measured_figures_stand_apart_with_their_own_load(capsys):
     assert {row["kind"] for row in measured} == {"measured"}
     assert any("990 tokens/s (64 users" in row["text"] for row in measured)
     assert not any("458240" in row["text"] for row in rows_of(capsys, "--model", "gemma-4-26b-a4b")["measured"])
-    assert "Measured: nothing" in said(capsys, "--model", "gemma-4-31b")[1]
+    assert "Measured" not in said(capsys, "--model", "gemma-4-31b")[1]
+
+
+def test_the_simulated_server_is_asked_only_on_request_and_only_for_machines_that_it_knows(capsys):
+    asked = rows_of(capsys, "--model", "gemma-4-31b-it", "--simulate")["simulated"]
+    assert [(row["machine"], row["kind"]) for row in asked] == [("nvidia-rtx-pro-6000", "simulated")]
+    assert "(within the estimate)" in asked[0]["text"]
+    assert rows_of(capsys, "--model", "gemma-4-31b-it")["simulated"] == []
+    assert "Simulated" not in said(capsys, "--model", "gemma-4-31b-it")[1]
 
 
 def test_a_longer_context_fits_no_more_often(capsys):
@@ -101,8 +109,8 @@ def test_a_longer_context_fits_no_more_often(capsys):
         (("--model", "gemma-4-12"), "neither a model family nor a checkpoint", "did you mean gemma-4-12b?"),
         (("--model", "llama"), "neither a model family nor a checkpoint", "choose one of gemma-4-e2b"),
         (("--model", "gemma-4-12b-it-gguf"), "llama.cpp", "Known: "),
-        (("--model", "gemma-4-e2b", "--context", "131073"), "made for 131072 tokens", "choose 2 to 131072"),
-        (("--model", "gemma-4-e2b", "--context", "1"), "at least one in and one out", "choose 2 to 131072"),
+        (("--model", "gemma-4-e2b", "--context", "131073"), "made for 131072 tokens", "choose 1024 to 131072"),
+        (("--model", "gemma-4-e2b", "--context", "1023"), "the compared load needs 1024", "choose 1024 to 131072"),
     ],
 )
 def test_a_wrong_question_is_answered_with_its_repair(capsys, arguments, consequence, repair):
@@ -112,7 +120,7 @@ def test_a_wrong_question_is_answered_with_its_repair(capsys, arguments, consequ
     assert repair in error
 
 
-@pytest.mark.parametrize("context", [2, 3, 5, 1280, 262_144])
+@pytest.mark.parametrize("context", [1024, 1279, 1280, 262_144])
 def test_any_context_is_compared(capsys, context):
     assert rows_of(capsys, "--model", "gemma-4-12b", "--context", str(context))["context"] == context
 
