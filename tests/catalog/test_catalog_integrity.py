@@ -201,6 +201,9 @@ FAULTY = {
         "v6e-8",
         "same rates",
     ),
+    "a slice without a date": (lambda: with_record("tpus", "v6e-1", as_of=""), "v6e-1", "as_of = ''"),
+    "a chip's memory in GiB": (lambda: with_record("tpus", "v6e-1", memory_bytes=31), "v6e-1", "memory_bytes = 31"),
+    "a zone of no region": (lambda: with_record("tpus", "v6e-1", zones=("us-east9-a",)), "v6e-1", "region us-east9"),
     "a topology of other chips": (lambda: with_record("tpus", "v6e-8", topology="2x2"), "v6e-8", "topology = 2x2"),
     "a region for a zone": (lambda: with_record("tpus", "v6e-4", zones=("us-east5",)), "v6e-4", "us-east5-a"),
     "taken and refused": (
@@ -252,6 +255,12 @@ FAULTY = {
     "a vocabulary beyond the parameters": (lambda: with_shape(QAT, vocabulary=4 * 10**6), "12b", "embeddings alone"),
     "no window": (lambda: with_shape(QAT, window=0), "12b", "window = 0"),
     "no text": (lambda: with_shape(QAT, modalities=("image",)), "12b", "add text"),
+    "a size without a date": (lambda: with_shape(QAT, as_of="2026"), "architecture", "as_of = '2026'"),
+    "a comparison without a source": (
+        lambda: with_record("machines", "ec2-g6-xlarge", source=""),
+        "ec2-g6-xlarge",
+        "source = ''",
+    ),
     "a comparison with nothing": (
         lambda: with_record("machines", "azure-l4", accelerator="nvidia-t4"),
         "azure-l4",

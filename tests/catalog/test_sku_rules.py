@@ -104,7 +104,7 @@ def test_two_skus_that_disagree_decide_nothing_and_two_that_agree_are_one():
     each = of_row(compared({COMPUTE: [one, other]}), CHIP)
     assert (each.outcome, each.row) == ("refused", CHIP)
     assert "several SKUs fit and disagree: 1 1, 2 2" in each.why
-    same = [sku("DWS Defined Duration V6e running in Ohio", "1", regions=["us-east5"], name=name) for name in "BA"]
+    same = [sku("DWS Defined Duration V6e running in Ohio", "1", regions=["us-east5"], name=name) for name in "AB"]
     each = of_row(compared({COMPUTE: same}), CHIP)
     assert (each.outcome, each.row.sku) == ("changed", "A")
 
@@ -112,7 +112,14 @@ def test_two_skus_that_disagree_decide_nothing_and_two_that_agree_are_one():
 def test_a_row_whose_sku_is_gone_stays_and_is_named():
     found = compared({RUN: DECOYS, COMPUTE: DECOYS})
     assert {each.outcome for each in found} == {"not found"}
+    assert {each.why for each in found} == {"no SKU has its description, region and usage type"}
     assert refreshed(found) == ROWS
+
+
+def test_a_row_of_an_item_without_a_rule_stays_and_says_so():
+    row = dataclasses.replace(CHIP, item="v9 chip")
+    (each,) = compared({COMPUTE: []}, (row,))
+    assert (each.outcome, each.row, each.why) == ("not found", row, "skus.toml has no rule for such an item")
 
 
 @pytest.mark.parametrize("region", ["asia-southeast1", "asia-south1"])
