@@ -58,6 +58,7 @@ def _stack(plan: Plan) -> Iterable[Row]:
         _either(origin, "scaling.min_instances", "scaling.max_instances"),
     )
     yield "requests at a time", service.request_concurrency, origin["scaling.request_concurrency"]
+    yield "rollout", plan.settings.rollout, origin["rollout"]
     yield (
         "startup probe",
         f"GET {probe.path} after {probe.initial_delay_seconds} s, every {probe.period_seconds} s, at most {window} s",
