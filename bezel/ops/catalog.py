@@ -67,9 +67,10 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
         The exit code: 1 where the file would not pass the checks, and so was not written.
 
     Raises:
-        CatalogError: the list could not be read whole, so nothing was compared or written.
+        CatalogError: the list could not be read whole, or the file not written; it is as it was.
     """
-    rows = _rows(file)
+    text = _text(file)
+    rows = parse_prices(text)
     try:
         with client or GoogleClient() as asked:
             compared = _compared(rows, asked, month or f"{datetime.now(UTC):%Y-%m}")
@@ -84,6 +85,8 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
     if new == rows:
         sys.stdout.write(f"{file.name} says the same: nothing to write.\n")
     elif write:
+        if _text(file) != text:
+            raise CatalogError(f"{file.name} was changed while the list was read: nothing is written. Run it again.")
         try:
             _write(file, format_prices(new))
         except OSError as error:
@@ -94,9 +97,9 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
     return 0
 
 
-def _rows(file: Path) -> tuple[Price, ...]:
+def _text(file: Path) -> str:
     try:
-        return parse_prices(file.read_text(encoding="utf-8"))
+        return file.read_text(encoding="utf-8")
     except OSError as error:
         raise CatalogError(f"{file.name} cannot be read: {error}.") from error
 

@@ -28,12 +28,13 @@ class Billing:
     """The API: the SKUs of two services in pages of `size`, and answers to give first, page by page."""
 
     def __init__(self, skus, size=7):
-        self.skus, self.size, self.instead = skus, size, {}
+        self.skus, self.size, self.instead, self.before_a_page = skus, size, {}, lambda: None
 
     def __call__(self, call):
         found = re.fullmatch(r"/v1/services/([0-9A-F-]+)/skus", call.path)
         if not found:
             return None
+        self.before_a_page()
         start = int(call.query.get("pageToken") or 0)
         waiting = self.instead.get((found[1], start))
         if waiting:
@@ -179,6 +180,14 @@ def test_a_service_without_any_sku_is_told_and_changes_nothing(api, file, servic
     with pytest.raises(CatalogError, match=f"lists no SKU of service {service}"):
         run(file, write=True)
     assert file.read_text() == BEFORE
+
+
+def test_an_edit_that_is_made_meanwhile_is_not_overwritten(api, file):
+    edited = BEFORE.replace("0.0001867", "0.0001868")
+    api.before_a_page = lambda: file.write_text(edited)
+    with pytest.raises(CatalogError, match="was changed while the list was read: nothing is written"):
+        run(file, write=True)
+    assert file.read_text() == edited
 
 
 def test_a_price_file_that_is_none_is_told_before_anything_is_asked(api, file):
