@@ -158,6 +158,11 @@ def _json(text: str) -> object:
         raise argparse.ArgumentTypeError(message) from None
 
 
+def _map_or_text(text: str) -> object:
+    """A map is read, anything else is a text."""
+    return _optional(_json)(text) if re.fullmatch(r"(?s)\s*{.*}\s*", text) else text
+
+
 _CONVERTERS: dict[str, Callable[[str], object]] = {
     "int": int,
     "float": float,
@@ -173,6 +178,7 @@ _HIDDEN_TYPES: dict[str, Callable[[str], object]] = {
     "max_num_queued_tokens": _optional(int),
     "speculative_config": _optional(_json),
     "limit_mm_per_prompt": _json,
+    "model_loader_extra_config": _map_or_text,
 }
 
 

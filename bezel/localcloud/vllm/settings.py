@@ -237,7 +237,7 @@ def _check_load_format(options: argparse.Namespace) -> None:
             "To load a model from object storage (S3/GCS/Azure), 'load_format' must be 'modelexpress', "
             f"'runai_streamer' or 'runai_streamer_sharded', but got '{options.load_format}'. Model: {options.model}",
         )
-    unexpected = set(options.model_loader_extra_config or {}) - _STREAMER_KEYS
+    unexpected = set(_streamer_config(options)) - _STREAMER_KEYS
     if streamed and unexpected:
         raise StartError("ValueError", f"Unexpected extra config keys for runai_streamer: {unexpected}", "engine")
 
@@ -248,8 +248,13 @@ def _loader_bytes(options: argparse.Namespace, model: Checkpoint) -> int:
         return model.weight_bytes
     if options.load_format != "runai_streamer" and not options.model.startswith("gs://"):
         return model.largest_shard_bytes
-    limit = (options.model_loader_extra_config or {}).get("memory_limit", _STREAMER_BYTES)
+    limit = int(_streamer_config(options).get("memory_limit", _STREAMER_BYTES))
     return model.weight_bytes if limit < 0 else min(model.weight_bytes, limit)
+
+
+def _streamer_config(options: argparse.Namespace) -> dict[str, Any]:
+    config = options.model_loader_extra_config
+    return config if isinstance(config, dict) else {}
 
 
 def _utilization(options: argparse.Namespace) -> float:
