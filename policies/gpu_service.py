@@ -57,8 +57,11 @@ class GpuService:
             InputError: nothing bounds them but Cloud Run's own choice.
         """
         if self._manual:
-            return self._count("scaling", "manualInstanceCount")
-        most = max(self._count("template", "scaling", "maxInstanceCount"), self._count("scaling", "maxInstanceCount"))
+            return self.inputs.count("scaling", "manualInstanceCount")
+        most = max(
+            self.inputs.count("template", "scaling", "maxInstanceCount"),
+            self.inputs.count("scaling", "maxInstanceCount"),
+        )
         if most:
             return most
         raise self.inputs.refusal(
@@ -79,8 +82,11 @@ class GpuService:
     def least_instances(self) -> int:
         """Instances that run without any traffic."""
         if self._manual:
-            return self._count("scaling", "manualInstanceCount")
-        return max(self._count("template", "scaling", "minInstanceCount"), self._count("scaling", "minInstanceCount"))
+            return self.inputs.count("scaling", "manualInstanceCount")
+        return max(
+            self.inputs.count("template", "scaling", "minInstanceCount"),
+            self.inputs.count("scaling", "minInstanceCount"),
+        )
 
     @property
     def least_key(self) -> str:
@@ -119,13 +125,7 @@ class GpuService:
     @property
     def _gpus(self) -> int:
         """GPUs of one instance; one where only its kind is named."""
-        return max(1, _up(sum((c.number("resources", "limits", GPU) or Decimal(0)) for c in self._containers)))
-
-    def _count(self, *path: str) -> int:
-        number = self.inputs.number(*path) or Decimal(0)
-        if number < 0 or number != number.to_integral_value():
-            raise self.inputs.refusal(str(number), "it is no number of instances.", "write a whole number.", *path)
-        return int(number)
+        return max(1, sum(container.count("resources", "limits", GPU) for container in self._containers))
 
     def _limit(self, name: str, units: dict[str, Decimal]) -> int:
         """What one instance gets of a resource, all containers together, rounded up to whole units."""
@@ -150,8 +150,8 @@ _LEAST = ("template", "scaling", "minInstanceCount")
 _EXAMPLES = {"cpu": '"4"', "memory": '"16Gi"'}
 
 
-def _up(number: Decimal | int) -> int:
-    return int(Decimal(number).to_integral_value(ROUND_CEILING))
+def _up(number: Decimal) -> int:
+    return int(number.to_integral_value(ROUND_CEILING))
 
 
 def has_gpu(inputs: Inputs) -> bool:

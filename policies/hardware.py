@@ -28,6 +28,7 @@ TPU_VM = "gcp:tpu/v2Vm:V2Vm"
 QUEUED_RESOURCE = "gcp:tpu/v2QueuedResource:V2QueuedResource"
 DYNAMIC = "pulumi-python:dynamic/"
 GOOGLE = ("gcp:", "google-native:")
+KUBERNETES = "kubernetes:"
 
 _NAMES = frozenset(
     {
@@ -35,6 +36,9 @@ _NAMES = frozenset(
         "acceleratorConfig",
         "acceleratorType",
         "accelerators",
+        "cloud.google.com/gke-accelerator",
+        "cloud.google.com/gke-tpu-accelerator",
+        "google.com/tpu",
         "guestAccelerator",
         "guestAccelerators",
         "run.googleapis.com/accelerator",
@@ -91,7 +95,7 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
         return tpus.tpu_of_queue(inputs)
     if token.startswith(DYNAMIC) and (body := tpus.queue_body(inputs)):
         return tpus.tpu_of_queue(body)
-    if not token.startswith((*GOOGLE, DYNAMIC)):
+    if not token.startswith((*GOOGLE, KUBERNETES, DYNAMIC)):
         return None
     for key, value in _mentions(inputs.values, ()):
         return Foreign(inputs, token, ".".join(key), plainly("(not known yet)" if value is UNKNOWN else value))

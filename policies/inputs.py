@@ -23,6 +23,10 @@ UNKNOWN: Final = _Unknown.UNKNOWN
 """Stands for an input that a preview cannot know."""
 
 
+MOST = 10**9
+"""Above this no number of instances, nodes or seconds is meant."""
+
+
 class InputError(Exception):
     """An input that a rule needs cannot be judged, so the resource is refused."""
 
@@ -92,6 +96,19 @@ class Inputs:
         if number is None:
             raise self.refusal(found, "it is no number, so it cannot be judged.", "write a number.", *path)
         return number
+
+    def count(self, *path: str) -> int:
+        """The whole number of things at a path; 0 where there is none.
+
+        Raises:
+            InputError: it is no whole number, below 0, or of a size that nobody means.
+        """
+        number = self.number(*path) or Decimal(0)
+        if not 0 <= number <= MOST or number != number.to_integral_value():
+            raise self.refusal(
+                self.get(*path), "it counts nothing that there could be.", "write a whole number.", *path
+            )
+        return int(number)
 
     def needed(self, consequence: str, repair: str, *path: str) -> str:
         """The text at a path, which must be there."""

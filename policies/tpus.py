@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import NotInCatalogueError, tpu
 from bezel.planner.lease_cost import Provisioning, lease_cost
-from bezel.planner.money import Unpriced, total
+from bezel.planner.money import Unpriced, times, total
 from policies.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ MACHINE = re.compile(r"(?:.*/)?ct6e-standard-(\d+)t")
 _MODELS: dict[str, Provisioning] = {
     "": "on-demand", "STANDARD": "on-demand", "FLEX_START": "flex-start", "SPOT": "spot"
 }  # fmt: skip
-_DURATION = re.compile(r"(\d+)s")
-_TOPOLOGY = re.compile(r"\d+x\d+(x\d+)?")
+_DURATION = re.compile(r"(\d{1,9})s")
+_TOPOLOGY = re.compile(r"\d{1,4}x\d{1,4}(x\d{1,4})?")
 _PRICED = "its price depends on it."
 _BODIES = ("body", "tpu")
 """Inputs that hold the body of a queued resource, or its nodes."""
@@ -36,21 +36,23 @@ _BODIES = ("body", "tpu")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node, or one virtual machine, with TPU chips: where it is described, and what it is bought as."""
+    """A node, or a virtual machine, with TPU chips: where it is described, what it is bought as, and how often."""
 
     inputs: Inputs
     slice_id: str
     slice_key: str
     zone: str
+    count: int = 1
 
     def hourly(self, model: str) -> Amount:
-        """USD per hour while it runs, bought under a model of Google's."""
+        """USD per hour while all of it runs, bought under a model of Google's."""
         if model not in _MODELS:
             return Unpriced(f"TPUs under the provisioning model {model}")
         try:
-            return lease_cost(tpu(self.slice_id), zone=self.zone, provisioning=_MODELS[model]).hourly
+            one = lease_cost(tpu(self.slice_id), zone=self.zone, provisioning=_MODELS[model]).hourly
         except NotInCatalogueError:
             return Unpriced(f"the TPU slice {self.slice_id}")
+        return times(one, self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Tpu:
     nodes: tuple[Node, ...]
     model: str
     run_key: str
-    run_seconds: Decimal | None
+    run_seconds: int | None
 
     @property
     def labels(self) -> Inputs:
@@ -81,7 +83,7 @@ class Tpu:
     @property
     def most_instances(self) -> int:
         """Nodes."""
-        return len(self.nodes)
+        return sum(node.count for node in self.nodes)
 
     @property
     def most_key(self) -> str:
@@ -96,7 +98,7 @@ class Tpu:
     def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
         """The lease until its end, or all month; a lease is bought again only when somebody asks for it."""
         hours = Decimal(hours_per_month)
-        return hourly * (hours if self.run_seconds is None else min(hours, self.run_seconds / 3600))
+        return hourly * (hours if self.run_seconds is None else min(hours, Decimal(self.run_seconds) / 3600))
 
 
 def tpu_of_instance(inputs: Inputs) -> Tpu | None:
@@ -105,7 +107,7 @@ def tpu_of_instance(inputs: Inputs) -> Tpu | None:
     if machine is None:
         return None
     zone = inputs.needed(_PRICED, "set the zone.", "zone")
-    run = inputs.number("scheduling", "maxRunDuration", "seconds")
+    run = inputs.count("scheduling", "maxRunDuration", "seconds")
     model = inputs.text("scheduling", "provisioningModel") or ""
     if not model and inputs.get("scheduling", "preemptible") is True:
         model = "SPOT"
@@ -130,12 +132,12 @@ def tpu_of_vm(inputs: Inputs) -> Tpu:
 def tpu_of_queue(body: Inputs) -> Tpu:
     """A queued resource: `body` holds `tpu`, its node specifications in either API's spelling."""
     spelling = "nodeSpec" if body.get("tpu", "nodeSpec") is not None else "nodeSpecs"
-    nodes: list[Node] = []
+    nodes = []
     for spec in body.each("tpu", spelling):
         zone = (spec.text("parent") or "").rpartition("/locations/")[2] or body.text("zone")
         if not zone:
             raise spec.refusal(None, _PRICED, "write projects/P/locations/ZONE.", "parent")
-        nodes += [_node(spec.at("node"), zone)] * int(spec.number("multisliceParams", "nodeCount") or 1)
+        nodes.append(_node(spec.at("node"), zone, max(1, spec.count("multisliceParams", "nodeCount"))))
     if not nodes:
         raise body.refusal(None, _PRICED, "describe the nodes.", "tpu", spelling)
     model = body.text("provisioningModel") or ""
@@ -178,23 +180,23 @@ def _written_out(inputs: Inputs, key: str) -> Inputs:
         raise inputs.refusal("(text)", "it is no JSON that could be judged.", "write the body as JSON.", key) from None
 
 
-def _node(inputs: Inputs, zone: str) -> Node:
+def _node(inputs: Inputs, zone: str, count: int = 1) -> Node:
     kind = inputs.text("acceleratorType")
     if kind:
-        return Node(inputs, kind, inputs.key("acceleratorType"), zone)
+        return Node(inputs, kind, inputs.key("acceleratorType"), zone, count)
     topology = inputs.text("acceleratorConfig", "topology") or ""
     family = inputs.text("acceleratorConfig", "type")
     if family is None or not _TOPOLOGY.fullmatch(topology):
         raise inputs.refusal(None, _PRICED, "write e.g. v6e-4.", "acceleratorType")
     chips = prod(int(side) for side in topology.split("x"))
-    return Node(inputs, f"{family.lower()}-{chips}", inputs.key("acceleratorConfig"), zone)
+    return Node(inputs, f"{family.lower()}-{chips}", inputs.key("acceleratorConfig"), zone, count)
 
 
-def _seconds(inputs: Inputs, *path: str) -> Decimal | None:
+def _seconds(inputs: Inputs, *path: str) -> int | None:
     written = inputs.text(*path)
     if written is None:
         return None
     found = _DURATION.fullmatch(written)
     if found is None:
         raise inputs.refusal(written, "it is no duration of the API.", "write seconds, e.g. 14400s.", *path)
-    return Decimal(found[1]) or None
+    return int(found[1]) or None

@@ -101,7 +101,7 @@ def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Pro
     if seconds is None or seconds > Decimal(str(limit)) * 3600:
         yield Problem(
             hardware.run_key,
-            NOT_SET if seconds is None else f"{seconds.normalize():f} s",
+            NOT_SET if seconds is None else f"{seconds} s",
             f"a TPU of {environment} must end by itself after at most {limit:g} h."
             + (" Nothing would end this one." if seconds is None else ""),
             f"set a maximum run duration of at most {int(limit * 3600)} s; a type of resource that has no such input "

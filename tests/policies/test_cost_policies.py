@@ -104,6 +104,7 @@ def test_all_containers_count_and_a_gpu_that_is_only_named_is_one() -> None:
         ("hourly-ceiling", {MOST: 1.5}, MOST),
         ("hourly-ceiling", {MOST: -3.0}, MOST),
         ("hourly-ceiling", {MOST: "many"}, MOST),
+        ("hourly-ceiling", {MOST: "1e999999"}, MOST),
         ("hourly-ceiling", {"location": None}, "location"),
         ("hourly-ceiling", {f"{CONTAINER}.cpu": None}, "limits.cpu"),
         ("hourly-ceiling", {f"{CONTAINER}.memory": "lots"}, "limits.memory"),
@@ -172,6 +173,7 @@ def test_what_asks_for_no_accelerator_is_out_of_account() -> None:
         ("gcp:compute/instance:Instance", {"machineType": UNKNOWN}),
         ("gcp:compute/instance:Instance", {"machineType": "n1", "guestAccelerators": [{"type": "nvidia-t4"}]}),
         ("gcp:container/nodePool:NodePool", {"nodeConfig": {"machineType": "ct6e-standard-4t"}}),
+        ("kubernetes:core/v1:Pod", {"spec": {"containers": [{"resources": {"limits": {"google.com/tpu": "4"}}}]}}),
         ("gcp:tpu/node:Node", {"acceleratorType": "v3-8"}),
         (
             "gcp:cloudrun/service:Service",

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from policy_trial import SERVICE, UNKNOWN, asked, service
+from policy_trial import INSTANCE, SERVICE, UNKNOWN, asked, instance, service
 
 from bezel.catalog import Price, accelerators, price, prices
 
@@ -60,3 +60,36 @@ def test_nothing_above_a_ceiling_passes(
     within = judged and (environment == "prod" or (one or 0) * Decimal(most) <= limit)
     assert hourly == within
     assert monthly <= within or abs((one or 0) * Decimal(most) - limit) < Decimal("0.0001")
+
+
+@settings(max_examples=60)
+@given(
+    chips=st.sampled_from([1, 4, 8, 16]),
+    region=st.sampled_from(REGIONS),
+    model=st.sampled_from([None, "STANDARD", "FLEX_START", "SPOT", "RESERVATION_BOUND", UNKNOWN]),
+    seconds=st.one_of(st.none(), st.integers(0, 800_000).map(float), st.just(UNKNOWN)),
+    limit=st.decimals("0.5", "60", places=4),
+    hours=st.integers(1, 200),
+)
+def test_no_tpu_above_a_ceiling_or_without_an_end_passes(chips, region, model, seconds, limit, hours) -> None:
+    inputs = instance(
+        {
+            "machineType": f"ct6e-standard-{chips}t",
+            "zone": f"{region}-b",
+            "scheduling.provisioningModel": model,
+            "scheduling.maxRunDuration.seconds": seconds,
+        }
+    )
+    bought = {None: "on-demand", "STANDARD": "on-demand", "FLEX_START": "flex-start", "SPOT": "spot"}.get(model, "")
+    row = price("tpu", "v6e chip", region, bought)
+    hourly = row.usd_per_unit * chips if isinstance(row, Price) and chips != 16 else None
+    ends = None if seconds in (None, 0, UNKNOWN) else Decimal(str(seconds)) / 3600
+    lease = None if hourly is None else hourly * min(Decimal(730), ends or Decimal(730))
+    readable = seconds != UNKNOWN and model != UNKNOWN
+
+    def passes(policy: str, most: float) -> bool:
+        return not asked(policy, INSTANCE, inputs, {"limits": {"dev": most}})
+
+    assert passes("hourly-ceiling", float(limit)) == (readable and hourly is not None and hourly <= limit)
+    assert passes("monthly-ceiling", float(limit)) == (readable and lease is not None and lease <= limit)
+    assert passes("run-duration", hours) == (readable and ends is not None and ends <= hours)

@@ -45,6 +45,7 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
         (LEASE, {"body": queue({"runDuration": None})}, ["body.runDuration.maxRunDuration = (not set)"]),
         (LEASE, queue({"runDuration.maxRunDuration": "604800s"}), ["= 604800 s"]),
         (LEASE, queue({"runDuration.maxRunDuration": "7 days"}), ["no duration"]),
+        (LEASE, queue({"tpu.nodeSpec.0.multisliceParams": {"nodeCount": 1e30}}), ["nodeCount = 1"]),
         (LEASE, {"body": '{"tpu": {"nodeSpec": [cut off'}, ["body = (text)", "no JSON"]),
         (LEASE, {"body": UNKNOWN}, ["body = (not known before the deploy)"]),
         (TPU_VM, {"zone": "us-east5-b", "acceleratorType": "v6e-4", "labels": LABELS}, ["cannot be used"]),

@@ -116,7 +116,7 @@ def changed(inputs: dict[str, Any], changes: Mapping[str, object]) -> dict[str, 
         *way, last = path.split(".")
         for step in way:
             here = here[int(step)] if isinstance(here, list) else here.setdefault(step, {})
-        if value is None:
+        if value is None and isinstance(here, dict):
             here.pop(last, None)
         else:
             here[int(last) if isinstance(here, list) else last] = value

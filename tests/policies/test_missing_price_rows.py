@@ -1,0 +1,80 @@
+"""A row that is taken out of the price list closes the plan and the policies, and both name it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from policy_trial import INSTANCE, ROOT, SERVICE, instance, service
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+ROWS = {
+    "cloud-run, gpu nvidia-l4 no zonal redundancy, us-east4, instance-based": (SERVICE, service()),
+    "cloud-run, memory, us-east4, instance-based": (SERVICE, service()),
+    "tpu, v6e chip, us-east5, flex-start": (INSTANCE, instance()),
+}
+ASK = """
+import json, sys
+from policies.config import UsdLimits
+from policies.hardware_cost.rules import hourly_ceiling
+from policies.inputs import Inputs
+from bezel.planner import PlanError, make_plan
+token, inputs, settings = json.load(sys.stdin)
+for problem in hourly_ceiling(token, Inputs(inputs), UsdLimits(limits={"dev": 1000})):
+    print("policy:", " ".join(str(problem).split()))
+try:
+    make_plan(settings, project="p", stack="l4-qat")
+except PlanError as error:
+    print("plan:", " ".join(str(error).split()))
+"""
+STACK = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Path:
+    """A copy of the rules whose price list may be changed."""
+    for name in ("bezel/__init__.py", "bezel/catalog", "bezel/planner", "policies"):
+        target = tmp_path / name
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            target.parent.mkdir()
+            shutil.copy(ROOT / name, target)
+    return tmp_path
+
+
+def said(catalogue: Path, token: str, inputs: object) -> str:
+    """What plan and policy say with the prices of that copy."""
+    return subprocess.run(
+        [sys.executable, "-c", ASK],
+        cwd=catalogue,
+        input=json.dumps([token, inputs, STACK]),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_that_is_gone_closes_what_needs_it(catalogue: Path, row: str) -> None:
+    prices = catalogue / "bezel" / "catalog" / "data" / "prices.csv"
+    lines = prices.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(",".join(row.split(", ")))]
+    assert len(kept) == len(lines) - 1
+    prices.write_text("".join(kept))
+    text = said(catalogue, *ROWS[row])
+    assert f"Missing: {row}" in text
+    assert ("plan:" in text and f"Missing price row: {row}" in text) == row.startswith("cloud-run")
+
+
+def test_with_every_row_nothing_is_said(catalogue: Path) -> None:
+    assert said(catalogue, SERVICE, service()) == ""
