@@ -30,7 +30,7 @@ import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
-from bezel.planner.rollout import ATTEMPT, DIRECT, FINGERPRINT, TAG, Target, attempt, declared, fingerprint_of
+from bezel.traffic import ATTEMPT, DIRECT, FINGERPRINT, TAG, Target, attempt, declared, fingerprint_of
 from components.arguments import ComponentArgs, Text, child_options
 from components.service_now import look_up_service
 from components.vllm_container import VllmContainer

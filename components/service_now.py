@@ -1,7 +1,7 @@
 """What Cloud Run says of a service before anything of it is declared: its present state, and the quota of its GPUs.
 
 A gated rollout depends on both: what serves now has to be named when the service is updated, and two revisions need
-room. Reads only, within seconds, in previews too. Leaves out what follows from it: `bezel.planner.rollout`'s.
+room. Reads only, within seconds, in previews too. Leaves out what follows from it: `bezel.traffic`'s and the planner's.
 """
 
 from typing import Any

@@ -13,8 +13,8 @@ from typing import Any
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 from pulumi.output import contains_unknowns
 
-from bezel.planner.rollout import has_all_traffic, moved_to, shares
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.traffic import has_all_traffic, moved_to, shares
 
 _PREVIEW_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0

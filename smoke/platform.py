@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bezel.planner.rollout import is_gated, shares
 from bezel.rest import GoogleClient, RestError, endpoint
+from bezel.traffic import is_gated, shares
 
 _LINES = 200
 

@@ -7,8 +7,8 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
-from bezel.planner.rollout import FINGERPRINT
 from bezel.rest import RestError
+from bezel.traffic import FINGERPRINT
 from components.cloud_run_gpu_service import CloudRunGpuService
 from components.service_now import UnknownServiceError, look_up_quota
 from tests.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown
