@@ -1,7 +1,7 @@
 """What a million tokens cost, input and output apart, at a stated load and utilisation.
 
-Owns the split of an instance's paid seconds: prompts are charged the seconds of their arithmetic, answers the rest of a
-full batch's time. The sum over a request is what it costs; nothing is counted twice.
+Owns the split of an instance's paid seconds between prompts and answers, by what each would take without the other. The
+sum over a request is what it costs; nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bezel.planner.money import figure, times
 
 if TYPE_CHECKING:
     from bezel.planner.money import Amount
-    from bezel.planner.roofline import Estimate, Range
+    from bezel.planner.roofline import Estimate
 
 # Share of the paid time that an instance works under the stated load; the rest it starts, idles or drains. A floor
 # for the price is 1; what a service reaches is seen in its bill only.
@@ -52,15 +52,14 @@ def token_cost(hourly: Amount, found: Estimate, *, utilisation: float = UTILISAT
         found: its estimated speed at the load.
         utilisation: share of the paid time under that load, above 0 and at most 1.
     """
-
-    def million(seconds: Range) -> tuple[Amount, Amount]:
-        fast, slow = (times(hourly, second * _MILLION / utilisation / 3600) for second in seconds)
-        return fast, slow
-
-    prefill, step = found.prefill_seconds, found.step_seconds
+    ends: dict[str, list[Amount]] = {"input": [], "output": []}
+    for step, prefill, round_ in zip(found.step_seconds, found.prefill_seconds, found.round_seconds, strict=True):
+        paid = round_ / (found.output_tokens * step + found.batch * prefill) * _MILLION / utilisation / 3600
+        ends["input"].append(times(hourly, paid * prefill / found.prompt_tokens))
+        ends["output"].append(times(hourly, paid * step / found.batch))
     return TokenCost(
-        input=million((prefill[0] / found.prompt_tokens, prefill[1] / found.prompt_tokens)),
-        output=million((step[0] / found.batch, step[1] / found.batch)),
+        input=(ends["input"][0], ends["input"][1]),
+        output=(ends["output"][0], ends["output"][1]),
         load=f"{found.batch} users, {found.prompt_tokens} tokens in, {found.output_tokens} out",
         utilisation=utilisation,
     )
