@@ -51,18 +51,13 @@ class GpuService:
 
     @property
     def most_instances(self) -> int:
-        """Most instances at a time: of a revision or of the service, whichever allows more.
+        """Most instances at a time.
 
         Raises:
             InputError: nothing bounds them but Cloud Run's own choice.
         """
-        if self._manual:
-            return self.inputs.count("scaling", "manualInstanceCount")
-        most = max(
-            self.inputs.count("template", "scaling", "maxInstanceCount"),
-            self.inputs.count("scaling", "maxInstanceCount"),
-        )
-        if most:
+        most, _ = self._larger("maxInstanceCount")
+        if most or self._manual:
             return most
         raise self.inputs.refusal(
             None,
@@ -75,23 +70,18 @@ class GpuService:
 
     @property
     def most_key(self) -> str:
-        """Where the most instances stand."""
-        return self.inputs.key(*(("scaling", "manualInstanceCount") if self._manual else _MOST))
+        """Where they stand."""
+        return self._larger("maxInstanceCount")[1]
 
     @property
     def least_instances(self) -> int:
         """Instances that run without any traffic."""
-        if self._manual:
-            return self.inputs.count("scaling", "manualInstanceCount")
-        return max(
-            self.inputs.count("template", "scaling", "minInstanceCount"),
-            self.inputs.count("scaling", "minInstanceCount"),
-        )
+        return self._larger("minInstanceCount")[0]
 
     @property
     def least_key(self) -> str:
         """Where they stand."""
-        return self.inputs.key(*(("scaling", "manualInstanceCount") if self._manual else _LEAST))
+        return self._larger("minInstanceCount")[1]
 
     @property
     def hourly(self) -> Amount:
@@ -113,6 +103,15 @@ class GpuService:
     def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
         """All instances running all month, of what they cost per hour."""
         return hourly * hours_per_month
+
+    def _larger(self, name: str) -> tuple[int, str]:
+        """What is said of a revision or of the service, whichever allows more, and where it stands."""
+        places: list[tuple[str, ...]] = [("scaling",)]
+        if self._manual:
+            name = "manualInstanceCount"
+        else:
+            places.append(("template", "scaling"))
+        return max((self.inputs.count(*place, name), self.inputs.key(*place, name)) for place in places)
 
     @property
     def _manual(self) -> bool:
@@ -145,8 +144,6 @@ class GpuService:
 
 
 _ACCELERATOR = ("template", "nodeSelector", "accelerator")
-_MOST = ("template", "scaling", "maxInstanceCount")
-_LEAST = ("template", "scaling", "minInstanceCount")
 _EXAMPLES = {"cpu": '"4"', "memory": '"16Gi"'}
 
 

@@ -146,8 +146,9 @@ def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Ha
             key,
             str(most),
             f"at most {_usd(amount.usd)} USD {per} with everything running; {environment} may spend {limit:g}.",
-            (f"lower it to {fewer}, choose" if fewer else "choose")
-            + " a cheaper accelerator or fewer hours, or let whoever owns the limit raise it.",
+            (f"lower it to {fewer}, " if fewer else "")
+            + ("let it end earlier, " if isinstance(hardware, Tpu) else "")
+            + "choose a cheaper accelerator, or let whoever owns the limit raise it.",
         )
 
 
@@ -168,14 +169,14 @@ def _sums(
         if isinstance(together, Unpriced):
             yield Problem(
                 "stack",
-                f"{len(found)} resources with accelerators",
+                _with_accelerators(len(found)),
                 f"they have no price together. Missing: {together.reason}.",
                 "choose what the catalogue prices.",
             )
         elif together.usd > Decimal(str(limit)):
             yield Problem(
                 "stack",
-                f"{len(found)} resources with accelerators",
+                _with_accelerators(len(found)),
                 f"at most {_usd(together.usd)} USD {per} with everything running; a stack of {environment} may spend "
                 f"{limit:g}.",
                 "run fewer of them, or let whoever owns the limit raise it.",
@@ -186,6 +187,10 @@ def _count(hardware: Hardware) -> tuple[int, str]:
     if isinstance(hardware, Foreign):
         return 1, hardware.accelerator_key
     return hardware.most_instances, hardware.most_key
+
+
+def _with_accelerators(number: int) -> str:
+    return "1 resource with accelerators" if number == 1 else f"{number} resources with accelerators"
 
 
 def _usd(amount: Decimal) -> str:

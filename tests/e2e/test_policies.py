@@ -24,7 +24,13 @@ RICH = {"max_hourly_usd": 1000}
 TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
     "forty instances": (
         {"scaling": {"max_instances": 40}},
-        ["most-instances", "maxInstanceCount = 40", "at most 2", "hourly-ceiling", "41.8608 USD an hour"],
+        [
+            "- [mandatory]  most-instances  (gcp:cloudrunv2:Service: service-service)",
+            "maxInstanceCount = 40",
+            "at most 2",
+            "- [mandatory]  hourly-ceiling",
+            "41.8608 USD an hour",
+        ],
     ),
     "an RTX in dev": (
         {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1"},
@@ -74,6 +80,7 @@ def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehear
     assert run.code == 1, run.text
     for word in [*words, "[mandatory]", "Repair:"]:
         assert word in run.text
+    assert "Traceback" not in run.text
 
 
 def test_a_misspelt_configuration_is_a_failure_that_names_it(judged: Rehearsal) -> None:

@@ -32,7 +32,7 @@ def test_a_service_within_its_limits_passes(policy: str) -> None:
         ("monthly-ceiling", {MOST: 40.0}, ["30558.3840 USD a month", "dev may spend 1600", "lower it to 2"]),
         ("monthly-ceiling", RTX, ["2328.4080 USD a month", "1600"]),
         ("most-instances", {MOST: 40.0}, [f"{MOST} = 40", "at most 2", "max_instances` to 2"]),
-        ("most-instances", {"scaling": {"maxInstanceCount": 3.0}}, ["3", "at most 2"]),
+        ("most-instances", {"scaling": {"maxInstanceCount": 3.0}}, ["scaling.maxInstanceCount = 3", "at most 2"]),
         (
             "most-instances",
             {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 7.0}},
@@ -40,7 +40,7 @@ def test_a_service_within_its_limits_passes(policy: str) -> None:
         ),
         ("allowed-accelerators", RTX, [f"{GPU} = nvidia-rtx-pro-6000", "dev may have nvidia-l4, v6e-1, v6e-4 only"]),
         ("always-on", {LEAST: 1.0}, [f"{LEAST} = 1", "none may run without traffic", "min_instances` to 0"]),
-        ("always-on", {"scaling": {"minInstanceCount": 1.0}}, ["1", "none may run"]),
+        ("always-on", {"scaling": {"minInstanceCount": 1.0}}, ["scaling.minInstanceCount = 1", "none may run"]),
         ("always-on", {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 1.0}}, ["manualInstanceCount = 1"]),
     ],
 )
