@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from bezel.rest import ApiError, Credentials, GoogleClient, UnreachableError, endpoint, guarded
+from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, guarded
 from bezel.rest.retry import worth_repeating
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bezel.weights.patience import Watch
 
 _TIMEOUT_SECONDS = 60.0
+_SLICE_BYTES = 64 * 1024
 _FIELDS = "name,size,md5Hash,crc32c,generation,metadata"
 
 
@@ -101,7 +102,7 @@ class Bucket:
                     f"`gcloud storage buckets create gs://{self.name} --uniform-bucket-level-access --location=REGION` "
                     "(a stack with weights.create makes it in its first deploy).",
                 ) from None
-            raise
+            raise self._told(error) from None
 
     def find(self, name: str) -> Stored | None:
         """One object, None where there is none."""
@@ -189,9 +190,12 @@ class Bucket:
         headers = {
             **self._credentials.headers(),
             "Content-Range": f"bytes {begin}-{begin + len(content) - 1}/{size}",
+            "Content-Length": str(len(content)),
         }
+        # In slices: the transport copies what is left of a block after each write to the socket.
+        slices = (content[at : at + _SLICE_BYTES] for at in range(0, len(content), _SLICE_BYTES))
         try:
-            answer = self._raw.put(session, content=content, headers=headers)
+            answer = self._raw.put(session, content=slices, headers=headers)
         except httpx.HTTPError as error:
             raise UnreachableError(f"gs://{self.name}: an upload broke off ({type(error).__name__})") from None
         if (known := _progress(answer)) is not None:
@@ -199,7 +203,7 @@ class Bucket:
         failure = ApiError.of(answer.status_code, answer.content, method="PUT", url=session)
         if self._may_pass(answer.status_code):
             raise UnreachableError(str(failure)) from None
-        raise failure
+        raise self._told(failure)
 
     def put_empty(self, name: str, generation: str) -> None:
         """Writes an object without content, for which there is no upload to take up."""
@@ -236,7 +240,10 @@ class Bucket:
             f"/rewriteTo/b/{quote(self.name, safe='')}/o/{quote(name, safe='')}"
         )
         query = {"ifGenerationMatch": generation, "ifSourceGenerationMatch": what.generation}
-        answer = self._google.post(url, params=query | ({"rewriteToken": token} if token else {}), idempotent=True)
+        try:
+            answer = self._google.post(url, params=query | ({"rewriteToken": token} if token else {}), idempotent=True)
+        except ApiError as error:
+            raise self._told(error) from None
         if answer.get("done"):
             return what.size, "", answer.get("resource") or {}
         return int(answer.get("totalBytesRewritten") or 0), str(answer["rewriteToken"]), {}
@@ -260,8 +267,19 @@ class Bucket:
         """
         failure = ApiError.of(answer.status_code, answer.content, method=method, url=str(answer.request.url))
         if not self._may_pass(answer.status_code):
-            raise failure
+            raise self._told(failure)
         patience.failed(failure)
+
+    def _told(self, error: ApiError) -> RestError:
+        """A refusal with what mends it, where something does."""
+        if error.status != 403:
+            return error
+        return WeightsError(
+            f"gs://{self.name}: {error.message}",
+            "it cannot be listed, read or written with these credentials.",
+            f"`gcloud storage buckets add-iam-policy-binding gs://{self.name} --member=user:YOU "
+            "--role=roles/storage.objectAdmin` (to read or list only: roles/storage.objectViewer).",
+        )
 
     def _may_pass(self, status: int) -> bool:
         """Whether the same request may succeed later; with a new token where this one was refused."""

@@ -99,7 +99,7 @@ class Hub:
         """
         revision = quote(repository.revision, safe="")
         commit = str(self._json(f"{self.base}/api/models/{repository.id}/revision/{revision}", repository)[0]["sha"])
-        url = f"{self.base}/api/models/{repository.id}/tree/{commit}?recursive=true&limit=1000"
+        url = f"{self.base}/api/models/{repository.id}/tree/{commit}?recursive=true"
         found: list[HubFile] = []
         while url:
             page, url = self._json(url, repository)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 
 import pytest
 from copies import FILES, LARGE, MODEL, ODD, PIECE, WANTED, Shelf, no_secret_in
 from fake_hub import COMMIT, TOKEN, serving
 
 from bezel.localcloud import control
+from bezel.ops.faults import add_fault, clear_faults
 from bezel.rest import UnreachableError
 from bezel.weights.bucket import Bucket
 from bezel.weights.errors import WeightsError
@@ -19,6 +21,7 @@ from bezel.weights.patience import FAILURES_IN_A_ROW, Watch
 pytestmark = pytest.mark.slow
 
 NUMBERS = itertools.count()
+ACCOUNTS = "/iam/v1/projects/bezel-local/serviceAccounts"
 
 
 @pytest.fixture
@@ -221,3 +224,61 @@ def test_a_model_without_a_shard_that_its_index_names_is_not_whole(shelf):
     shelf.http.delete(f"/storage/v1/b/{shelf.name}/o/m%2F{LARGE}")
     (model,) = stored_models(Bucket(shelf.name, Watch(30)))
     assert LARGE in model.problems[0]
+
+
+FAULTS = {
+    "a busy bucket": ("rate-limited", "path=/upload/*", "count=3", "retry_after=0"),
+    "errors while an upload is opened": ("server-errors", "path=/upload/*", "method=POST", "count=2"),
+    "errors while bytes arrive": ("server-errors", "path=/upload/*", "method=PUT", "count=3", "status=500"),
+    "connections that break before": ("dropped-connections", "path=/upload/*", "method=PUT", "count=2"),
+    "answers that are lost": ("dropped-connections", "when=after", "path=/upload/*", "method=PUT", "count=3"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_breaks_on_the_way_into_the_bucket_is_sent_again_and_arrives_once(shelf, endpoint, fault):
+    kind, *parameters = FAULTS[fault]
+    assert add_fault(endpoint, kind, parameters) == 0
+    try:
+        assert shelf.copy().failures == []
+    finally:
+        clear_faults(endpoint, "")
+    assert shelf.held() == WANTED
+
+
+def test_a_bucket_that_only_fails_is_given_up_with_nothing_half_in_it(shelf, endpoint):
+    add_fault(endpoint, "server-errors", ["path=/upload/*", "method=PUT", "count=0"])
+    try:
+        failures = shelf.copy().failures
+    finally:
+        clear_faults(endpoint, "")
+    assert failures
+    assert all("503" in failure for failure in failures)
+    assert set(shelf.held()) <= {"empty.txt"}
+    assert shelf.copy().failures == []
+    assert shelf.held() == WANTED
+
+
+def test_who_may_not_write_is_told_what_is_missing(shelf, monkeypatch):
+    monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", token_of(shelf))
+    failures = shelf.copy().failures
+    assert any("storage.objects.create" in failure and "roles/storage.objectAdmin" in failure for failure in failures)
+    assert no_secret_in("".join(failures))
+    assert shelf.held() == {}
+
+
+def token_of(shelf):
+    """An access token of an account that may list buckets and write nothing."""
+    apis = [f"{name}.googleapis.com" for name in ("iam", "iamcredentials")]
+    shelf.http.post("/serviceusage/v1/projects/bezel-local/services:batchEnable", json={"serviceIds": apis})
+    deadline = time.monotonic() + 20
+    while shelf.http.post(ACCOUNTS, json={"accountId": "reader-only"}).status_code not in {200, 409}:
+        assert time.monotonic() < deadline
+    member = "serviceAccount:reader-only@bezel-local.iam.gserviceaccount.com"
+    policy = shelf.http.get(f"/storage/v1/b/{shelf.name}/iam").json()
+    policy["bindings"].append({"role": "roles/storage.objectViewer", "members": [member]})
+    shelf.http.put(f"/storage/v1/b/{shelf.name}/iam", json=policy)
+    scope = {"scope": ["https://www.googleapis.com/auth/cloud-platform"]}
+    account = member.partition(":")[2]
+    path = f"/iamcredentials/v1/projects/-/serviceAccounts/{account}:generateAccessToken"
+    return shelf.http.post(path, json=scope).json()["accessToken"]
