@@ -18,7 +18,7 @@ from bezel.localcloud.layout import Endpoint
 from bezel.ops import faults
 from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
 from bezel.ops.files import write_whole
-from bezel.ops.packs import configurations, with_packs
+from bezel.ops.packs import configurations, judged, with_packs
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
 from bezel.planner import Plan, PlanError, make_plan
@@ -86,13 +86,15 @@ class Local:
     @staticmethod
     def _up(engine: Engine, stack: str, options: Sequence[str]) -> int:
         """Deploy; once more where a plugin died over something that the cloud has made nevertheless."""
-        ended = engine.run("up", stack, [*UNATTENDED, *options])
+        # With packs the whole is judged in a preview first: else what comes before a violation would be made.
+        quiet = [option for option in UNATTENDED if option != "--skip-preview" or not judged(options)]
+        ended = engine.run("up", stack, [*quiet, *options])
         if ended.code <= 0 or ended.interrupted or control.status(engine.folder) is None:
             return ended.code
         count = engine.refused(stack)
         found = engine.recover(stack)
         if found.adopted and not found.cut_off:
-            return engine.run("up", stack, [*UNATTENDED, *options]).code
+            return engine.run("up", stack, [*quiet, *options]).code
         if count:
             _say(
                 f"{count} of the resources exist already. If they are this stack's own (an answer was lost), "

@@ -32,6 +32,11 @@ def with_packs(options: Sequence[str], *, here: Path, environment: object) -> li
     return given + [f"{CONFIG}={file if file.is_file() else os.devnull}" for file in beside]
 
 
+def judged(options: Sequence[str]) -> bool:
+    """Whether policy packs judge the run."""
+    return any(option.startswith(f"{PACK}=") for option in options)
+
+
 def configurations(options: Sequence[str]) -> list[str]:
     """The files that configure the packs."""
     files = (option.removeprefix(f"{CONFIG}=") for option in options if option.startswith(f"{CONFIG}="))

@@ -55,12 +55,17 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
 
 def preview(rehearsal: Rehearsal, *options: str, **settings: object) -> Run:
     """Preview the stack with other settings; its file is as before afterwards."""
+    return run_with(rehearsal, "preview", *options, "--suppress-outputs", **settings)
+
+
+def run_with(rehearsal: Rehearsal, action: str, *options: str, **settings: object) -> Run:
+    """Run `bezel local ACTION` on the stack with other settings."""
     file = rehearsal.folder / "Pulumi.l4-qat.yaml"
     kept = file.read_text()
     try:
         for path, value in settings.items():
             rehearsal.set(path, value)
-        return rehearsal.local("preview", "l4-qat", "--", *options, "--suppress-outputs")
+        return rehearsal.local(action, "l4-qat", "--", *options)
     finally:
         file.write_text(kept)
 
@@ -73,14 +78,15 @@ def test_the_unchanged_stack_passes_its_first_preview_with_both_packs(judged: Re
     assert "hardware_cost.dev.json" in run.text
 
 
-@pytest.mark.parametrize("name", TOO_MUCH)
-def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehearsal, name: str) -> None:
+@pytest.mark.parametrize(("name", "action"), list(zip(TOO_MUCH, ["preview", "preview", "up"], strict=True)))
+def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehearsal, name: str, action: str) -> None:
     settings, words = TOO_MUCH[name]
-    run = preview(judged, "--policy-pack", COST, cost=RICH, **settings)
+    run = run_with(judged, action, "--policy-pack", COST, cost=RICH, **settings)
     assert run.code == 1, run.text
     for word in [*words, "[mandatory]", "Repair:"]:
         assert word in run.text
     assert "Traceback" not in run.text
+    assert not judged.exists().keys() - {"buckets", "objects"}  # also of an `up` nothing was made
 
 
 def test_a_misspelt_configuration_is_a_failure_that_names_it(judged: Rehearsal) -> None:
@@ -136,7 +142,7 @@ def exported(rehearsal: Rehearsal) -> dict[str, Any]:
 
 def test_missing_labels_are_filled_in_for_good_and_what_is_deployed_is_judged_by_its_state(judged: Rehearsal) -> None:
     judged.set("labels", None)
-    run = judged.local("up", "l4-qat", "--", *BOTH)
+    run = judged.local("up", "l4-qat", "--", *BOTH, "--skip-preview")
     assert run.code == 0, run.text
     assert "[remediate]  labels" in run.text
     again = judged.local("preview", "l4-qat", "--", *BOTH, "--expect-no-changes", "--suppress-outputs")

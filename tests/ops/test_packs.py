@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bezel.ops.cli import parse
-from bezel.ops.packs import configurations, with_packs
+from bezel.ops.packs import configurations, judged, with_packs
 
 ROOT = Path(__file__).parents[2]
 COST, SECURITY = "policies/hardware_cost", "policies/security"
@@ -19,6 +19,8 @@ def test_a_relative_path_is_made_whole_and_gets_the_limits_beside_it(typed: list
     made = with_packs(["--json", *typed], here=ROOT, environment="dev")
     assert made == ["--json", f"--policy-pack={ROOT / COST}", f"--policy-pack-config={ROOT / COST}.dev.json"]
     assert configurations(made) == [f"{ROOT / COST}.dev.json"]
+    assert judged(made)
+    assert not judged(with_packs(["--json"], here=ROOT, environment="dev"))
 
 
 def test_from_another_folder_the_same_pack_is_found() -> None:
