@@ -87,7 +87,7 @@ def _run(name: str, made: list[Mutant], jobs: int, *, fresh: bool) -> int:
     if left:
         with _copies(jobs) as copies:
             place = copies.get()
-            if found := _tests(place, area.tests):
+            if found := _tests(place, area.tests, whole=True):
                 raise SystemExit(f"the tests fail already without a mutant: {found}")
             copies.put(place)
             _run_all(left, area, memory, copies, jobs)
@@ -118,13 +118,13 @@ def _try(place: Path, mutant: Mutant, tests: tuple[str, ...], first: list[str]) 
     original = file.read_text()
     file.write_text(mutant.source)
     try:
-        return (_tests(place, first) if first else None) or _tests(place, tests)
+        return (_tests(place, first, whole=False) if first else None) or _tests(place, tests, whole=True)
     finally:
         file.write_text(original)
 
 
-def _tests(place: Path, tests: list[str] | tuple[str, ...]) -> str | None:
-    """The first of the tests that fails, None if none does; tests that are no longer there are left out by pytest."""
+def _tests(place: Path, tests: list[str] | tuple[str, ...], *, whole: bool) -> str | None:
+    """The first of the tests that fails, None if none does; `whole` says that all of them are there for sure."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment |= {"PYTHONPATH": str(place), "HYPOTHESIS_STORAGE_DIRECTORY": str(place / ".hypothesis")}
@@ -143,9 +143,8 @@ def _tests(place: Path, tests: list[str] | tuple[str, ...]) -> str | None:
     if run.returncode == 1:
         found = _FAILED.search(run.stdout)
         return found[1] if found else "a failure without a name"
-    if run.returncode == 2:
-        return "the import of the tests"
-    return None
+    # A conftest that cannot be imported ends pytest with 4, as does a test that is no longer there: the next run tells.
+    return "the import of the tests" if run.returncode in {2, 3} or (run.returncode == 4 and whole) else None
 
 
 class Memory:
