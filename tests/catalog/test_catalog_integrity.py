@@ -278,6 +278,8 @@ FAULTY = {
     ),
     "no accelerators": (lambda: with_record("machines", "azure-l4", count=0), "azure-l4", "count = 0"),
     "a rule that is no expression": (lambda: with_rule(description="L4 ("), "skus.toml", "no SKU can match"),
+    "a rule without a date": (lambda: with_rule(as_of="today"), "skus.toml", "as_of = 'today'"),
+    "a list without a source": (lambda: with_options(source=""), "0.32.0", "source = ''"),
     "a row without a rule": (lambda: dataclasses.replace(GOOD, rules=GOOD.rules[:-1]), "spot", "no rule for it"),
     "a list that was cut off": (lambda: with_options(options=GOOD.vllm["0.32.0"].options[:50]), "0.32.0", "50 options"),
     "a list of another release": (lambda: with_options(version="0.31.0"), "0.32.0", "version = 0.31.0"),

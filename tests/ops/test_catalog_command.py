@@ -98,6 +98,9 @@ def test_every_page_is_asked_for_and_every_row_confirmed(api, file, capsys):
     out = capsys.readouterr().out
     assert f"{len(ROWS)} confirmed, 0 changed, " in out
     assert "was derived, now read at the same price" in out
+    assert (
+        "new        cloud-run, requests, asia-south1, request-based: 0.4 USD per million requests (SKU REQUESTS)" in out
+    )
     assert "Nothing is written" in out
     assert file.read_text() == BEFORE
 
@@ -108,7 +111,9 @@ def test_a_difference_is_shown_and_written_only_when_asked(api, file, capsys):
     shown = capsys.readouterr().out
     assert "changed    tpu, v6e chip, us-east5, flex-start: 1.35 -> 1.5 USD per chip-hour (SKU FLEX)" in shown
     assert file.read_text() == BEFORE
+    file.chmod(0o640)
     assert run(file, write=True) == 0
+    assert file.stat().st_mode & 0o777 == 0o640
     assert "prices.csv is written." in capsys.readouterr().out
     after = parse_prices(file.read_text())
     assert {row.key for row in after} >= {row.key for row in ROWS}
