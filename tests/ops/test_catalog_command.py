@@ -9,14 +9,16 @@ from decimal import Decimal
 
 import pytest
 from billing_catalog import COMPUTE, RUN, listed, sku
+from discovery_check import problems
 
 from bezel.catalog import DataFileError
 from bezel.catalog.prices import PRICES, parse_prices
 from bezel.ops.catalog import CatalogError, check, refresh, show
 from bezel.ops.catalog_tables import SECTIONS
 from bezel.ops.cli import main
-from bezel.rest import Backoff, Credentials, GoogleClient
+from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
 from tests.rest.fake_google import Answer, serving
+from tools.discovery_data import document
 
 TOKEN = "ya29.planted-access-token-0123456789"
 BEFORE = PRICES.read_text(encoding="utf-8")
@@ -103,6 +105,21 @@ def test_every_page_is_asked_for_and_every_row_confirmed(api, file, capsys):
     )
     assert "Nothing is written" in out
     assert file.read_text() == BEFORE
+
+
+def test_what_is_asked_and_what_the_fake_answers_are_googles(api, file):
+    billing = "cloudbilling.v1"
+    method = document(billing)["resources"]["services"]["resources"]["skus"]["methods"]["list"]
+    assert endpoint("CLOUD_BILLING", {}) + "services/{}/skus" == document(billing)["rootUrl"] + re.sub(
+        "{[^}]*}", "{}", method["flatPath"]
+    )
+    run(file, write=False)
+    assert {name for call in api.calls for name in call.query} <= {
+        *method["parameters"],
+        *document(billing)["parameters"],
+    }
+    for skus in api.skus.values():
+        assert problems({"skus": skus, "nextPageToken": "7"}, method["response"], billing, "answer", answers=True) == []
 
 
 def test_a_difference_is_shown_and_written_only_when_asked(api, file, capsys):
