@@ -29,6 +29,8 @@ class ModelFilesArgs(ComponentArgs):
     """Folder in the bucket."""
     source: str
     """Where the model comes from, for the command that copies it: an id on the Hugging Face hub."""
+    draft: bool = False
+    """Whether it is a draft model, which takes the tokenizer of the model that it drafts for."""
     bucket_url: Text
     """`WeightsBucket.url`: while it is unknown the bucket is still to be made, and there is nothing to look at."""
 
@@ -50,6 +52,7 @@ class ModelFiles(Resource, module="components", name="ModelFiles"):
             "path": args.path.strip("/"),
             "source": args.source,
             "stack": pulumi.get_stack(),
+            "draft": args.draft,
             "bucket_url": args.bucket_url,
             "files": None,
             "total_bytes": None,

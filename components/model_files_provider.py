@@ -36,7 +36,7 @@ class ModelFilesError(Exception):
 
 
 class ModelFilesProvider(ResourceProvider):
-    """What the engine calls. Properties by name: bucket, path, source, stack, bucket_url; files, total_bytes."""
+    """What the engine calls. Properties by name: bucket, path, source, stack, draft, bucket_url; files, total_bytes."""
 
     serialize_as_secret_always = False
 
@@ -97,7 +97,7 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
         if error.status == 404:
             raise ModelFilesError(no_bucket(bucket, location, command)) from None
         raise
-    problems = missing_parts(files)
+    problems = missing_parts(files, draft=bool(props.get("draft")))
     if problems:
         raise ModelFilesError(not_a_model(location, command, problems))
     return files

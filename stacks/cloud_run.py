@@ -122,7 +122,15 @@ def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[
         ModelFilesArgs(bucket=bucket.bucket, path=wanted.path, source=wanted.source, bucket_url=bucket.url),
         opts=_after(apis),
     )
-    return bucket, model
+    drafts = [
+        ModelFiles(
+            f"draft-{number}",
+            ModelFilesArgs(bucket=bucket.bucket, path=path, source=source, draft=True, bucket_url=bucket.url),
+            opts=_after(apis),
+        )
+        for number, (path, source) in enumerate(wanted.drafts.items())
+    ]
+    return bucket, model, *drafts
 
 
 def _container(plan: Plan) -> VllmContainer:

@@ -26,6 +26,8 @@ from bezel.weights.rewriting import BucketSource
 from bezel.weights.transfer import Transfer
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from bezel.ops.project import Project
 
 # Long enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
@@ -56,7 +58,7 @@ def _list(plan: Plan, watch: Watch) -> int:
     """Print the models of a stack's bucket; 1 where the stack's own is not whole."""
     stack, bucket = plan.stack, Bucket(_bucket(plan), watch)
     try:
-        found = {model.folder: model for model in stored_models(bucket)}
+        found = {model.folder: model for model in stored_models(bucket, plan.service.weights.drafts)}
     finally:
         bucket.close()
     wanted = _wanted(plan)
@@ -95,6 +97,10 @@ class _Copy:
     source: str
     watch: Watch
 
+    @property
+    def drafts(self) -> Container[str]:
+        return self.plan.service.weights.drafts
+
 
 def _copy(copy: _Copy) -> bool:
     """One model; whether all of it is there now."""
@@ -116,7 +122,9 @@ def _copy(copy: _Copy) -> bool:
             commit, files = hub.files(repository)
             _say(f"{repository} (commit {commit[:12]}) -> {place}")
             source = HubSource(Transfer(hub, repository, commit, bucket, journal, copy.watch, progress), files)
-        outcome = copy_model(source, bucket, copy.folder, watch=copy.watch, progress=progress)
+        outcome = copy_model(
+            source, bucket, copy.folder, watch=copy.watch, progress=progress, draft=copy.folder in copy.drafts
+        )
     _say(_told(outcome))
     for failure in outcome.failures:
         sys.stderr.write(f"bezel: {failure}\n")

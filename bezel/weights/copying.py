@@ -77,7 +77,9 @@ class HubSource:
         )
 
 
-def copy_model(source: Source, bucket: Bucket, folder: str, *, watch: Watch, progress: Progress) -> Outcome:
+def copy_model(
+    source: Source, bucket: Bucket, folder: str, *, watch: Watch, progress: Progress, draft: bool = False
+) -> Outcome:
     """Copies a model.
 
     Args:
@@ -86,6 +88,7 @@ def copy_model(source: Source, bucket: Bucket, folder: str, *, watch: Watch, pro
         folder: In the bucket, without a slash at its end.
         watch: When to give up.
         progress: What the user sees.
+        draft: Whether it is a draft model, which needs no tokenizer.
 
     Raises:
         WeightsError: The source is no model, or the bucket is not there: nothing was copied.
@@ -93,7 +96,7 @@ def copy_model(source: Source, bucket: Bucket, folder: str, *, watch: Watch, pro
     """
     every = source.items()
     items = [item for item in every if is_wanted(item.path)]
-    if problems := missing_parts({item.path: item.size for item in items}):
+    if problems := missing_parts({item.path: item.size for item in items}, draft=draft):
         raise WeightsError(
             f"The source holds no whole model: {'; '.join(problems)}.",
             "vLLM could not load it, so nothing was copied.",

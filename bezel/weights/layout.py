@@ -27,12 +27,13 @@ def is_wanted(name: str) -> bool:
     return not any(fnmatchcase(name, pattern) for pattern in LEFT_OUT)
 
 
-def missing_parts(files: Mapping[str, int], indexed: Iterable[str] = ()) -> list[str]:
+def missing_parts(files: Mapping[str, int], indexed: Iterable[str] = (), *, draft: bool = False) -> list[str]:
     """Say what a folder lacks to be a model, in words; nothing where it is complete.
 
     Args:
         files: Size in bytes of each file, by its name relative to the folder.
         indexed: The weight files that its index names, where somebody read it.
+        draft: Whether it is a draft model, which takes the tokenizer of the model that it drafts for.
     """
     problems = []
     if "config.json" not in files:
@@ -44,7 +45,7 @@ def missing_parts(files: Mapping[str, int], indexed: Iterable[str] = ()) -> list
     if absent:
         more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
         problems.append(f"{len(absent)} weight files are missing: {', '.join(absent[:_SHOWN])}{more}")
-    if not any(name.startswith("tokenizer") for name in files):
+    if not draft and not any(name.startswith("tokenizer") for name in files):
         problems.append("the tokenizer (tokenizer.json) is missing")
     empty = sorted(name for name in files if files[name] == 0 and _is_needed(name))
     if empty:

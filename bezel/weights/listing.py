@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from bezel.weights.layout import INDEX, missing_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from bezel.weights.bucket import Bucket, Stored
 
 
@@ -24,8 +26,12 @@ class StoredModel:
     source: str = ""
 
 
-def stored_models(bucket: Bucket) -> list[StoredModel]:
+def stored_models(bucket: Bucket, drafts: Container[str] = ()) -> list[StoredModel]:
     """The models of a bucket by folder; a folder with neither a configuration nor weights is none.
+
+    Args:
+        bucket: Where to look.
+        drafts: Folders of draft models, which need no tokenizer.
 
     Raises:
         WeightsError: There is no such bucket.
@@ -34,7 +40,11 @@ def stored_models(bucket: Bucket) -> list[StoredModel]:
     folders: dict[str, list[Stored]] = defaultdict(list)
     for stored in bucket.objects():
         folders[stored.name.rpartition("/")[0]].append(stored)
-    return [_model(bucket, folder, held) for folder, held in sorted(folders.items()) if _is_model(held)]
+    return [
+        _model(bucket, folder, held, draft=folder in drafts)
+        for folder, held in sorted(folders.items())
+        if _is_model(held)
+    ]
 
 
 def _is_model(held: list[Stored]) -> bool:
@@ -42,9 +52,10 @@ def _is_model(held: list[Stored]) -> bool:
     return "config.json" in names or any(name.endswith(".safetensors") for name in names)
 
 
-def _model(bucket: Bucket, folder: str, held: list[Stored]) -> StoredModel:
+def _model(bucket: Bucket, folder: str, held: list[Stored], *, draft: bool) -> StoredModel:
     files = {stored.name.rpartition("/")[2]: stored.size for stored in held}
-    problems = missing_parts(files, _indexed(bucket, f"{folder}/{INDEX}".lstrip("/")) if INDEX in files else ())
+    indexed = _indexed(bucket, f"{folder}/{INDEX}".lstrip("/")) if INDEX in files else ()
+    problems = missing_parts(files, indexed, draft=draft)
     sources = {stored.metadata.get("bezel-source", "") for stored in held}
     source = sources.pop() if len(sources) == 1 else ""
     return StoredModel(folder, len(files), sum(files.values()), tuple(problems), source)

@@ -61,6 +61,12 @@ def test_an_empty_folder_is_found_in_a_preview_with_the_command_that_copies_the_
     assert ".venv/bin/bezel weights copy acme --from hf:google/gemma-4-12b-it" in reason
 
 
+def test_a_draft_model_is_whole_without_a_tokenizer(storage: FakeStorage) -> None:
+    del storage.buckets["acme-models"][f"{FOLDER}/tokenizer.json"]
+    assert reasons({**PROPS, "draft": True}) == []
+    assert "tokenizer" in reasons(PROPS)[0]
+
+
 def test_a_half_copied_model_is_no_model(storage: FakeStorage) -> None:
     del storage.buckets["acme-models"][f"{FOLDER}/model-00002-of-00002.safetensors"]
     (reason,) = reasons(PROPS)

@@ -29,6 +29,20 @@ def test_only_a_mounting_way_mounts_and_only_a_bucket_is_read(loading: str, moun
     assert len(declared.of("BucketIAMMember")) == looked_at
 
 
+def test_the_draft_model_is_looked_at_before_the_service_is_made_too() -> None:
+    drafts = {"spec-method": "mtp", "spec-model": "/mnt/models/draft", "spec-tokens": 3}
+    plan = make_plan({**SETTINGS, "vllm": drafts}, project="acme-llm", stack="l4-qat")
+    declared = declare(lambda: deploy(plan))
+    looked_at = {files.inputs["path"]: files for files in declared.of("ModelFiles")}
+    assert set(looked_at) == {"gemma-4-12B-it-qat-w4a16-ct", "draft"}
+    assert (looked_at["draft"].inputs["draft"], looked_at["draft"].inputs["source"]) == (
+        True,
+        "google/gemma-4-12B-it-assistant",
+    )
+    service = declared.one("cloudrunv2/service:Service")
+    assert all(declared.waits_for(service, files) for files in looked_at.values())
+
+
 def test_a_download_may_go_to_the_hub_and_nothing_else_may() -> None:
     for loading in ("fuse", "runai-streamer", "hub"):
         (container,) = deployed(loading).one("cloudrunv2/service:Service").inputs["template"]["containers"]

@@ -56,6 +56,13 @@ def test_a_long_list_of_missing_shards_is_cut() -> None:
     assert problem.endswith("and 34 more")
 
 
+def test_a_draft_model_needs_no_tokenizer() -> None:
+    files = {"config.json": 1, "model.safetensors": 8}
+    assert missing_parts(files, draft=True) == []
+    assert missing_parts(files) == ["the tokenizer (tokenizer.json) is missing"]
+    assert missing_parts({}, draft=True)
+
+
 def test_a_shard_that_only_the_index_names_is_missing_too() -> None:
     assert missing_parts(WHOLE, ["model.safetensors"]) == []
     (problem,) = missing_parts(WHOLE, ["model.safetensors", "other.safetensors"])
