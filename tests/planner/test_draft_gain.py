@@ -36,6 +36,11 @@ def test_an_assistant_gains_less_than_its_drafts_and_may_lose():
     assert refused.alone[1] < 1
 
 
+def test_each_further_draft_costs_another_pass_of_the_assistant():
+    one, two = (1 / gain(tokens=count, step_tokens=1.0).alone[1] for count in (1, 2))
+    assert two - 1 == pytest.approx(2 * (one - 1), rel=0.01)
+
+
 def test_drafts_copied_from_the_text_may_gain_nothing_and_cost_little():
     found = gain(draft=0)
     assert 0.9 < found.alone[0] <= 1

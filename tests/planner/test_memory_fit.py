@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.catalog import accelerator, model, models
-from bezel.planner.kv_cache import engine_kv_bytes, kv_bytes
+from bezel.planner.kv_cache import engine_kv_bytes, heads_of_one, kv_bytes
 from bezel.planner.memory import GIB, activation_bytes, host_loading_bytes, memory_fit, sequences_at_a_time
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")
@@ -180,6 +180,13 @@ def test_eight_gpus_hold_what_one_cannot():
     assert shared.weight_bytes == big.weight_bytes // 8
     assert shared.fixed_bytes == alone.fixed_bytes  # each has a context, kernels and graphs of its own
     assert shared.host_needed_bytes == alone.host_needed_bytes
+    moved = memory_fit(big, L4, **SETTINGS, shards=8, cpu_offload_gib=1)
+    assert moved.host_needed_bytes - shared.host_needed_bytes == 8 * GIB
+
+
+@pytest.mark.parametrize(("heads", "shards", "each"), [(8, 4, 2), (8, 3, 3), (2, 4, 1), (1, 8, 1), (16, 1, 16)])
+def test_a_head_is_copied_and_never_split(heads, shards, each):
+    assert heads_of_one(heads, shards) == each
 
 
 @pytest.mark.parametrize(

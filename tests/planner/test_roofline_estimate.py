@@ -9,8 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.catalog import accelerator, model, models, tpu
-from bezel.planner.roofline import estimate, gpu_peaks, read_weight_bytes, tpu_peaks, verdict
+from bezel.planner import make_plan
+from bezel.planner.roofline import (
+    HOST_LINK_BYTES_PER_S,
+    estimate,
+    gpu_peaks,
+    read_weight_bytes,
+    step_seconds,
+    tpu_peaks,
+    verdict,
+)
 from bezel.planner.tpu_memory import tpu_memory_fit
+from tests.planner.l4_stack import with_changes
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")
 QAT, MOE = model("gemma-4-12b-it-qat-w4a16"), model("gemma-4-26b-a4b-it")
@@ -93,6 +103,28 @@ def test_offloaded_weights_are_read_over_the_hosts_link_which_is_ten_times_slowe
     for end in (0, 1):
         assert 4 < half.step_seconds[end] / whole.step_seconds[end] < 6
     assert half.prefill_seconds == whole.prefill_seconds
+
+
+def test_what_is_offloaded_is_not_read_from_the_device_too():
+    peaks = gpu_peaks(L4, QAT, offloaded_bytes=QAT.weight_bytes)
+    found = step_seconds(QAT, peaks, sequences=1, context=1, kv_element_bytes=1)
+    read = QAT.weight_bytes / HOST_LINK_BYTES_PER_S
+    assert found == pytest.approx((read / 0.75 + 0.001, read / 0.45 + 0.005), rel=1e-3)
+
+
+def test_a_prompt_shorter_than_a_step_is_hidden_in_it_as_far_as_there_are_steps():
+    few, many = (of(QAT, L4, prompt_tokens=16, output_tokens=8, batch=size) for size in (8, 64))
+    assert few.prefill_seconds[0] < few.step_seconds[0]
+    assert few.round_seconds[0] == pytest.approx(8 * few.step_seconds[0])
+    assert many.round_seconds[0] == pytest.approx(8 * many.step_seconds[0] + 56 * many.prefill_seconds[0])
+    assert few.round_seconds[1] == pytest.approx(8 * few.step_seconds[1] + 8 * few.prefill_seconds[1])
+
+
+def test_a_plan_counts_no_more_users_than_the_cache_holds():
+    vllm = {"max-num-seqs": 256, "gpu-memory-utilization": 0.65, "kv-cache-dtype": "auto"}
+    plan = make_plan(with_changes({"vllm": vllm}), project="p", stack="s")
+    assert plan.fit.starts
+    assert 1 < plan.estimate.batch < 256
 
 
 def test_prompts_are_read_in_fp8_only_where_the_weights_are():
