@@ -219,7 +219,7 @@ def test_a_price_file_that_is_none_is_told_before_anything_is_asked(api, file):
     assert api.calls == []
 
 
-@pytest.mark.usefixtures("api")
+@pytest.mark.usefixtures("api", "capsys")  # output kept in memory: the limit holds for every file
 def test_a_file_that_cannot_be_written_whole_keeps_the_old_one(file):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
