@@ -19,7 +19,7 @@ from bezel.traffic import has_all_traffic, moved_to, shares
 _PREVIEW_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0
 _ATTEMPTS = 5
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 0.25
 # What the API answers where the service is no more as it was looked at.
 _CHANGED = frozenset({409, 412})
 

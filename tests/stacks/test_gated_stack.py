@@ -38,6 +38,7 @@ def test_the_traffic_moves_after_every_check_to_the_revision_that_was_checked() 
     switch = declared.one("TrafficSwitch")
     assert switch.inputs["revision"] == CREATED == declared.one("HealthCheck").inputs["revision"]
     assert all(declared.waits_for(switch, declared.one(token)) for token in SMOKE)
+    assert declared.named("apis-cloudquotas")
 
 
 def test_a_direct_rollout_has_one_address_moves_nothing_and_asks_nobody(run: FakeRun) -> None:
@@ -45,6 +46,7 @@ def test_a_direct_rollout_has_one_address_moves_nothing_and_asks_nobody(run: Fak
     assert not declared.of("TrafficSwitch")
     assert [declared.one(token).inputs["url"] for token in SMOKE] == ["https://chat.example"] * 2
     assert not any("audience" in declared.one(token).inputs for token in SMOKE)
+    assert "apis-cloudquotas" not in [one.name for one in declared.all]
     assert run.server.calls == []
 
 
@@ -65,7 +67,6 @@ def test_a_quota_without_room_for_two_revisions_is_refused_and_direct_is_offered
     run.quota = 1
     with pytest.raises(PlanError, match="set bezel:rollout to direct"):
         deployed(preview=preview)
-    assert deployed(rollout="direct", preview=preview).one("HealthCheck")
 
 
 def test_a_quota_that_nobody_knows_is_said_to_be_unknown_in_previews_and_never_assumed(
@@ -84,11 +85,6 @@ def test_a_quota_that_nobody_knows_is_said_to_be_unknown_in_previews_and_never_a
 def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
     judged = [resource for resource in deployed(preview=True).all if resource.type.startswith("gcp:")]
     assert not [resource.name for resource in judged if has_unknown(resource.inputs)]
-
-
-def test_the_api_of_the_quotas_is_enabled_where_it_is_asked() -> None:
-    assert deployed().named("apis-cloudquotas")
-    assert "apis-cloudquotas" not in [one.name for one in deployed(rollout="direct").all]
 
 
 def test_any_other_rollout_is_refused() -> None:
