@@ -204,7 +204,8 @@ def read_weight_bytes(model: Model, tokens: int) -> float:
 def verdict(expected: Range, measured: float) -> Verdict:
     """Where a measured figure lies. Outside of it, either the machine is not what the plan says or the load is not.
 
-    Ranges of rates are at most about fourfold: a server twice as fast or as slow as one in the middle lies outside.
+    Ranges of rates are less than fourfold (a little more only where a prompt takes just as long as a step), so that a
+    server twice as fast or as slow as one in the middle lies outside.
     """
     if measured < expected[0]:
         return "below"

@@ -46,7 +46,7 @@ def test_every_figure_is_a_range_below_the_bare_roof(name, gpu, prompt, output, 
     for low, high in (found.tokens_per_second_alone, found.tokens_per_second_batched):
         assert 0 < low < high < 4 * low
     low, high = found.tokens_per_second_served
-    assert 0 < low < high < 4.5 * low
+    assert 0 < low < high < 4.8 * low
     assert 0 < found.ttft_seconds[0] < found.ttft_seconds[1]
     assert found.tokens_per_second_alone[1] < gpu.bandwidth_bytes_per_s / read_weight_bytes(checkpoint, 1)
     assert found.tokens_per_second_batched[0] >= 0.999 * found.tokens_per_second_alone[0]
