@@ -35,6 +35,7 @@ _NAMES = frozenset(
         "accelerator",
         "acceleratorConfig",
         "acceleratorType",
+        "accelerator_type",
         "accelerators",
         "cloud.google.com/gke-accelerator",
         "cloud.google.com/gke-tpu-accelerator",
@@ -46,6 +47,7 @@ _NAMES = frozenset(
     }
 )
 _MACHINES = re.compile(r"(?:.*/)?(?:a[2-9]x?|g[2-9]|ct\d\w*|tpu\w+)-.*")
+_TPU = re.compile(r"tpu|\bct\d|\bv\d+[a-z]*-\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ class Foreign:
     token: str
     accelerator_key: str
     accelerator: str
+
+    @property
+    def may_be_tpu(self) -> bool:
+        """Whether anything about it sounds like a TPU."""
+        return _TPU.search(f"{self.token} {self.accelerator_key} {self.accelerator}") is not None
 
     @property
     def labels(self) -> Inputs:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from bezel.catalog import NotInCatalogueError, tpu
 from bezel.planner.lease_cost import Provisioning, lease_cost
 from bezel.planner.money import Unpriced, times, total
-from policies.inputs import Inputs
+from policies.inputs import Inputs, plainly
 
 if TYPE_CHECKING:
     from bezel.planner.money import Amount
@@ -47,11 +47,11 @@ class Node:
     def hourly(self, model: str) -> Amount:
         """USD per hour while all of it runs, bought under a model of Google's."""
         if model not in _MODELS:
-            return Unpriced(f"TPUs under the provisioning model {model}")
+            return Unpriced(f"TPUs under the provisioning model {plainly(model)}")
         try:
             one = lease_cost(tpu(self.slice_id), zone=self.zone, provisioning=_MODELS[model]).hourly
         except NotInCatalogueError:
-            return Unpriced(f"the TPU slice {self.slice_id}")
+            return Unpriced(f"the TPU slice {plainly(self.slice_id)}")
         return times(one, self.count)
 
 
@@ -59,7 +59,6 @@ class Node:
 class Tpu:
     """What one resource asks for: nodes that are bought together and end together."""
 
-    inputs: Inputs
     nodes: tuple[Node, ...]
     model: str
     run_key: str
@@ -87,8 +86,8 @@ class Tpu:
 
     @property
     def most_key(self) -> str:
-        """Where they stand."""
-        return self.inputs.key("nodeSpec")
+        """Where the first stands."""
+        return self.accelerator_key
 
     @property
     def hourly(self) -> Amount:
@@ -112,7 +111,7 @@ def tpu_of_instance(inputs: Inputs) -> Tpu | None:
     if not model and inputs.get("scheduling", "preemptible") is True:
         model = "SPOT"
     node = Node(inputs, f"v6e-{machine[1]}", inputs.key("machineType"), zone)
-    return Tpu(inputs, (node,), model, inputs.key("scheduling", "maxRunDuration", "seconds"), run or None)
+    return Tpu((node,), model, inputs.key("scheduling", "maxRunDuration", "seconds"), run or None)
 
 
 def tpu_of_vm(inputs: Inputs) -> Tpu:
@@ -120,13 +119,8 @@ def tpu_of_vm(inputs: Inputs) -> Tpu:
     scheduling = inputs.at("schedulingConfig")
     model = "SPOT" if scheduling.get("spot") is True or scheduling.get("preemptible") is True else ""
     model = "reserved" if scheduling.get("reserved") is True else model
-    return Tpu(
-        inputs,
-        (_node(inputs, inputs.needed(_PRICED, "set the zone.", "zone")),),
-        model,
-        inputs.key("maxRunDuration"),
-        None,
-    )
+    node = _node(inputs, inputs.needed(_PRICED, "set the zone.", "zone"))
+    return Tpu((node,), model, inputs.key("maxRunDuration"), None)
 
 
 def tpu_of_queue(body: Inputs) -> Tpu:
@@ -146,7 +140,6 @@ def tpu_of_queue(body: Inputs) -> Tpu:
     if not model and body.get("guaranteed", "reserved") is True:
         model = "reserved"
     return Tpu(
-        body.at("tpu"),
         tuple(nodes),
         model,
         body.key("runDuration", "maxRunDuration"),

@@ -14,7 +14,7 @@ from bezel.planner.money import Priced, Unpriced, total
 from bezel.planner.problems import NOT_SET, Problem
 from policies.gpu_service import GpuService
 from policies.hardware import Foreign, hardware_of
-from policies.inputs import InputError
+from policies.inputs import InputError, plainly
 from policies.tpus import Tpu
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from policies.config import CountLimits, HourLimits, NameLimits, UsdLimits
     from policies.hardware import Hardware
     from policies.inputs import Inputs
+
+_ENDING = "take a queued resource with runDuration, or an instance with scheduling.maxRunDuration."
 
 
 def hourly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
@@ -84,7 +86,7 @@ def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iter
     if isinstance(hardware, Foreign) or hardware.accelerator not in allowed:
         yield Problem(
             hardware.accelerator_key,
-            hardware.accelerator,
+            plainly(hardware.accelerator),
             f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
             + (f", on types that this policy knows; {token} is none." if isinstance(hardware, Foreign) else " only."),
             "choose one of these, or deploy to an environment that may have it.",
@@ -94,6 +96,13 @@ def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iter
 def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Problem]:
     """Every TPU ends by itself, and soon enough."""
     hardware = hardware_of(token, inputs)
+    if isinstance(hardware, Foreign) and hardware.may_be_tpu:
+        raise inputs.refusal(
+            hardware.accelerator,
+            f"a resource of type {token} has no maximum run duration that this policy knows.",
+            _ENDING,
+            hardware.accelerator_key,
+        )
     if not isinstance(hardware, Tpu):
         return
     environment, limit = config.of(hardware.labels)
@@ -104,8 +113,8 @@ def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Pro
             NOT_SET if seconds is None else f"{seconds} s",
             f"a TPU of {environment} must end by itself after at most {limit:g} h."
             + (" Nothing would end this one." if seconds is None else ""),
-            f"set a maximum run duration of at most {int(limit * 3600)} s; a type of resource that has no such input "
-            "cannot be used: take a queued resource, or an instance with scheduling.maxRunDuration.",
+            f"set a maximum run duration of at most {int(limit * 3600)} s; on a type of resource that has none, "
+            + _ENDING,
         )
 
 
@@ -134,21 +143,22 @@ def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Ha
     if isinstance(amount, Unpriced):
         yield Problem(
             hardware.accelerator_key,
-            hardware.accelerator,
+            plainly(hardware.accelerator),
             f"it has no price, so it cannot be held against the {limit:g} USD {per} of {environment}. "
             f"Missing: {amount.reason}.",
             "choose what the catalogue prices, or add the row to bezel/catalog/data/prices.csv with its source.",
         )
     elif amount.usd > Decimal(str(limit)):
-        most, key = _count(hardware)
-        fewer = int(Decimal(str(limit)) / amount.usd * most)
+        key, value, repair = hardware.accelerator_key, hardware.accelerator, "let it end earlier, "
+        if isinstance(hardware, GpuService):
+            fewer = int(Decimal(str(limit)) / amount.usd * hardware.most_instances)
+            key, value = hardware.most_key, str(hardware.most_instances)
+            repair = f"lower it to {fewer}, " if fewer else ""
         yield Problem(
             key,
-            str(most),
+            plainly(value),
             f"at most {_usd(amount.usd)} USD {per} with everything running; {environment} may spend {limit:g}.",
-            (f"lower it to {fewer}, " if fewer else "")
-            + ("let it end earlier, " if isinstance(hardware, Tpu) else "")
-            + "choose a cheaper accelerator, or let whoever owns the limit raise it.",
+            f"{repair}choose a cheaper accelerator, or let whoever owns the limit raise it.",
         )
 
 
@@ -181,12 +191,6 @@ def _sums(
                 f"{limit:g}.",
                 "run fewer of them, or let whoever owns the limit raise it.",
             )
-
-
-def _count(hardware: Hardware) -> tuple[int, str]:
-    if isinstance(hardware, Foreign):
-        return 1, hardware.accelerator_key
-    return hardware.most_instances, hardware.most_key
 
 
 def _with_accelerators(number: int) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from bezel.planner.problems import NOT_SET, Problem
+from bezel.planner.problems import NOT_SET, Problem, shown
 from policies.hardware import GOOGLE, INSTANCE, SERVICE, TPU_VM, hardware_of
 from policies.tpus import Tpu
 
@@ -83,7 +83,7 @@ def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> It
         if account is None or _SHARED_ACCOUNT.fullmatch(account):
             yield Problem(
                 place.key(*path),
-                account or NOT_SET,
+                shown(account) if account else NOT_SET,
                 "it runs as an account that others share, by default one that may edit the whole project.",
                 "make a service account for it (RuntimeIdentity does) and name its address here.",
             )

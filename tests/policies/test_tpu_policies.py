@@ -48,7 +48,11 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
         (LEASE, queue({"tpu.nodeSpec.0.multisliceParams": {"nodeCount": 1e30}}), ["nodeCount = 1"]),
         (LEASE, {"body": '{"tpu": {"nodeSpec": [cut off'}, ["body = (text)", "no JSON"]),
         (LEASE, {"body": UNKNOWN}, ["body = (not known before the deploy)"]),
-        (TPU_VM, {"zone": "us-east5-b", "acceleratorType": "v6e-4", "labels": LABELS}, ["cannot be used"]),
+        (
+            TPU_VM,
+            {"zone": "us-east5-b", "acceleratorType": "v6e-4", "labels": LABELS},
+            ["maxRunDuration = (not set)", "take a queued resource"],
+        ),
         (
             QUEUE,
             {
@@ -56,7 +60,7 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
                     "nodeSpecs": [{"parent": "projects/p/locations/us-east5-b", "node": {"acceleratorType": "v6e-1"}}]
                 }
             },
-            ["cannot be used"],
+            ["maxRunDuration = (not set)", "take a queued resource"],
         ),
     ],
 )
@@ -99,6 +103,24 @@ def test_a_tpu_without_a_price_is_refused(changes, words: str) -> None:
 def test_each_way_to_buy_has_its_own_price(token: str, inputs, usd: str) -> None:
     (message,) = asked("hourly-ceiling", token, inputs, {"limits": {"dev": 1}})
     assert f"{usd} USD" in message
+
+
+@pytest.mark.parametrize(
+    ("token", "inputs"),
+    [
+        ("gcp:tpu/node:Node", {"acceleratorType": "v3-8"}),
+        ("gcp:container/nodePool:NodePool", {"nodeConfig": {"machineType": "ct6e-standard-4t"}}),
+        ("kubernetes:core/v1:Pod", {"spec": {"containers": [{"resources": {"limits": {"google.com/tpu": "4"}}}]}}),
+        ("pulumi-python:dynamic/other:Lease", {"accelerator_type": "v6e-4"}),
+    ],
+)
+def test_a_tpu_on_a_type_that_is_not_known_has_no_end_that_is(token: str, inputs) -> None:
+    (message,) = asked("run-duration", token, inputs)
+    assert "has no maximum run duration that this policy knows" in message
+
+
+def test_a_gpu_needs_no_end() -> None:
+    assert asked("run-duration", INSTANCE, {"machineType": "g2-standard-8"}) == []
 
 
 def test_nodes_count_as_instances() -> None:
