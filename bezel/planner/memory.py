@@ -108,10 +108,8 @@ class MemoryFit:
             "draft_gib": _gib(self.draft_bytes),
             "offloaded_gib": _gib(self.offloaded_bytes),
             "overhead_gib": _gib(self.activation_bytes + self.fixed_bytes),
-            "overhead_parts_gib": {
-                "working memory of a step (arithmetic)": _gib(self.activation_bytes),
-                "context, kernels, graphs (fitted)": _gib(self.fixed_bytes),
-            },
+            "working_memory_gib": _gib(self.activation_bytes),
+            "context_kernels_graphs_gib": _gib(self.fixed_bytes),
             "kv_cache_gib": _gib(self.kv_available_bytes),
             "kv_gib_per_full_context_sequence": _gib(self.kv_sequence_bytes),
             "full_context_sequences": self.full_context_sequences,
