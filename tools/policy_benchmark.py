@@ -15,13 +15,20 @@ from typing import Any
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE))
 
-from pulumi_policy import ResourceValidationArgs, ResourceValidationPolicy  # noqa: E402
+from pulumi_policy import (  # noqa: E402
+    PolicyResource,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
 from pulumi_policy.proxy import unknown_checking_proxy  # noqa: E402
 
 from policies.hardware_cost import pack as hardware_cost  # noqa: E402
 from policies.security import pack as security  # noqa: E402
 
 PACKS = {"hardware_cost": hardware_cost.POLICIES, "security": security.POLICIES}
+NONE: Any = None  # options of a resource, which no policy here asks for
 LABELS = {"owner": "ml-platform", "environment": "dev", "expires-at": "never", "stack": "l4-qat", "model": "gemma"}
 
 
@@ -91,14 +98,16 @@ def main() -> None:
     for pack, policies in PACKS.items():
         config = json.loads((CLONE / "policies" / f"{pack}.dev.json").read_text())
         for policy in policies:
-            if not isinstance(policy, ResourceValidationPolicy):
-                continue
-            for token, inputs in given:
-                views: Any = unknown_checking_proxy(inputs)
-                options: Any = None
-                args = ResourceValidationArgs(token, views, "urn", "it", options, None, config.get(policy.name, {}))
-                policy.validate(args, lambda message, _urn: found.append(message))
-                judged += 1
+            limits = config.get(policy.name, {})
+            views: list[tuple[str, Any]] = [(token, unknown_checking_proxy(inputs)) for token, inputs in given]
+            judged += len(views)
+            if isinstance(policy, StackValidationPolicy):
+                stack = [PolicyResource(token, view, "urn", "it", NONE, None, None, [], {}) for token, view in views]
+                policy.validate(StackValidationArgs(stack, limits), lambda message, _urn: found.append(message))
+            if isinstance(policy, ResourceValidationPolicy):
+                for token, view in views:
+                    args = ResourceValidationArgs(token, view, "urn", "it", NONE, None, limits)
+                    policy.validate(args, lambda message, _urn: found.append(message))
     seconds, busy = time.perf_counter() - started, time.process_time() - busy
     print(f"resources      {count}")
     print(f"judgements     {judged}")
