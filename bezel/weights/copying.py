@@ -72,9 +72,15 @@ class HubSource:
         return Item(
             file.path,
             file.expected.size,
-            lambda stored: _holds(self.transfer, stored, file.expected),
+            lambda stored: self._same(stored, file.expected),
             lambda name, replaced: self.transfer.copy(file, name, replaced),
         )
+
+    def _same(self, stored: Stored, expected: Expected) -> bool:
+        same = _holds(self.transfer, stored, expected)
+        if same:
+            self.transfer.forget(stored.name)
+        return same
 
 
 def copy_model(

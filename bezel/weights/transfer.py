@@ -66,7 +66,7 @@ class Transfer:
         if not expected.size:
             self.bucket.put_empty(name, generation)
             return
-        place = f"{self.bucket.uploads} {self.bucket.name} {name}"
+        place = self._place(name)
         content = f"{expected.kind} {expected.value} {expected.size}"
         patience = Patience(self.watch)
         while True:
@@ -89,6 +89,13 @@ class Transfer:
                 raise
             self.journal.drop(place)
             return
+
+    def forget(self, name: str) -> None:
+        """Drops the note of an upload whose object is there: its process was killed just before it could."""
+        self.journal.drop(self._place(name))
+
+    def _place(self, name: str) -> str:
+        return f"{self.bucket.uploads} {self.bucket.name} {name}"
 
     def _finish(self, session: str, held: int | Stored, file: HubFile, name: str) -> None:
         """Takes an upload to its end from wherever it is."""

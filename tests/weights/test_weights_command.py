@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import subprocess
@@ -40,10 +41,10 @@ def environment(cloud, **more):
     return kept | control.environment(cloud.endpoint) | {"XDG_STATE_HOME": str(cloud.folder / "state")} | more
 
 
-def bezel(cloud, *words, **more):
+def bezel(cloud, *words, folder=ROOT, **more):
     command = [str(BEZEL), "weights", *words]
     return subprocess.run(
-        command, cwd=ROOT, env=environment(cloud, **more), capture_output=True, text=True, timeout=60, check=False
+        command, cwd=folder, env=environment(cloud, **more), capture_output=True, text=True, timeout=60, check=False
     )
 
 
@@ -112,6 +113,30 @@ def test_a_gated_model_is_copied_with_the_token_of_the_environment_which_is_neve
         copied = bezel(cloud, "copy", "l4-qat", *source, HF_ENDPOINT=hub.base, HF_TOKEN=TOKEN)
         assert copied.returncode == 0, copied.stderr
         assert no_secret_in(refused.stdout + refused.stderr + copied.stdout + copied.stderr)
+
+
+def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path):
+    cloud.make()
+    base = "/secretmanager/v1/projects/bezel-local/secrets"
+    apis = {"serviceIds": ["secretmanager.googleapis.com"]}
+    cloud.http.post("/serviceusage/v1/projects/bezel-local/services:batchEnable", json=apis)
+    deadline = time.monotonic() + 20
+    body = {"replication": {"automatic": {}}}
+    while cloud.http.post(base, params={"secretId": "hub-token"}, json=body).status_code not in {200, 409}:
+        assert time.monotonic() < deadline
+    payload = {"payload": {"data": base64.b64encode(TOKEN.encode()).decode()}}
+    assert cloud.http.post(f"{base}/hub-token:addVersion", json=payload).is_success
+    (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
+    stack = (ROOT / "Pulumi.l4-qat.yaml").read_text() + "  bezel:secrets:\n    HF_TOKEN: hub-token\n"
+    (tmp_path / "Pulumi.own.yaml").write_text(stack)
+    with serving() as hub:
+        hub.models[ID] = dict(FILES)
+        hub.gated.add(ID)
+        copied = bezel(cloud, "copy", "own", folder=tmp_path, HF_ENDPOINT=hub.base)
+        assert copied.returncode == 0, copied.stderr
+        assert no_secret_in(copied.stdout + copied.stderr)
+        assert any(authorization == f"Bearer {TOKEN}" for _, authorization in hub.requests)
+    assert cloud.held(FOLDER) == WANTED
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from bezel.ops.faults import add_fault, clear_faults
 from bezel.rest import UnreachableError
 from bezel.weights.bucket import Bucket
 from bezel.weights.errors import WeightsError
+from bezel.weights.journal import Entry, Journal
 from bezel.weights.listing import stored_models
 from bezel.weights.patience import FAILURES_IN_A_ROW, Watch
 
@@ -184,6 +185,17 @@ def test_an_upload_that_was_given_up_is_taken_up_by_the_next_copy(shelf, hub):
     assert shelf.copy().failures == []
     assert f"{LARGE}: goes on at {2 * PIECE} of {len(FILES[LARGE])} bytes" in shelf.told()
     assert shelf.held() == WANTED
+
+
+def test_a_kill_between_the_last_piece_and_its_note_leaves_nothing_to_do(shelf):
+    shelf.copy()
+    journal = Journal(shelf.folder)
+    watch = Watch(5)
+    place = f"{Bucket(shelf.name, watch).uploads} {shelf.name} m/{LARGE}"
+    journal.keep(Entry(place, "as it was", "0", "https://storage.googleapis.com/upload/gone"))
+    outcome = shelf.copy()
+    assert (outcome.copied, outcome.unchanged) == (0, len(WANTED))
+    assert not list(shelf.folder.glob("*.json"))
 
 
 def test_an_upload_of_another_content_is_not_taken_up(shelf, hub):
