@@ -143,6 +143,12 @@ def test_an_unknown_value_elsewhere_is_none() -> None:
         assert asked(policy, SERVICE, service({"template.serviceAccount": UNKNOWN})) == []
 
 
+def test_as_many_as_the_limit_pass() -> None:
+    assert asked("most-instances", SERVICE, service({MOST: 2.0})) == []
+    assert asked("always-on", SERVICE, service({LEAST: 1.0}), {"limits": {"dev": 1}}) == []
+    assert asked("most-instances", SERVICE, service({MOST: 3.0}))
+
+
 @pytest.mark.parametrize("policy", OF_A_RESOURCE[:5])
 def test_an_environment_without_a_limit_is_refused(policy: str) -> None:
     (message,) = asked(policy, SERVICE, service({"labels.environment": "prod"}))

@@ -43,7 +43,7 @@ ANYTHING = st.recursive(
 PLACES = st.sampled_from([(token, path) for token, paths in PATHS.items() for path in paths])
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(PLACES, ANYTHING)
 def test_no_inputs_make_a_policy_raise(place: tuple[str, str], value: object) -> None:
     token, path = place
