@@ -13,6 +13,8 @@ from bezel.catalog.accelerators import accelerators
 from bezel.catalog.comparison import compared_machines
 from bezel.catalog.faults import Fault, check_dated
 from bezel.catalog.hardware_checks import check_accelerators, check_compared, check_tpus
+from bezel.catalog.measurement_checks import check_measured
+from bezel.catalog.measurements import measured_memory, measured_speed
 from bezel.catalog.model_checks import check_models
 from bezel.catalog.models import models
 from bezel.catalog.price_checks import check_prices
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from bezel.catalog.accelerators import Accelerator
     from bezel.catalog.comparison import ComparedMachine
+    from bezel.catalog.measurements import MeasuredMemory, MeasuredSpeed
     from bezel.catalog.models import Model
     from bezel.catalog.prices import Price
     from bezel.catalog.skus import SkuRule
@@ -45,6 +48,8 @@ class Catalogue:
     models: Mapping[str, Model]
     prices: tuple[Price, ...]
     machines: Mapping[str, ComparedMachine]
+    memory: tuple[MeasuredMemory, ...]
+    speed: tuple[MeasuredSpeed, ...]
     regions: frozenset[str]
     rules: tuple[SkuRule, ...]
     vllm: Mapping[str, VllmOptions]
@@ -62,6 +67,8 @@ def read_catalogue() -> Catalogue:
         models=models(),
         prices=parse_prices(PRICES.read_text(encoding="utf-8")),
         machines=compared_machines(),
+        memory=measured_memory(),
+        speed=measured_speed(),
         regions=region_names(),
         rules=sku_rules(),
         vllm={version: vllm_options(version) for version in vllm_versions()},
@@ -76,6 +83,7 @@ def check_catalogue(catalogue: Catalogue) -> tuple[Fault, ...]:
         *check_models(catalogue.models, [*catalogue.accelerators]),
         *check_prices(catalogue.prices, catalogue.accelerators, catalogue.tpus, catalogue.regions),
         *check_compared(catalogue.machines, catalogue.accelerators),
+        *check_measured(catalogue.memory, catalogue.speed, catalogue.models, catalogue.tpus, catalogue.accelerators),
         *_check_rules(catalogue),
         *_check_options(catalogue.vllm),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.records import read_toml
+from bezel.catalog.records import make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,12 @@ class MeasuredSpeed:
 @functools.cache
 def measured_memory() -> tuple[MeasuredMemory, ...]:
     """Every row on memory, in the order of the file."""
-    return tuple(MeasuredMemory(**row) for row in read_toml("measurements.toml")["memory"])
+    rows = read_toml("measurements.toml")["memory"]
+    return tuple(make(MeasuredMemory, f"measurements.toml: memory {number}", row) for number, row in enumerate(rows, 1))
 
 
 @functools.cache
 def measured_speed() -> tuple[MeasuredSpeed, ...]:
     """Every row on speed, in the order of the file."""
-    return tuple(MeasuredSpeed(**row) for row in read_toml("measurements.toml")["speed"])
+    rows = read_toml("measurements.toml")["speed"]
+    return tuple(make(MeasuredSpeed, f"measurements.toml: speed {number}", row) for number, row in enumerate(rows, 1))

@@ -1,4 +1,4 @@
-"""Integrity of checkpoints and architectures: bytes against parameters, cache against what was measured. Pure rules."""
+"""Integrity of checkpoints and architectures: bytes against parameters, layers against their pattern. Pure rules."""
 
 from __future__ import annotations
 
@@ -22,13 +22,6 @@ _BF16_BYTES = 2
 TPU = "tpu"
 
 
-def kv_bytes_per_token(shape: Architecture) -> int:
-    """Bytes of the KV cache for one token in bf16, where every layer keeps the full length (as on a TPU)."""
-    sliding = shape.sliding_layers * shape.sliding_kv_heads * shape.sliding_head_dim
-    full = shape.full_layers * shape.full_kv_heads * shape.full_head_dim
-    return 2 * _BF16_BYTES * (sliding + full)
-
-
 def check_models(models: Mapping[str, Model], machines: Sequence[str]) -> Iterable[Fault]:
     """Everything that is wrong with the checkpoints and their architectures.
 
@@ -48,14 +41,6 @@ def check_models(models: Mapping[str, Model], machines: Sequence[str]) -> Iterab
 def _architecture(shape: Architecture) -> Iterable[Fault]:
     where = f"models.toml: architecture {shape.id}"
     yield from check_dated(where, shape)
-    measured = shape.kv_bytes_per_token_measured
-    if measured is not None and kv_bytes_per_token(shape) != measured:
-        yield Fault(
-            where,
-            f"{kv_bytes_per_token(shape)} B of KV cache per token by the layers",
-            f"{measured} B were measured: what fits would be judged wrongly.",
-            "mend the layers with a cache of their own, their KV heads or head dimensions.",
-        )
     # In every size the layers come in equal groups of sliding ones and a full one behind them.
     if shape.full_layers < 1 or shape.sliding_layers % shape.full_layers:
         yield Fault(

@@ -17,7 +17,6 @@ class Architecture:
     last `shared_kv_layers` read the caches of earlier ones and keep none. `attention_heads` is None where no source
     gives it. `experts` is 0 for a dense model; with experts, `intermediate_size` is that of the dense MLP beside them.
     `per_layer_embedding` is the width of the embedding that each layer looks up for itself, 0 where there is none.
-    `kv_bytes_per_token_measured` is what a server that keeps full lengths reported in bf16, None where none did.
     """
 
     id: str
@@ -45,7 +44,6 @@ class Architecture:
     shared_kv_layers: int = 0
     per_layer_embedding: int = 0
     attention_k_eq_v: bool = False
-    kv_bytes_per_token_measured: int | None = None
 
     @property
     def layers(self) -> int:

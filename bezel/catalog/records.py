@@ -27,9 +27,10 @@ _STORED: dict[str, type] = {
     "int": int,
     "int | None": int,
     "bool": bool,
+    "float": float,
     "tuple[str, ...]": list,
 }
-_WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list of texts"}
+_WORDS = {str: "text", int: "a whole number", bool: "true or false", float: "a number", list: "a list of texts"}
 
 
 class DataFileError(ValueError):
@@ -82,18 +83,21 @@ def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object
     """
     fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in given}
     problems = [f"no field is named {name} (known: {', '.join(fields)})" for name in row if name not in fields]
+    values: dict[str, Any] = {}
     for name, field in fields.items():
         if name not in row:
             if field.default is dataclasses.MISSING:
                 problems.append(f"the field {name} is missing")
             continue
         stored, value = _STORED[str(field.type)], row[name]
+        if stored is float and type(value) is int:
+            value = float(value)
         texts = stored is not list or (isinstance(value, list) and all(isinstance(each, str) for each in value))
         if type(value) is not stored or not texts:
             problems.append(f"{name} = {value!r} is not {_WORDS[stored]}")
+        values[name] = tuple(value) if isinstance(value, list) else value
     if problems:
         raise DataFileError(f"{where}: {'; '.join(problems)}")
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     return kind(**values, **given)
 
 

@@ -43,6 +43,12 @@ def with_prices(keep):
     return dataclasses.replace(GOOD, prices=tuple(row for row in GOOD.prices if keep(row)))
 
 
+def with_measured(table, **changes):
+    """The catalogue with the first measurement of memory or of speed changed."""
+    first, *others = getattr(GOOD, table)
+    return dataclasses.replace(GOOD, **{table: (dataclasses.replace(first, **changes), *others)})
+
+
 def with_rule(**changes):
     """The catalogue with its first SKU rule changed."""
     return dataclasses.replace(GOOD, rules=(dataclasses.replace(GOOD.rules[0], **changes), *GOOD.rules[1:]))
@@ -247,9 +253,22 @@ FAULTY = {
     "a refusal without a reason": (lambda: with_record("models", QAT, not_on=(("tpu", ""),)), QAT, "say why"),
     "a cache other than the measured one": (
         lambda: with_shape(E2B, sliding_layers=28, full_layers=7),
-        "e2b",
-        "18432 B",
+        "E2B bf16, 1 chip",
+        "the layers of gemma-4-e2b-it make 43008 B",
     ),
+    "a measurement without a source": (lambda: with_measured("memory", source=""), "12B bf16, 4 chips", "source = ''"),
+    "a measurement of an unknown model": (
+        lambda: with_measured("speed", model="gemma"),
+        "measurements",
+        "model = gemma",
+    ),
+    "a measurement of no machine": (lambda: with_measured("speed", machine="v5e-1"), "measurements", "machine = v5e-1"),
+    "a cache below one request": (
+        lambda: with_measured("memory", kv_tokens=100),
+        "12B bf16, 4 chips",
+        "kv_tokens = 100",
+    ),
+    "a speed of nothing": (lambda: with_measured("speed", tokens_per_second=0.0), "measurements", "_second = 0"),
     "layers that make no pattern": (lambda: with_shape(QAT, sliding_layers=41), "12b", "41 sliding and 8 full"),
     "active parameters of nothing": (lambda: with_shape(QAT, active_parameters=10**9), "12b", "active_parameters"),
     "a vocabulary beyond the parameters": (lambda: with_shape(QAT, vocabulary=4 * 10**6), "12b", "embeddings alone"),
