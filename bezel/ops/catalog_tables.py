@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from bezel.catalog import Price, accelerators, compared_machines, models, prices, tpus, vllm_options, vllm_versions
 from bezel.catalog.faults import Sourced
+from bezel.catalog.measurements import measured_memory, measured_speed
 
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 
@@ -122,6 +123,24 @@ def _comparison() -> Table:
     )
 
 
+def _measurements() -> Table:
+    header = ("case", "model", "machine", "what was seen", "as of, source")
+    rows: list[tuple[object, ...]] = []
+    for case in measured_memory():
+        seen = f"{case.max_model_len} tokens {'start' if case.starts else 'do not start'}"
+        seen += f", {case.kv_tokens} tokens of cache" if case.kv_tokens else ""
+        seen += f", {case.kv_token_bytes} B a token" if case.kv_token_bytes else ""
+        rows.append(
+            (case.case, case.model, case.machine, seen, _read(case) + (f"; {case.disputed}" if case.disputed else ""))
+        )
+    for load in measured_speed():
+        seen = (
+            f"{load.tokens_per_second:g} tokens/s for {load.users} of {load.prompt_tokens} in, {load.output_tokens} out"
+        )
+        rows.append((load.case, load.model, load.machine, seen, _read(load)))
+    return header, rows
+
+
 def _vllm() -> Table:
     header = ("release", "options", "as of, source")
     found = [vllm_options(version) for version in vllm_versions()]
@@ -135,6 +154,7 @@ SECTIONS: dict[str, Callable[[], Table]] = {
     "prices": _prices,
     "vllm": _vllm,
     "comparison": _comparison,
+    "measurements": _measurements,
 }
 
 
