@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from bezel.ops.project import Project
 
-# Long enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
-DEADLINE_SECONDS = 6 * 3600.0
 _TOKEN = "HF_TOKEN"  # noqa: S105 - a variable's name
 
 
@@ -77,7 +75,6 @@ def _copy_all(plan: Plan, origin: str | None, watch: Watch) -> int:
     """Bring a stack's model, and its draft model, into its bucket."""
     wanted = _wanted(plan) if origin is None else {plan.service.weights.path: origin}
     bucket = _bucket(plan)
-    failed = False
     for folder, source in wanted.items():
         if not source:
             raise WeightsError(
@@ -85,8 +82,9 @@ def _copy_all(plan: Plan, origin: str | None, watch: Watch) -> int:
                 "there is nothing to copy it from.",
                 "name your own copy: --from gs://BUCKET/PATH or --from hf:OWNER/NAME.",
             )
-        failed |= not _copy(_Copy(plan, bucket, folder, source, watch))
-    return 1 if failed else 0
+        if not _copy(_Copy(plan, bucket, folder, source, watch)):
+            return 1
+    return 0
 
 
 @dataclass(frozen=True)

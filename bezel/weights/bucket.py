@@ -293,8 +293,17 @@ class Bucket:
 
 
 def _progress(answer: httpx.Response) -> int | Stored | None:
-    """What an answer to a piece of an upload says of it; None for a failure."""
+    """What an answer to a piece of an upload says of it; None for a failure.
+
+    Raises:
+        UnreachableError: It cannot be understood.
+    """
     if answer.status_code == 308:
         held = answer.headers.get("range", "")
         return int(held.rpartition("-")[2]) + 1 if held else 0
-    return Stored.of(answer.json()) if answer.is_success else None
+    if not answer.is_success:
+        return None
+    try:
+        return Stored.of(answer.json())
+    except (ValueError, KeyError):
+        raise UnreachableError("Cloud Storage ended an upload and did not say as what") from None

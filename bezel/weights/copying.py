@@ -97,6 +97,7 @@ def copy_model(
         draft: Whether it is a draft model, which needs no tokenizer.
 
     Raises:
+        StoppedError: It was told to stop, by nothing that is among the failures.
         WeightsError: The source is no model, or the bucket is not there: nothing was copied.
         RestError: The bucket could not be listed.
     """
@@ -118,10 +119,15 @@ def copy_model(
     try:
         for thread in threads:
             thread.join()
+    except BaseException:
+        watch.stop()  # interrupted: what is under way ends at its next piece
+        raise
     finally:
-        watch.stop()  # after an interruption: what is under way ends at its next piece
         progress.end()
-    return work.outcome
+    outcome = work.outcome
+    if not outcome.failures and outcome.copied + outcome.unchanged < len(items):
+        raise StoppedError("the copy was stopped before all files were there")
+    return outcome
 
 
 class _Work:
@@ -148,7 +154,7 @@ class _Work:
                 self._one(item)
             except StoppedError:
                 return
-            except RestError as error:
+            except (RestError, OSError) as error:  # OSError: the journal cannot be written
                 with self._lock:
                     self.outcome.failures.append(str(error) if item.path in str(error) else f"{item.path}: {error}")
                 self._watch.stop()

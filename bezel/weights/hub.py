@@ -97,6 +97,16 @@ class Hub:
             WeightsError: No such model or revision, or it may not be read.
             UnreachableError: The hub did not answer.
         """
+        try:
+            return self._files(repository)
+        except (KeyError, TypeError, AttributeError):
+            raise WeightsError(
+                f"{self.base} describes {repository} in another shape than the hub's API.",
+                "nobody knows which files the model has.",
+                "check HF_ENDPOINT, and whether a proxy answers in place of the hub.",
+            ) from None
+
+    def _files(self, repository: Repository) -> tuple[str, list[HubFile]]:
         revision = quote(repository.revision, safe="")
         commit = str(self._json(f"{self.base}/api/models/{repository.id}/revision/{revision}", repository)[0]["sha"])
         url = f"{self.base}/api/models/{repository.id}/tree/{commit}?recursive=true"

@@ -55,6 +55,8 @@ class Shelf:
     hub: FakeHub
     out: io.StringIO = field(default_factory=io.StringIO)
 
+    watch: Watch | None = None
+
     def __post_init__(self) -> None:
         headers = {"Authorization": f"Bearer {control.access_token(self.endpoint)}"}
         self.http = httpx.Client(
@@ -68,6 +70,7 @@ class Shelf:
 
     def copy(self, *, token: str = "", revision: str = "main", seconds: float = 60.0, model: str = MODEL) -> Outcome:
         watch, progress = Watch(seconds, Backoff(first=0.01, longest=0.02)), Progress(self.out)
+        self.watch = watch
         hub, bucket = Hub(watch, lambda: token, {"HF_ENDPOINT": self.hub.base}), Bucket(self.name, watch)
         try:
             repository = Repository(model, revision)

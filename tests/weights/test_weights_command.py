@@ -95,6 +95,16 @@ def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud
         assert cloud.held(FOLDER) == files
 
 
+def test_the_draft_model_of_a_stack_is_copied_beside_its_model(cloud):
+    cloud.make()
+    copied = bezel(cloud, "copy", "l4-qat-mtp")
+    assert copied.returncode == 0, copied.stderr
+    assert cloud.held(FOLDER) == made_up.model_files(ID)
+    assert cloud.held("gemma-4-12B-it-assistant") == made_up.model_files("google/gemma-4-12B-it-assistant")
+    listed = bezel(cloud, "list", "l4-qat-mtp")
+    assert (listed.returncode, listed.stdout.count("whole, of l4-qat-mtp")) == (0, 2)
+
+
 def test_a_gated_model_is_copied_with_the_token_of_the_environment_which_is_never_shown(cloud):
     cloud.make()
     with serving() as hub:

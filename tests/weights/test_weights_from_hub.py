@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 
 import pytest
@@ -14,7 +15,7 @@ from bezel.localcloud import control
 from bezel.ops.faults import add_fault, clear_faults
 from bezel.rest import UnreachableError
 from bezel.weights.bucket import Bucket
-from bezel.weights.errors import WeightsError
+from bezel.weights.errors import StoppedError, WeightsError
 from bezel.weights.journal import Entry, Journal
 from bezel.weights.listing import stored_models
 from bezel.weights.patience import FAILURES_IN_A_ROW, Watch
@@ -156,6 +157,34 @@ def test_a_model_or_revision_that_is_not_there_is_told_before_anything_is_copied
     assert shelf.held() == {}
 
 
+def test_an_answer_of_another_shape_is_told(shelf, hub):
+    hub.tree = lambda _: [{"type": "file"}]
+    with pytest.raises(WeightsError, match="in another shape"):
+        shelf.copy()
+
+
+def test_a_copy_that_was_stopped_says_so(shelf, hub):
+    hub.held, hub.held_after = threading.Event(), 10
+    found = []
+
+    def copying():
+        try:
+            shelf.copy()
+        except StoppedError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=copying)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not hub.storage:
+        assert time.monotonic() < deadline
+    shelf.watch.stop()
+    hub.held.set()
+    thread.join(20)
+    assert found
+    assert LARGE not in shelf.held()
+
+
 def test_a_source_that_is_no_model_is_not_copied(shelf, hub):
     hub.models[MODEL] = {"README.md": b"x", "model.gguf": b"x"}
     with pytest.raises(WeightsError, match="holds no whole model"):
@@ -243,6 +272,7 @@ FAULTS = {
     "errors while an upload is opened": ("server-errors", "path=/upload/*", "method=POST", "count=2"),
     "errors while bytes arrive": ("server-errors", "path=/upload/*", "method=PUT", "count=3", "status=500"),
     "connections that break before": ("dropped-connections", "path=/upload/*", "method=PUT", "count=2"),
+    "answers that are cut": ("malformed-json", "path=/upload/*", "method=PUT", "count=2"),
     "answers that are lost": ("dropped-connections", "when=after", "path=/upload/*", "method=PUT", "count=3"),
 }
 
