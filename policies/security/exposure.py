@@ -68,8 +68,7 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
     """(place, name, value) of each text that is shown with the resource."""
     for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
         for variable in container.each("envs"):
-            if variable.get("valueSource") is None:
-                yield variable.key("value"), variable.text("name") or "", _text(variable.get("value"))
+            yield variable.key("value"), variable.text("name") or "", _text(variable.get("value"))
         for words in ("args", "commands"):
             previous = ""
             for argument in container.each(words):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from policy_trial import LIMITS, POLICIES, SERVICE, UNKNOWN, asked, asked_of_stack, service
+from pulumi_policy import EnforcementLevel
 
 from policies.hardware_cost.pack import POLICIES as PACK
 
@@ -91,6 +92,10 @@ def test_all_containers_count_and_a_gpu_that_is_only_named_is_one() -> None:
     both["template"]["containers"].append({"resources": {"limits": {"cpu": 2.0, "memory": "512Mi"}}})
     (message,) = asked("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}})
     assert "1.1834 USD" in message  # two more vCPUs, one more GiB
+    for container in both["template"]["containers"]:
+        container["resources"]["limits"]["nvidia.com/gpu"] = "1"
+    (message,) = asked("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}})
+    assert "1.8555 USD" in message  # and one more GPU
     both["template"]["containers"] = []
     (message,) = asked("hourly-ceiling", SERVICE, both)
     assert "template.containers" in message
@@ -177,6 +182,8 @@ def test_what_asks_for_no_accelerator_is_out_of_account() -> None:
     [
         ("gcp:compute/instance:Instance", {"machineType": "g2-standard-8"}),
         ("gcp:compute/instance:Instance", {"machineType": UNKNOWN}),
+        ("gcp:compute/instanceTemplate:InstanceTemplate", {"machineType": UNKNOWN}),
+        ("gcp:cloudrunv2/job:Job", {"template": {"template": {"nodeSelector": {"accelerator": UNKNOWN}}}}),
         ("gcp:compute/instance:Instance", {"machineType": "n1", "guestAccelerators": [{"type": "nvidia-t4"}]}),
         ("gcp:container/nodePool:NodePool", {"nodeConfig": {"machineType": "ct6e-standard-4t"}}),
         ("kubernetes:core/v1:Pod", {"spec": {"containers": [{"resources": {"limits": {"google.com/tpu": "4"}}}]}}),
@@ -204,9 +211,13 @@ def test_services_that_pass_alone_may_be_too_dear_together(policy: str, sum_of: 
     assert sum_of in message
     (message,) = asked_of_stack(policy, [(SERVICE, service({"location": "moon-east1"}))])
     assert "moon-east1" in message
+    (message,) = asked_of_stack(policy, [(SERVICE, service({MOST: None}))])
+    assert f"{MOST} = (not set)" in message
 
 
 def test_every_policy_is_mandatory_or_mends() -> None:
-    levels = {policy.enforcement_level.value for policy in POLICIES.values() if policy.enforcement_level}
-    assert levels == {"mandatory", "remediate"}  # the library's word for: mend, and refuse what is still wrong
+    levels = {policy.name: policy.enforcement_level for policy in POLICIES.values()}
+    # The library's word for: mend, and refuse what is still wrong.
+    assert levels.pop("labels") == EnforcementLevel.REMEDIATE
+    assert set(levels.values()) == {EnforcementLevel.MANDATORY}
     assert POLICIES.keys() >= LIMITS.keys()

@@ -42,6 +42,7 @@ def test_a_service_as_this_repository_makes_it_passes(policy: str) -> None:
         (MEMBER, {"role": "roles/run.invoker", "member": "allAuthenticatedUsers"}, "allAuthenticatedUsers"),
         (MEMBER, {"role": "roles/run.invoker", "member": UNKNOWN}, "member = (not known"),
         (BINDING, {"members": ["user:a@b.c", "allUsers"]}, "members.1 = allUsers"),
+        (BINDING, {"members": ["user:a@b.c", UNKNOWN]}, "members.1 = (not known"),
         (POLICY, {"policyData": '{"bindings": [{"role": "r", "members": ["allUsers"]}]}'}, "policyData = allUsers"),
         (POLICY, {"policyData": "no json"}, "no IAM policy"),
         ("gcp:storage/bucketIAMMember:BucketIAMMember", {"member": "allUsers"}, "member = allUsers"),

@@ -44,6 +44,7 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
         (INSTANCE, instance({"scheduling.maxRunDuration.seconds": UNKNOWN}), ["not known before the deploy"]),
         (LEASE, {"body": queue({"runDuration": None})}, ["body.runDuration.maxRunDuration = (not set)"]),
         (LEASE, queue({"runDuration.maxRunDuration": "604800s"}), ["= 604800 s"]),
+        (LEASE, queue({"runDuration.maxRunDuration": "0s"}), ["(not set)"]),
         (LEASE, queue({"runDuration.maxRunDuration": "7 days"}), ["no duration"]),
         (LEASE, queue({"tpu.nodeSpec.0.multisliceParams": {"nodeCount": 1e30}}), ["nodeCount = 1"]),
         (LEASE, {"body": '{"tpu": {"nodeSpec": [cut off'}, ["body = (text)", "no JSON"]),
@@ -79,7 +80,7 @@ def test_a_tpu_that_runs_too_long_or_for_ever_is_refused(token: str, inputs, wor
         ({"machineType": "ct5lp-hightpu-4t"}, "no price"),
     ],
 )
-def test_a_tpu_without_a_price_is_refused(changes, words: str) -> None:
+def test_an_instance_without_a_price_is_refused(changes, words: str) -> None:
     (message,) = asked("hourly-ceiling", INSTANCE, instance(changes))
     assert words in message
 
@@ -129,6 +130,26 @@ def test_nodes_count_as_instances() -> None:
     assert "= 3" in message
 
 
+@pytest.mark.parametrize(
+    ("token", "inputs"),
+    [
+        (LEASE, queue({"provisioningModel": None, "guaranteed": {"reserved": True}})),
+        (
+            TPU_VM,
+            {
+                "zone": "us-east5-b",
+                "acceleratorType": "v6e-4",
+                "schedulingConfig": {"reserved": True},
+                "labels": LABELS,
+            },
+        ),
+    ],
+)
+def test_what_is_reserved_has_no_price_here(token: str, inputs) -> None:
+    (message,) = asked("hourly-ceiling", token, inputs)
+    assert "provisioning model reserved" in message
+
+
 def test_a_kind_that_is_not_on_the_list_is_refused() -> None:
     (message,) = asked("allowed-accelerators", INSTANCE, instance({"machineType": "ct6e-standard-8t"}))
     assert "machineType = v6e-8" in message
@@ -155,6 +176,12 @@ def test_a_kind_that_is_not_on_the_list_is_refused() -> None:
             TPU_VM,
             {"zone": "z-a", "acceleratorType": "v6e-1", "networkConfig": {"enableExternalIps": True}},
             "networkConfig.enableExternalIps",
+        ),
+        (
+            "no-external-address",
+            TPU_VM,
+            {"zone": "z-a", "acceleratorType": "v6e-1", "networkConfigs": [{"enableExternalIps": True}]},
+            "networkConfigs.0.enableExternalIps",
         ),
         ("no-external-address", INSTANCE, instance({"networkInterfaces": UNKNOWN}), "networkInterfaces = (not known"),
         ("own-service-account", INSTANCE, instance({"serviceAccount": None}), "serviceAccount.email = (not set)"),
