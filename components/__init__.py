@@ -6,7 +6,7 @@
 | `runtime_identity.py` | the service account that the server runs as, and the secrets it may read |
 | `weights_bucket.py` | the bucket of the weights (made or only used), readable by that account |
 | `model_files.py` | nothing: it looks whether the bucket holds a model before anything is paid for |
-| `model_files_provider.py`, `model_layout.py` | how it looks, and what it tells (what a model consists of is `bezel.weights`') |
+| `model_files_provider.py`, `model_layout.py` | how it looks, and what it tells; what a model is says `bezel.weights` |
 | `container_image.py` | a pull-through repository, and the image's reference by digest |
 | `vllm_container.py` | no resource: the container block of a service or job, typed |
 | `cloud_run_gpu_service.py` | the service itself, and who may call it |

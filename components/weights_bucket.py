@@ -1,7 +1,7 @@
 """The Cloud Storage bucket that holds the model's weights, and who may read it.
 
 Owns the bucket only where it made it; an existing one, which other stacks may share, is used by its name and gets
-nothing but the readers' grants. The weights themselves are copied by the user: they are gigabytes, under a licence
+nothing but the readers' grants. The weights themselves the user copies (`bezel weights copy`): gigabytes, under a licence
 that he accepts himself. `ModelFiles` looks whether they are there.
 
 Example:
