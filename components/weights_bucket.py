@@ -1,8 +1,8 @@
 """The Cloud Storage bucket that holds the model's weights, and who may read it.
 
 Owns the bucket only where it made it; an existing one, which other stacks may share, is used by its name and gets
-nothing but the readers' grants. The weights themselves the user copies (`bezel weights copy`): gigabytes, under a licence
-that he accepts himself. `ModelFiles` looks whether they are there.
+nothing but the readers' grants. The user copies the weights himself (`bezel weights copy`): they are gigabytes, under a
+licence that he accepts. `ModelFiles` looks whether they are there.
 
 Example:
     ```python
