@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import Price, accelerator
 from bezel.planner.cost import HOURS_PER_MONTH, NOT_INCLUDED
+from bezel.planner.loading import LOADINGS
 from bezel.planner.memory import CUDA_PART_BYTES, CUDA_SOURCE, GIB
 from bezel.planner.money import Unpriced, text
 from bezel.planner.origins import COMPUTED, DEFAULT
+from bezel.planner.start import estimate_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -115,6 +117,9 @@ def _memory(plan: Plan) -> Iterable[Row]:
 def _speed(plan: Plan) -> Iterable[Row]:
     found = plan.estimate
     yield "cold start", _range(plan.start.seconds, "s", 0), plan.start.basis
+    others = [loading for loading in LOADINGS.values() if loading.id != plan.service.weights.loading]
+    starts = [f"{loading.id} {_range(estimate_start(plan.fit, loading).seconds, 's', 0)}" for loading in others]
+    yield "otherwise loaded", "; ".join(starts), "weights.loading, estimated"
     yield "first token", _range(found.ttft_seconds, "s", 2), f"prompt of {found.prompt_tokens} tokens"
     yield "output alone", _range(found.tokens_per_second_alone, "tokens/s", 0), "one user"
     yield "output together", _range(found.tokens_per_second_batched, "tokens/s", 0), f"{found.batch} users"

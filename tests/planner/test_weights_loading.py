@@ -106,6 +106,15 @@ def test_a_download_that_the_instance_cannot_hold_is_refused():
     assert "weights.loading: fuse" in problem.repair
 
 
+def test_a_plan_says_how_long_a_start_would_take_otherwise():
+    plan = planned("hub")
+    (line,) = [line for line in plan_summary(plan).splitlines() if "otherwise loaded" in line]
+    for way in ("fuse", "fuse-prefetch", "runai-streamer"):
+        low, high = planned(way).start.seconds
+        assert f"{way} {low:.0f} to {high:.0f} s" in line
+    assert "hub" not in line
+
+
 def test_a_start_takes_as_long_as_the_way_of_loading_lets_it():
     seconds = {way: planned(way).start.seconds for way in WAYS}
     assert seconds["hub"][0] > seconds["fuse"][0] > seconds["fuse-prefetch"][0]
