@@ -214,5 +214,32 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
     ]
 
 
+def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> list[Problem]:
+    """Refuses instances that are paid for without traffic where the stack is to scale to zero.
+
+    Args:
+        cost: of the service; one without a price is another rule's.
+        environment: "dev" scales to zero unless a limit is set.
+        limit: `cost.max_idle_hourly_usd`, USD, or None where the stack file says nothing.
+    """
+    idle, month = cost.hourly_at_min, cost.monthly_without_traffic
+    allowed = Decimal(0) if limit is None and environment == "dev" else limit
+    if not isinstance(idle, Priced) or not isinstance(month, Priced) or allowed is None:
+        return []
+    if idle.usd <= Decimal(str(allowed)):
+        return []
+    enough = idle.usd.quantize(Decimal("0.01"), rounding="ROUND_CEILING")
+    bound = f"{setting('cost.max_idle_hourly_usd')} is {limit:g}" if limit is not None else "dev scales to zero"
+    return [
+        Problem(
+            setting("scaling.min_instances"),
+            str(cost.min_instances),
+            f"without traffic it costs {idle.usd:.4f} USD per hour, {month.usd:.2f} per month; {bound}.",
+            f"set it to 0, or `{setting('cost.max_idle_hourly_usd')}` to {enough}"
+            f"{', or the environment to prod' if limit is None else ''}.",
+        )
+    ]
+
+
 def _instances(number: int) -> str:
     return "one running instance costs" if number == 1 else f"{number} running instances cost"

@@ -21,7 +21,7 @@ from bezel.catalog import (
 from bezel.planner import platform_checks as platform
 from bezel.planner.argument_traps import check_traps
 from bezel.planner.arguments import MOUNT_PATH, default_options, merge
-from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, gpu_item, service_cost
+from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
 from bezel.planner.engine import Engine, read_engine
 from bezel.planner.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.loading_checks import check_loading
@@ -227,6 +227,7 @@ def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems
         problems += check_cost(
             cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=_priced(gpu)
         )
+        problems += check_idle_cost(cost, environment=settings.environment, limit=settings.cost.max_idle_hourly_usd)
     return cost
 
 

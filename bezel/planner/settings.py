@@ -104,6 +104,11 @@ class Cost(_Section):
     max_hourly_usd: Number | None = Field(
         None, gt=0, description="most USD per hour with all instances running; above it the plan is refused"
     )
+    max_idle_hourly_usd: Number | None = Field(
+        None,
+        ge=0,
+        description="most USD per hour without traffic (`min_instances`); default 0 in `dev`, no limit in `prod`",
+    )
     prices: tuple[PriceRow, ...] = Field((), description="own price rows (item, region, usd_per_unit, as_of, source)")
 
 

@@ -148,8 +148,11 @@ def _cost(plan: Plan) -> Iterable[Row]:
     tokens = plan.token_cost
     yield "a million tokens in", _usd_range(tokens.input, 2), tokens.basis
     yield "a million tokens out", _usd_range(tokens.output, 2), f"{tokens.utilisation:.0%} utilisation"
-    limit = plan.settings.cost.max_hourly_usd
-    yield "may spend", "no limit set" if limit is None else f"{limit:g} USD/h", plan.origins["cost.max_hourly_usd"]
+    for name, key in (("may spend", "max_hourly_usd"), ("may spend idle", "max_idle_hourly_usd")):
+        limit = getattr(plan.settings.cost, key)
+        if limit is None and key == "max_idle_hourly_usd" and plan.environment == "dev":
+            limit = 0
+        yield name, "no limit set" if limit is None else f"{limit:g} USD/h", plan.origins[f"cost.{key}"]
     yield "not included", None, ", ".join(NOT_INCLUDED)
 
 

@@ -20,7 +20,7 @@ COST, SECURITY = "policies/hardware_cost", "policies/security"
 BOTH = ("--policy-pack", COST, "--policy-pack", SECURITY)
 SERVICE = "gcp:cloudrunv2/service:Service"
 # The plan alone would refuse each of these, were it not for this limit of the stack's own.
-RICH = {"max_hourly_usd": 1000}
+RICH = {"max_hourly_usd": 1000, "max_idle_hourly_usd": 1000}
 TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
     "forty instances": (
         {"scaling": {"max_instances": 40}},
@@ -87,6 +87,16 @@ def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehear
         assert word in run.text
     assert "Traceback" not in run.text
     assert not judged.exists().keys() - {"buckets", "objects"}  # also of an `up` nothing was made
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_the_same_stack_is_refused_by_the_plan_alone(judged: Rehearsal, name: str) -> None:
+    run = preview(judged, **TOO_MUCH[name][0])
+    assert run.code == 1, run.text
+    assert "cannot be planned: 1 problem" in run.text
+    assert "USD per hour" in run.text
+    assert "Repair:" in run.text
+    assert SERVICE not in run.text
 
 
 def test_a_misspelt_configuration_is_a_failure_that_names_it(judged: Rehearsal) -> None:

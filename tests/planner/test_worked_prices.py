@@ -105,7 +105,12 @@ def test_each_row_that_is_taken_away_closes_the_plan_and_names_itself(tmp_path):
 
 def test_the_plan_shows_every_amount_its_kind_and_what_is_left_out():
     plan = make_plan(
-        with_changes({"scaling": {"min_instances": 1, "max_instances": 2}, "cost": {"max_hourly_usd": 3}}),
+        with_changes(
+            {
+                "scaling": {"min_instances": 1, "max_instances": 2},
+                "cost": {"max_hourly_usd": 3, "max_idle_hourly_usd": 1.05},
+            }
+        ),
         project="p",
         stack="s",
     )
