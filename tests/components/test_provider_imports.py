@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow  # whole processes
+
 ROOT = Path(__file__).parent.parent.parent
 USED = {"artifactregistry", "cloudrunv2", "projects", "serviceaccount", "storage"}
 LOADED = """

@@ -8,6 +8,8 @@ from cloud_client import SERVICES, Client, plain, start_daemon
 
 from bezel.localcloud import control
 
+pytestmark = pytest.mark.slow  # whole processes
+
 FAULTS = "/localcloud/faults"
 
 

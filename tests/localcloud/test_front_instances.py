@@ -22,6 +22,8 @@ from bezel.localcloud.run.probes import passes
 from bezel.localcloud.run.spec import Probe, revision_spec
 from bezel.localcloud.store import Store
 
+pytestmark = pytest.mark.slow  # whole processes
+
 BOUNDS = Scaling(concurrency=1, least=0, most=1, idle_seconds=900.0, queue_seconds=10.0)
 MANUAL = {"scalingMode": "MANUAL"}
 

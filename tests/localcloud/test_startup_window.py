@@ -14,6 +14,8 @@ from bezel.localcloud.run.launch import Command
 from bezel.localcloud.run.spec import Probe, revision_spec
 from bezel.localcloud.store import Store
 
+pytestmark = pytest.mark.slow  # whole processes
+
 
 @pytest.fixture
 def healthy(tmp_path):

@@ -16,6 +16,8 @@ from bezel.localcloud.providers.policies import MemberType
 from bezel.localcloud.providers.rows import TYPES
 from bezel.localcloud.providers.wire import decode
 
+pytestmark = pytest.mark.slow  # whole processes
+
 SERVICE = "gcp:cloudrunv2/service:Service"
 SECRET = "gcp:secretmanager/secret:Secret"
 BUCKET = "gcp:storage/bucket:Bucket"

@@ -17,6 +17,8 @@ from vllm_arguments import ROOT, free_port
 from vllm_samples import text_of
 from vllm_servers import real_configuration, real_url
 
+pytestmark = pytest.mark.slow  # whole processes
+
 FAILING = re.findall(r"^### vllm serve (.*)\n((?:(?!###).*\n?)*)", text_of("failing-starts"), re.MULTILINE)
 # They failed for want of what a server on CPU lacks and the simulated one has: an extra, a backend for GPUs.
 ON_CPU = ("--load-format runai_streamer", "--attention-backend FLASHINFER")

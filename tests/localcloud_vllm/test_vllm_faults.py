@@ -24,6 +24,8 @@ from bezel.localcloud.vllm.options import parse
 from bezel.localcloud.vllm.startup import start
 from bezel.localcloud.vllm.virtual_time import Rig
 
+pytestmark = pytest.mark.slow  # whole processes
+
 TINY = ("/mnt/models/tiny", "--served-model-name=tiny-gemma4", "--max-model-len=4096")
 
 

@@ -12,6 +12,8 @@ import httpx
 import pytest
 from vllm_arguments import L4_QAT, ROOT, free_port
 
+pytestmark = pytest.mark.slow  # whole processes
+
 
 @pytest.fixture(scope="module")
 def instance(environment):

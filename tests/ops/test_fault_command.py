@@ -12,6 +12,8 @@ from bezel.ops.cli import main
 from bezel.ops.engine import EngineError
 from bezel.ops.faults import add_fault
 
+pytestmark = pytest.mark.slow  # whole processes
+
 ROOT = Path(__file__).parent.parent.parent
 Bezel = Callable[..., tuple[int, str, str]]
 
