@@ -20,6 +20,7 @@ import json
 import os
 import queue
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -128,20 +129,25 @@ def _tests(place: Path, tests: list[str] | tuple[str, ...], *, whole: bool) -> s
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment |= {"PYTHONPATH": str(place), "HYPOTHESIS_STORAGE_DIRECTORY": str(place / ".hypothesis")}
-    try:
-        run = subprocess.run(
-            [*command, "--timeout", "60", *tests],
-            cwd=place,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "the time limit"
+    # A session of its own: what a mutant leaves running ends with its tests.
+    with subprocess.Popen(
+        [*command, "--timeout", "60", *tests],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as run:
+        try:
+            printed, _ = run.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return "the time limit"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
     if run.returncode == 1:
-        found = _FAILED.search(run.stdout)
+        found = _FAILED.search(printed)
         return found[1] if found else "a failure without a name"
     # A conftest that cannot be imported ends pytest with 4, as does a test that is no longer there: the next run tells.
     return "the import of the tests" if run.returncode in {2, 3} or (run.returncode == 4 and whole) else None
