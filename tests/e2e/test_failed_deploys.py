@@ -14,7 +14,7 @@ def test_a_bucket_without_the_model_is_found_in_preview(rehearsal: Rehearsal) ->
     assert run.code == 1
     assert "config.json" in run.text
     assert f"gs://{BUCKET}/{MODEL}" in run.text
-    assert "gcloud storage" in run.text
+    assert "bezel weights copy l4-qat --from hf:" in run.text
     assert "Traceback" not in run.text
 
 
