@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from bezel.catalog import closest
+
 
 class ProjectError(Exception):
     """A user's mistake about project or stack; the text is for the user."""
@@ -39,10 +41,11 @@ class Project:
         """
         file = self.folder / f"Pulumi.{stack}.yaml"
         if not file.is_file():
-            known = ", ".join(self.stacks()) or "none"
+            known, near = ", ".join(self.stacks()) or "none", closest(stack, self.stacks())
+            meant = f"Did you mean {near}? " if near else ""
             raise ProjectError(
                 f"STACK={stack}: there is no {file.name}, so nothing says what to deploy. "
-                f"Take one of these stacks ({known}), or write {file.name}."
+                f"{meant}Take one of these stacks ({known}), or write {file.name}."
             )
         return file
 

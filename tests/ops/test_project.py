@@ -23,6 +23,15 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+@pytest.mark.parametrize(("written", "meant"), [("oen", "Did you mean one? "), ("xyz", "")])
+def test_a_misspelt_stack_is_told_which_one_is_meant_where_one_is_near(
+    project: Project, written: str, meant: str
+) -> None:
+    with pytest.raises(ProjectError) as told:
+        project.stack_file(written)
+    assert f"nothing says what to deploy. {meant}Take one of these stacks (one, two)" in str(told.value)
+
+
 def test_configuration_is_the_stacks_over_the_declared_defaults(project: Project) -> None:
     assert project.configuration("one") == {"region": "us-east4", "vllm": {"max-num-seqs": 8}}
 
