@@ -38,7 +38,9 @@ POINTS = (
 
 @pytest.fixture(scope="module")
 def grounds(tmp_path_factory: pytest.TempPathFactory) -> Grounds:
-    return Grounds(tmp_path_factory.mktemp("grounds"))
+    folder = tmp_path_factory.getbasetemp()
+    # Each worker of xdist has a folder of its own in that of the whole run.
+    return Grounds((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "grounds")
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda at: f"{at.operation}-{at.victim}-{at.when}-{at.boundary.method}")

@@ -4,6 +4,7 @@ A starting point (nothing deployed, or the stack deployed) is made once and copi
 points are tried: see `test_kill_points.py` and `tools/kills.py`.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -93,9 +94,13 @@ class Grounds:
 
     def make(self, *names: str) -> None:
         """Make these starting points, all without a name, where they are missing."""
+        self._folder.mkdir(parents=True, exist_ok=True)
         for name in names or ("bare", "deployed"):
-            if not (self._folder / name).exists():
-                self._make(self._folder / name)
+            # Other workers want the same: one makes it, the others wait.
+            with (self._folder / f"{name}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not (self._folder / name).exists():
+                    self._make(self._folder / name)
 
     def _make(self, place: Path) -> None:
         part = place.with_name(f"{place.name}.part")
