@@ -102,6 +102,20 @@ def test_a_secret_that_cannot_be_a_variable_fails_the_revision(cloud, outcome, p
     assert terminal["reason"] == "SECRETS_ACCESS_CHECK_FAILED"
 
 
+@pytest.mark.usefixtures("reader", "secret")
+@pytest.mark.parametrize(("hidden", "succeeds"), [("token", False), ("another", True)])
+def test_a_secret_that_a_fault_hides_is_not_there_and_no_other_is(cloud, outcome, hidden, succeeds):
+    faults = "/localcloud/faults"
+    cloud.post(f"{SECRET}/token:addVersion", {"payload": {"data": base64.b64encode(b"readable").decode()}})
+    assert cloud.post(faults, {"kind": "secret-missing", "parameters": {"secret": hidden}}).status_code == 200
+    try:
+        operation, _ = outcome(f"hidden-{hidden}", cloud.template(env=secret_env()))
+    finally:
+        assert cloud.delete(faults).status_code == 200
+    assert ("error" not in operation) == succeeds
+    assert succeeds or "was not found or cannot be read" in operation["error"]["message"]
+
+
 def mounted(bucket, *options):
     return {
         "volumes": [{"name": "weights", "gcs": {"bucket": bucket, "readOnly": True, "mountOptions": list(options)}}],
