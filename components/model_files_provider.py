@@ -15,6 +15,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.weights.layout import missing_parts
 from components.model_layout import copy_command, no_bucket, not_a_model, unreachable
+from components.told_error import ToldError
 
 _PLACE = ("bucket", "path")
 _PREVIEW_SECONDS = 5.0
@@ -22,17 +23,10 @@ _PREVIEW_SECONDS = 5.0
 _DEPLOY_SECONDS = 30.0
 
 
-class ModelFilesError(Exception):
+class ModelFilesError(ToldError):
     """The bucket holds no whole model, or nobody could look; the text says what to do."""
 
     __module__ = "builtins"  # shown without a module before its name
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        main = getattr(sys.modules.get("__main__"), "__spec__", None)
-        if main is not None and main.name == "pulumi.dynamic.__main__":
-            # The plugin hands a formatted traceback to the engine; its frames would bury the text.
-            sys.tracebacklimit = 0
 
 
 class ModelFilesProvider(ResourceProvider):

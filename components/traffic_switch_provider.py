@@ -15,6 +15,7 @@ from pulumi.output import contains_unknowns
 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.traffic import has_all_traffic, moved_to, shares
+from components.told_error import ToldError
 
 _PREVIEW_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0
@@ -24,17 +25,10 @@ _POLL_SECONDS = 0.25
 _CHANGED = frozenset({409, 412})
 
 
-class TrafficSwitchError(Exception):
+class TrafficSwitchError(ToldError):
     """The traffic was not moved; the text says what to do."""
 
     __module__ = "builtins"  # shown without a module before its name
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        main = getattr(sys.modules.get("__main__"), "__spec__", None)
-        if main is not None and main.name == "pulumi.dynamic.__main__":
-            # The plugin hands a formatted traceback to the engine; its frames would bury the text.
-            sys.tracebacklimit = 0
 
 
 class TrafficSwitchProvider(ResourceProvider):
