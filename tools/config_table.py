@@ -8,14 +8,12 @@ python tools/config_table.py --write    puts both into their files
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from made_sections import ROOT, put
+
 sys.path.insert(0, str(ROOT))
 
-from bezel.planner.schema import configuration_table, project_yaml  # noqa: E402
-
-TABLE = "<!-- made by: .venv/bin/python tools/config_table.py -->\n"
+from bezel.planner.schema import configuration_table, project_yaml
 
 
 def main(flags: list[str]) -> None:
@@ -24,12 +22,10 @@ def main(flags: list[str]) -> None:
         sys.stdout.write(project_yaml() if "--pulumi" in flags else configuration_table())
         return
     section = project_yaml()
-    project, readme = ROOT / "Pulumi.yaml", ROOT / "README.md"
+    project = ROOT / "Pulumi.yaml"
     before, _, _ = project.read_text(encoding="utf-8").partition(section.splitlines(keepends=True)[0])
     project.write_text(before + section, encoding="utf-8")
-    before, _, rest = readme.read_text(encoding="utf-8").partition(TABLE)
-    _, mark, after = rest.partition("<!-- end -->")
-    readme.write_text(before + TABLE + configuration_table() + mark + after, encoding="utf-8")
+    put(ROOT / "README.md", "tools/config_table.py", configuration_table())
 
 
 if __name__ == "__main__":

@@ -7,20 +7,19 @@ python tools/stacks_table.py --write    puts it into docs/stacks.md
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[1]
+from made_sections import ROOT, put
+
 sys.path.insert(0, str(ROOT))
 
-from bezel.ops.project import Project  # noqa: E402
-from bezel.planner import make_plan  # noqa: E402
-from bezel.planner.money import Priced, text  # noqa: E402
+from bezel.ops.project import Project
+from bezel.planner import make_plan
+from bezel.planner.money import Priced, text
 
 if TYPE_CHECKING:
     from bezel.planner import Plan
 
-MARK = "<!-- made by: .venv/bin/python tools/stacks_table.py -->\n"
 COLUMNS = (
     "stack",
     "model",
@@ -73,10 +72,7 @@ def main(flags: list[str]) -> None:
     if "--write" not in flags:
         sys.stdout.write(table())
         return
-    document = ROOT / "docs" / "stacks.md"
-    before, _, rest = document.read_text(encoding="utf-8").partition(MARK)
-    _, end, after = rest.partition("<!-- end -->")
-    document.write_text(before + MARK + table() + end + after, encoding="utf-8")
+    put(ROOT / "docs" / "stacks.md", "tools/stacks_table.py", table())
 
 
 if __name__ == "__main__":

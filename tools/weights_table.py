@@ -7,17 +7,17 @@ python tools/weights_table.py --write    puts them into docs/weights.md
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[1]
+from made_sections import ROOT, put
+
 sys.path.insert(0, str(ROOT))
 
-from bezel.ops.project import Project  # noqa: E402
-from bezel.planner import make_plan  # noqa: E402
-from bezel.planner.loading import LOADINGS, MOUNT_FLAGS  # noqa: E402
-from bezel.planner.memory import GIB  # noqa: E402
-from bezel.planner.money import figure  # noqa: E402
+from bezel.ops.project import Project
+from bezel.planner import make_plan
+from bezel.planner.loading import LOADINGS, MOUNT_FLAGS
+from bezel.planner.memory import GIB
+from bezel.planner.money import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from bezel.planner import Plan
 
 STACK = "l4-qat"
-MARK = "<!-- made by: .venv/bin/python tools/weights_table.py -->\n"
-END = "<!-- end -->"
 
 
 def tables() -> str:
@@ -79,10 +77,7 @@ def main(flags: list[str]) -> None:
     if "--write" not in flags:
         sys.stdout.write(tables())
         return
-    document = ROOT / "docs" / "weights.md"
-    before, _, rest = document.read_text(encoding="utf-8").partition(MARK)
-    _, end, after = rest.partition(END)
-    document.write_text(before + MARK + tables() + end + after, encoding="utf-8")
+    put(ROOT / "docs" / "weights.md", "tools/weights_table.py", tables())
 
 
 if __name__ == "__main__":

@@ -5,9 +5,7 @@ bezel.catalog: which SKU prices what (`skus`), what differs (`refreshing`), what
 """
 
 import dataclasses
-import os
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,6 +18,7 @@ from bezel.catalog.prices import PRICES, Price, format_prices, parse_prices
 from bezel.catalog.refreshing import Compared, Found, Outcome, SkuCollector, compare, refreshed, wanted_regions
 from bezel.catalog.skus import sku_rules
 from bezel.ops.catalog_tables import SECTIONS, section
+from bezel.ops.files import write_whole
 from bezel.rest import GoogleClient, RestError, endpoint
 
 PAGE = 5000  # the most that the API gives at once; it cannot be asked for some SKUs only
@@ -88,7 +87,7 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
         if _text(file) != text:
             raise CatalogError(f"{file.name} was changed while the list was read: nothing is written. Run it again.")
         try:
-            _write(file, format_prices(new))
+            write_whole(file, format_prices(new), mode=file.stat().st_mode)
         except OSError as error:
             raise CatalogError(f"{file.name} cannot be written: {error}. It is as it was.") from error
         sys.stdout.write(f"{file.name} is written.\n")
@@ -155,18 +154,3 @@ def _listed(faults: Sequence[Fault]) -> str:
     count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
     blocks = [f"{number}. {fault}" for number, fault in enumerate(faults, start=1)]
     return "\n".join((f"The catalogue has {count}.", *blocks)) + "\n"
-
-
-def _write(file: Path, text: str) -> None:
-    """All of it or nothing, whatever kills the process meanwhile."""
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as part:
-            part.write(text)
-            part.flush()
-            os.fsync(part.fileno())
-        Path(name).chmod(file.stat().st_mode)
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

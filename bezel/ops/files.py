@@ -1,12 +1,22 @@
-"""A file that is there whole or not at all, whatever ends the process that writes it."""
+"""A file that is there whole or not at all, whatever ends the process that writes it, or the machine."""
 
 import os
 from pathlib import Path
 
 
 def write_whole(file: Path, text: str, *, mode: int = 0o644) -> None:
-    """Put `text` in place of what the file holds; `mode` are the permissions of the new one."""
+    """Put `text` in place of what the file holds; `mode` are the permissions of the new one.
+
+    Raises:
+        OSError: It could not be written; the file is as it was, and nothing lies beside it.
+    """
     part = file.with_name(f".{file.name}.{os.getpid()}")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as opened:
-        opened.write(text)
-    part.replace(file)
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as opened:
+            opened.write(text)
+            opened.flush()
+            os.fsync(opened.fileno())
+        part.replace(file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

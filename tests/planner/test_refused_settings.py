@@ -140,18 +140,6 @@ REFUSED = {
         "above",
         "1 or less",
     ),
-    "an instance without traffic where it is to scale to zero": (
-        {"scaling": {"min_instances": 1}},
-        "bezel:scaling.min_instances",
-        "without traffic it costs 1.0465 USD per hour, 763.96 per month; dev scales to zero",
-        "set it to 0, or `bezel:cost.max_idle_hourly_usd` to 1.05, or the environment to prod",
-    ),
-    "more without traffic than may be": (
-        {"environment": "prod", "scaling": {"min_instances": 1}, "cost": {"max_idle_hourly_usd": 1}},
-        "bezel:scaling.min_instances",
-        "bezel:cost.max_idle_hourly_usd is 1",
-        "set it to 0, or `bezel:cost.max_idle_hourly_usd` to 1.05.",
-    ),
     "everyone among the invokers": (
         {"access": {"invokers": ["allUsers"]}},
         "bezel:access.invokers.0",

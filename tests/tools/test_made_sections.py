@@ -1,0 +1,28 @@
+"""A tool writes its own section of a document, and never what stands around it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+from made_sections import put
+
+MARK = "<!-- made by: .venv/bin/python tools/it.py -->"
+
+
+def test_a_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
+    document = tmp_path / "it.md"
+    document.write_text(f"before\n{MARK}\nold\n<!-- end -->\nafter\n")
+    put(document, "tools/it.py", "new\n")
+    assert document.read_text() == f"before\n{MARK}\nnew\n<!-- end -->\nafter\n"
+
+
+@pytest.mark.parametrize("text", [f"before\n{MARK}\nold\nafter\n", "before\nold\n<!-- end -->\n"])
+def test_a_document_without_both_marks_is_left_alone(tmp_path: Path, text: str) -> None:
+    document = tmp_path / "it.md"
+    document.write_text(text)
+    with pytest.raises(SystemExit, match="has no section between"):
+        put(document, "tools/it.py", "new\n")
+    assert document.read_text() == text
