@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from bezel.planner.loading import LOADINGS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 STACK_FILE = "stack file"
 DEFAULT = "catalogue default"
 COMPUTED = "computed"
+# Options that follow from how the weights are loaded, be that chosen or found by a rule.
+_OF_LOADING = frozenset(name for loading in LOADINGS.values() for name in loading.options)
 
 
 def origins(settings: Settings, arguments: Mapping[str, Argument]) -> Mapping[str, str]:
@@ -25,7 +29,8 @@ def origins(settings: Settings, arguments: Mapping[str, Argument]) -> Mapping[st
     """
     found = dict(_settings(settings, ""))
     for argument in arguments.values():
-        found[f"vllm.{argument.name}"] = STACK_FILE if argument.from_stack else DEFAULT
+        unsaid = COMPUTED if argument.name in _OF_LOADING else DEFAULT
+        found[f"vllm.{argument.name}"] = STACK_FILE if argument.from_stack else unsaid
     return found
 
 

@@ -213,3 +213,11 @@ def test_a_way_that_nobody_knows_is_refused_with_those_that_exist():
     (problem,) = problems_of({"weights": {"loading": "nfs"}})
     assert problem.key == "bezel:weights.loading"
     assert all(way in problem.repair for way in WAYS)
+
+
+@pytest.mark.parametrize("loading", [*WAYS, None])
+def test_an_option_that_the_loading_brings_is_no_default_of_the_catalogue(loading):
+    plan = planned(loading)
+    brought = LOADINGS[plan.service.weights.loading].options
+    assert {plan.origins[f"vllm.{name}"] for name in brought} == {"computed"}
+    assert plan.origins["vllm.dtype"] == "catalogue default"
