@@ -1,0 +1,1 @@
+"""Machines with accelerators on this machine: their boot, metadata, containers and addresses."""

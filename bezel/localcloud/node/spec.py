@@ -1,0 +1,60 @@
+"""What a machine with accelerators is made of, and what the APIs ask of whatever runs it.
+
+Owns the shapes between the APIs that buy machines (TPU, Compute) and the machines themselves. Leaves out both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One machine, as it was asked for.
+
+    Attributes:
+        name: Full resource name: `projects/P/locations/Z/nodes/N` or `projects/P/zones/Z/instances/N`.
+        hardware: What is in it: a TPU slice ("v6e-4") or a machine type ("g2-standard-96").
+        metadata: Its attributes, the startup script among them.
+        service_account: E-mail that its tokens are for, "" for none.
+        network: `projects/P/global/networks/N`.
+        subnetwork: `projects/P/regions/R/subnetworks/S`.
+        address: Internal address, one of this machine's loopback.
+        external_address: "" where it has none.
+        tags: Network tags, for firewall rules.
+    """
+
+    name: str
+    hardware: str
+    metadata: Mapping[str, str] = field(repr=False)
+    service_account: str
+    network: str
+    subnetwork: str
+    address: str
+    external_address: str = ""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The last part of the name."""
+        return self.name.rpartition("/")[2]
+
+
+class NodeHost(Protocol):
+    """Runs machines; every call returns at once."""
+
+    def boot(self, spec: NodeSpec) -> None:
+        """Start a machine; nothing happens if one of that name runs."""
+
+    def end(self, name: str) -> None:
+        """End a machine and all that runs on it; nothing happens if there is none."""
+
+    def guest_attributes(self, name: str) -> Mapping[str, str]:
+        """What it wrote there, by `namespace/key`; {} if there is no such machine."""
+
+    def serial_output(self, name: str) -> str:
+        """What its console showed; "" if there is no such machine."""
