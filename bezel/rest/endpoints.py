@@ -14,10 +14,12 @@ _GOOGLE = {
     "CLOUD_BILLING": "https://cloudbilling.googleapis.com/v1/",
     "CLOUD_QUOTAS": "https://cloudquotas.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
+    "COMPUTE": "https://compute.googleapis.com/compute/v1/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
     "LOGGING": "https://logging.googleapis.com/v2/",
     "SECRET_MANAGER": "https://secretmanager.googleapis.com/v1/",
     "STORAGE": "https://storage.googleapis.com/storage/v1/",
+    "TPU_V2ALPHA1": "https://tpu.googleapis.com/v2alpha1/",
 }
 
 
