@@ -1,0 +1,79 @@
+"""What an API that grants leases is asked, and what its refusals mean; the same for both back ends.
+
+Leaves out the two APIs (`queued_resources`, `machines`) and what follows from an answer (`rules`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bezel.rest import ApiError, RestError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.leases.observation import Observation, Phase
+
+NOT_FOUND = 404
+CONFLICT = 409
+_REFUSALS = frozenset({400, 403, 404, 429})
+# A limit on how often one may ask, which passes by itself; the other quota is on what one may hold.
+_TOO_OFTEN = re.compile(r"per (minute|second|100 seconds)|rate ?limit", re.IGNORECASE)
+_NO_SUCH_ZONE = re.compile(
+    r"may not exist|not found or access is unauthorized|unknown (zone|location)|invalid value for field 'zone'"
+    r"|zone.{0,80} (was )?not found|location.{0,80} (is )?not (found|supported)",
+    re.IGNORECASE,
+)
+
+
+class BackEnd(Protocol):
+    """An API that grants leases, for one project. All calls raise `RestError` where nothing can be said."""
+
+    def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
+        """Ask for a lease; returns the name of the operation that stores the request, "" without one."""
+
+    def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
+        """Whether an operation is over, and why it failed ("" where it did not)."""
+
+    def look(self, zone: str, name: str) -> Observation:
+        """What is there."""
+
+    def delete(self, zone: str, name: str) -> None:
+        """Begin to delete it, with all that runs on it; what is gone already is no mistake."""
+
+    def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
+        """What its node reports of its boot, by the phase's name; {} before it reports anything."""
+
+    def serial_output(self, zone: str, name: str) -> str:
+        """What its console shows; "" where the API has none."""
+
+    def list(self, zone: str) -> list[Observation]:
+        """Everything there that the API may show, ours or not."""
+
+    def hardware(self, zone: str, kind: str) -> bool:
+        """Whether the zone has hardware of a kind: an accelerator type or a machine type."""
+
+
+def refusal(error: RestError) -> str | None:
+    """Why a zone refused a request, in Google's words; None where the failure may pass or says nothing of the zone."""
+    if not isinstance(error, ApiError) or error.status not in _REFUSALS or _TOO_OFTEN.search(error.message):
+        return None
+    return f"{error.status} {error.reason}: {error.message}".replace(" :", ":")
+
+
+def no_such_zone(error: ApiError) -> bool:
+    """Whether a look was refused because the API knows no such zone: nothing of ours can be there."""
+    return error.status in {400, 403, 404} and _NO_SUCH_ZONE.search(error.message) is not None
+
+
+def passes(error: RestError) -> bool:
+    """Whether the same call may be answered later: no answer, a fault of the server, or asked too often."""
+    if not isinstance(error, ApiError):
+        return isinstance(error, UnreachableError)
+    return error.status in {200, 429} or error.status >= 500
+
+
+def not_yet_deletable(error: ApiError) -> bool:
+    """Whether a deletion was refused for now: something else is under way (Google's 400, 409 and 412 for it)."""
+    return error.status in {400, CONFLICT, 412}

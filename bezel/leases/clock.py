@@ -1,0 +1,84 @@
+"""The time that waits are reckoned in: the platform's seconds, which pass faster where the platform is an embedded one.
+
+The end of a lease's run duration and its cost go by the real clock everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+SPEED = "BEZEL_SPEED"
+"""Platform seconds in one second; 1 where it is not set. `bezel local` sets it to the pace of the embedded cloud."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock and a way to wait.
+
+    Attributes:
+        now: Unix seconds.
+        pause: Waits that many real seconds.
+        speed: Platform seconds in one second.
+    """
+
+    now: Callable[[], float] = time.time
+    pause: Callable[[float], None] = time.sleep
+    speed: float = 1.0
+
+    def since(self, moment: float) -> float:
+        """Platform seconds since a moment in unix seconds; never less than none."""
+        return max(0.0, (self.now() - moment) * self.speed)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait that many platform seconds."""
+        self.pause(seconds / self.speed)
+
+    def reading(self) -> float:
+        """Platform seconds since some fixed moment."""
+        return self.now() * self.speed
+
+
+def clock_of(environ: Mapping[str, str] | None = None) -> Clock:
+    """The clock of a process."""
+    return Clock(speed=_positive((os.environ if environ is None else environ).get(SPEED, "")))
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text or 1)
+    except ValueError:
+        return 1.0
+    return value if value > 0 else 1.0
+
+
+def unix(timestamp: object) -> float | None:
+    """Unix seconds of an RFC 3339 time, None for no time."""
+    if not isinstance(timestamp, str) or not timestamp:
+        return None
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except ValueError:
+        return None
+
+
+def rfc3339(moment: float | None) -> str | None:
+    """A moment in unix seconds as RFC 3339 says it, to the second."""
+    return None if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def spoken(seconds: float) -> str:
+    """A length of time for a person: `45 s`, `12 min`, `2 h 5 min`."""
+    if seconds < 90:
+        return f"{max(0.0, seconds):.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"

@@ -1,0 +1,41 @@
+"""What a lease costs so far and at its end; an unknown price is unknown, never nothing. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bezel.leases.clock import rfc3339
+
+UNKNOWN = "unknown"
+
+
+def cost_of(
+    hourly_usd: float | None,
+    *,
+    active_at: float | None,
+    ends_at: float | None,
+    run_seconds: float | None,
+    now: float,
+) -> dict[str, Any]:
+    """Cost of a lease's accelerators, in USD.
+
+    Args:
+        hourly_usd: Price of an hour in its zone; None where no price row has one.
+        active_at: Since when it is paid for, unix seconds.
+        ends_at: When its run duration is over.
+        run_seconds: How long it runs at most; None without an end.
+        now: The time of the reckoning.
+    """
+    so_far: float | str = UNKNOWN
+    at_end: float | str = UNKNOWN
+    if hourly_usd is not None:
+        until = now if ends_at is None else min(now, ends_at)
+        so_far = round(hourly_usd * max(0.0, until - active_at) / 3600, 2) if active_at is not None else 0.0
+        if run_seconds is not None:
+            at_end = round(hourly_usd * run_seconds / 3600, 2)
+    return {
+        "usd_per_hour": UNKNOWN if hourly_usd is None else hourly_usd,
+        "so_far_usd": so_far,
+        "at_end_usd": at_end,
+        "as_of": rfc3339(now),
+    }

@@ -1,0 +1,106 @@
+"""Where a lease could be had: hardware, model support, quota, and by a bounded probe capacity, zone by zone.
+
+A probe is a real request with a short validity that is deleted at once, granted or not, and seen gone; it is what
+Google offers nothing else for. What a granted one costs until it is gone is a few minutes of the lease at most. Leaves
+out which zones to look at, and printing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from bezel.leases.clock import spoken
+from bezel.leases.engine import Engine, LeaseError
+from bezel.leases.observation import State
+from bezel.leases.rules import Goal, Wanted
+from bezel.rest import ApiError, GoogleClient, endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.leases.back_end import BackEnd
+    from bezel.leases.bodies import LeaseSpec
+    from bezel.leases.clock import Clock
+
+PROBE_STACK = "bezel-probe"
+"""The stack that a probe's labels name, so that a sweep finds one that was killed."""
+_LOOK_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe of one zone said.
+
+    Attributes:
+        granted: Whether capacity came; None where the zone refused before it came to that.
+        told: What happened, in words.
+    """
+
+    granted: bool | None
+    told: str
+
+
+def probe(
+    back_end: BackEnd, spec: LeaseSpec, clock: Clock, seconds: float, show: Callable[[str], None] = lambda _line: None
+) -> Probe:
+    """Ask for a lease in the one zone of `spec`, wait a little, and give it back, granted or not.
+
+    Args:
+        back_end: The API.
+        spec: A lease of `PROBE_STACK`, its patience the time it may wait.
+        clock: The time.
+        seconds: How long to wait for capacity, platform seconds.
+        show: Takes each line that says what is waited for.
+
+    Raises:
+        LeaseError: It could not be given back, or its name belongs to something else.
+        RestError: Google refused to say.
+    """
+    zone, begun = spec.zones[0].zone, clock.now()
+    engine = Engine(back_end, clock, show)
+    try:
+        seen = engine.run(Wanted(spec, Goal.STORED))
+        while seen is not None and seen.state is State.WAITING and clock.since(begun) < seconds:
+            clock.sleep(_LOOK_SECONDS)
+            seen = back_end.look(zone, spec.name)
+        took = spoken(clock.since(begun))
+    except LeaseError as error:
+        return Probe(None, _first_reason(str(error), zone))
+    finally:
+        Engine(back_end, clock, show).run(Wanted(spec, Goal.GONE))
+    if seen is not None and seen.state in {State.PROVISIONING, State.ACTIVE}:
+        return Probe(True, f"granted after {took}, and given back")
+    if seen is not None and seen.state is State.FAILED:
+        return Probe(False, seen.reason or "FAILED")
+    return Probe(False, f"nothing granted in {took}")
+
+
+def quota_of(client: GoogleClient, project: str, service: str, quota_id: str, zone: str) -> int | None:
+    """What a quota allows in a zone, or in its region; None where the API tells no value.
+
+    Source: Cloud Quotas v1, quotaInfos.get.
+
+    Raises:
+        RestError: It could not be asked.
+    """
+    path = f"projects/{project}/locations/global/services/{service}/quotaInfos/{quote(quota_id, safe='')}"
+    try:
+        found = client.get(f"{endpoint('CLOUD_QUOTAS')}{path}")
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+    places = {zone, zone.rpartition("-")[0]}
+    for info in found.get("dimensionsInfos") or []:
+        named = {*(info.get("dimensions") or {}).values(), *(info.get("applicableLocations") or [])}
+        if places & named:
+            return int((info.get("details") or {}).get("value") or 0)
+    return None
+
+
+def _first_reason(text: str, zone: str) -> str:
+    """The line of a zone among those that say why none granted anything."""
+    lines = [line.strip() for line in text.splitlines()]
+    return next((line.removeprefix(f"{zone}: ") for line in lines if line.startswith(f"{zone}: ")), lines[0])
