@@ -86,8 +86,19 @@ SOURCES = (
     )),
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
     Source("logging", "logging.v2", "/logging/", ("logging.entries.list",)),
-    # More than a thousand methods of machines, of which this project has none.
-    Source("compute", "compute.v1", "/compute/v1/", ("compute.projects.get",), knows_all=False),
+    # More than a thousand methods, so the others are not listed; the beta's document, which the provider speaks, for v1
+    # too: of what is served it has everything that v1 has.
+    Source("compute", "compute.beta", "/compute/v1/", (
+        "compute.projects.get",
+        *_under("compute.regions", "get list"),
+        *_under("compute.zones", "get list"),
+        *_under("compute.globalOperations", "get wait"),
+        *_under("compute.regionOperations", "get wait"),
+        *_under("compute.networks", "insert get list patch delete"),
+        *_under("compute.subnetworks", "insert get list patch delete setPrivateIpGoogleAccess"),
+        *_under("compute.firewalls", "insert get list patch update delete"),
+        *_under("compute.routers", "insert get list patch update delete"),
+    ), knows_all=False),
 )  # fmt: skip
 
 

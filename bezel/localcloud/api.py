@@ -157,7 +157,7 @@ class Api:
     Attributes:
         service: Name in Service Usage; "" for what is always there.
         title: Name for people.
-        legacy: Errors in Cloud Storage's shape, and null in a body means "remove".
+        legacy: Errors in the older shape of Cloud Storage and Compute Engine, and null in a body means "remove".
         locations: Where the API's resources can be, for those that have a location.
     """
 
@@ -298,4 +298,4 @@ def unknown_method(request: Request) -> Response:
         error = ApiError("UNIMPLEMENTED", text)
     else:
         error = ApiError("NOT_FOUND", f"Method not found: {verb} {path}")
-    return JSONResponse(error.body(legacy=prefix == "storage"), error.status)
+    return JSONResponse(error.body(legacy=prefix in {"storage", "compute"}), error.status)

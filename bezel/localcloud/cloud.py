@@ -23,12 +23,13 @@ from bezel.localcloud.store import Store
 from bezel.localcloud.wire import WireLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
+    from bezel.localcloud.node.spec import NodeHost, NodeSpec
     from bezel.localcloud.pace import InstanceTiming, Pace
     from bezel.localcloud.run.launch import Command, Container
     from bezel.localcloud.shapes import Json
@@ -44,16 +45,43 @@ BUILT_IN_BINDINGS = frozenset(
 )
 
 
+class NoNodes:
+    """Machines that are there by their name only."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+
+    def boot(self, spec: NodeSpec) -> None:
+        """Nothing starts."""
+
+    def end(self, name: str) -> None:
+        """Nothing ends."""
+
+    def guest_attributes(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's
+        """Nothing was written."""
+        return {}
+
+    def serial_output(self, name: str) -> str:  # noqa: ARG002 - the protocol's
+        """Nothing was shown."""
+        return ""
+
+
 class Cloud:
     """One project of the embedded cloud.
 
     Attributes:
         base: Address of the APIs, set once the daemon listens.
         faults: What is to go wrong, and does.
+        nodes: What runs the machines that TPU and Compute Engine sell.
     """
 
     def __init__(
-        self, layout: Layout, pace: Pace, launcher: Callable[[Container], Command], timing: InstanceTiming
+        self,
+        layout: Layout,
+        pace: Pace,
+        launcher: Callable[[Container], Command],
+        timing: InstanceTiming,
+        nodes: Callable[[Cloud], NodeHost] = NoNodes,
     ) -> None:
         self.base = ""
         self.layout = layout
@@ -69,6 +97,7 @@ class Cloud:
         self.services = Controller(self, launcher, timing)
         self.faults.listen(self._heed_full_disk)
         self.holds = Holds()
+        self.nodes = nodes(self)
 
     def _heed_full_disk(self) -> None:
         full = self.faults.find("localcloud-disk-full") is not None
@@ -119,6 +148,7 @@ class Cloud:
             artifact_registry,
             cloud_quotas,
             compute,
+            compute_vpc,
             faults,
             holds,
             iam,
@@ -140,7 +170,7 @@ class Cloud:
         apis = [
             *(module.api for module in (run, storage, uploads, rewrites, iam, iam_credentials)),
             *(module.api for module in (resource_manager, secret_manager)),
-            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, compute)),
+            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, compute, compute_vpc)),
             *(module.api for module in (inventory, holds, faults)),
         ]
         routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes()]

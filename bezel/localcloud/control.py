@@ -41,6 +41,7 @@ _OVERRIDES = {
     "RESOURCE_MANAGER": "crm/v1",
     "LOGGING": "logging/v2",
     "COMPUTE": "compute/v1",
+    "TPU_V2ALPHA1": "tpu/v2alpha1",
     "CLOUD_QUOTAS": "cloudquotas/v1",
 }
 

@@ -25,7 +25,7 @@ CODES: dict[str, tuple[int, int]] = {
     "UNAUTHENTICATED": (16, 401),
 }
 
-# Cloud Storage keeps the older error list, with reasons of its own.
+# Cloud Storage and Compute Engine keep the older error list, with reasons of its own.
 _LEGACY_REASONS = {
     400: "invalid",
     401: "authError",
@@ -46,22 +46,26 @@ class ApiError(Exception):
         message: Text for the reader; never holds a secret.
         details: Messages of google.rpc.error_details as JSON.
         status: HTTP status.
+        reason: Word of the older error list, where it is not the status's usual one.
     """
 
-    def __init__(self, code: str, message: str, details: Sequence[Json] = (), *, status: int | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, details: Sequence[Json] = (), *, status: int | None = None, reason: str = ""
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.details = tuple(details)
         self.status = status or CODES[code][1]
+        self.reason = reason
 
     def body(self, *, legacy: bool = False) -> Json:
-        """The JSON body; `legacy` is Cloud Storage's shape."""
+        """The JSON body; `legacy` is the shape of Cloud Storage and Compute Engine."""
         if legacy:
             entry = {
                 "message": self.message,
                 "domain": "global",
-                "reason": _LEGACY_REASONS.get(self.status, "backendError"),
+                "reason": self.reason or _LEGACY_REASONS.get(self.status, "backendError"),
             }
             return {"error": {"code": self.status, "message": self.message, "errors": [entry]}}
         error: Json = {"code": self.status, "message": self.message, "status": self.code}

@@ -54,7 +54,7 @@ def checked_message(body: Json, message: str, where: str, *, keep_null: bool = F
         body: What the caller sent.
         message: Name of the definition, e.g. "run.GoogleCloudRunV2Service".
         where: Name of the field that the body is bound to, e.g. "service"; "" for the whole request.
-        keep_null: Whether null means something (Cloud Storage: "remove this"); else it is as if absent.
+        keep_null: Whether null means something (Cloud Storage, Compute Engine: "remove this"); else it is as if absent.
 
     Raises:
         ApiError: INVALID_ARGUMENT with every wrong field.

@@ -72,7 +72,7 @@ def served() -> dict[tuple[str, str], Method]:
 def method_of(http: str, route: str) -> Method | None:
     """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
     path = re.sub(r"\{[^}]*\}", "{}", route).removeprefix("/upload").removeprefix("/download").rstrip("/")
-    # The beta of Compute Engine has the same project.
+    # Compute Engine's two versions are served alike, under the beta's document: the provider calls the beta.
     path = path.replace("/compute/beta/", "/compute/v1/")
     fitting = (method for (verb, template), method in served().items() if verb == http and _fits(template, path))
     return served().get((http, path)) or next(fitting, None)
@@ -151,5 +151,6 @@ def _fits(template: str, path: str) -> bool:
     return _form(template).fullmatch(path) is not None
 
 
+@cache
 def _form(template: str) -> re.Pattern[str]:
     return re.compile(re.escape(template).replace(r"\{\}", "[^/:]+"))

@@ -12,6 +12,21 @@ us-south1 us-west1 us-west2 us-west3 us-west4
 """
 
 
+# Zones whose letters are not a, b and c. Source: Compute Engine's page on regions and zones, November 2026.
+_LETTERS = {"us-central1": "abcf", "us-east1": "bcd", "europe-west1": "bcd"}
+
+
+def zones(region: str) -> list[str]:
+    """Names of the zones of a region."""
+    return [f"{region}-{letter}" for letter in _LETTERS.get(region, "abc")]
+
+
+def region_of_zone(zone: str) -> str:
+    """The region of a zone, "" for what is none."""
+    region = zone.rpartition("-")[0]
+    return region if region in regions() and zone in zones(region) else ""
+
+
 def regions() -> frozenset[str]:
     """Names of all regions."""
     return frozenset(_REGIONS.split())

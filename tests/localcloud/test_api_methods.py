@@ -8,10 +8,12 @@ from api_trial import Trial
 from cloud_client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
 from discovery_check import called
 from record_results import check_results
+from trial_machines import machines, networks
 
 from bezel.localcloud.apis import (
     artifact_registry,
     compute,
+    compute_vpc,
     iam,
     iam_credentials,
     logs,
@@ -30,7 +32,7 @@ from tools.discovery_data import document as discovery
 pytestmark = pytest.mark.slow
 
 MODULES = (
-    *(artifact_registry, compute, iam, iam_credentials, logs, resource_manager, run),
+    *(artifact_registry, compute, compute_vpc, iam, iam_credentials, logs, resource_manager, run),
     *(secret_manager, service_usage, storage, uploads, rewrites),
 )
 USAGE = f"/serviceusage/v1/{PARENT}/services"
@@ -87,7 +89,6 @@ def project(trial):
     trial("GET", "/crm/v1/projects", filter="id:bezel-local")
     trial.refused(501, "GET", "/crm/v1/projects", filter="labels.a:b", says="does not serve the filter")
     policies(trial, path, "", posts=True)
-    trial("GET", f"/compute/v1/{PARENT}")
     trial("POST", "/logging/v2/entries:list", {"resourceNames": [PARENT], "pageSize": 1})
 
 
@@ -242,7 +243,7 @@ def trial(own_daemon):
     anonymous = Client(endpoint)
     del anonymous.http.headers["Authorization"]
     found = Trial(owner, stranger, anonymous)
-    for part in (usage, project, accounts, repositories, secrets, buckets, services):
+    for part in (usage, project, accounts, repositories, secrets, buckets, services, networks, machines):
         part(found)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found
@@ -303,7 +304,7 @@ def _is_taken(method, path):
         ("POST", "/storage/v1/b/x/o/y/copyTo/b/x/o/z", "storage.objects.copy"),
         ("GET", f"{ACCOUNTS}/x/keys", "iam.projects.serviceAccounts.keys.list"),
         ("POST", "/logging/v2/entries:write", "logging.entries.write"),
-        ("GET", f"/compute/v1/{PARENT}/zones/z/instances", "compute"),
+        ("GET", f"/compute/v1/{PARENT}/zones/z/disks", "compute"),
     ],
 )
 def test_a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found(cloud, verb, path, name):

@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -26,8 +27,8 @@ STATUSES = {
     "CANCELLED": 499, "INTERNAL": 500, "UNKNOWN": 500, "DATA_LOSS": 500, "UNIMPLEMENTED": 501, "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
-# The document whose requests may say null anywhere: "remove this".
-NULL_REMOVES = "storage.v1"
+# The documents whose requests may say null anywhere: "remove this".
+NULL_REMOVES = {"storage.v1", "compute.beta"}
 # What an operation or an error may hold as google.protobuf.Any: type -> (document, schema) or its fields.
 ANYTHING = {
     "google.cloud.run.v2.Service": ("run.v2", "GoogleCloudRunV2Service"),
@@ -58,13 +59,16 @@ class Called:
 
 
 @cache
-def _patterns(source: Source) -> list[tuple[str, re.Pattern[str], Called]]:
-    return [
-        (method["httpMethod"], _pattern(path_of(source, method)), Called(source, method))
-        for method in methods_of(document(source.document))
-    ]
+def _methods(source: Source) -> dict[tuple[str, int], list[tuple[str, Called]]]:
+    """The methods by their verb and the number of slashes in their paths: few are left to be compared."""
+    found = defaultdict(list)
+    for method in methods_of(document(source.document)):
+        path = path_of(source, method)
+        found[method["httpMethod"], path.count("/")].append((path, Called(source, method)))
+    return found
 
 
+@cache
 def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.escape(path).replace(r"\{\}", "[^/:]+"))
 
@@ -74,8 +78,8 @@ def called(verb: str, path: str) -> Called | None:
     path = path.replace("/compute/beta/", "/compute/v1/").removeprefix("/upload").removeprefix("/download").rstrip("/")
     for source in SOURCES:
         if path.startswith(source.prefix):
-            for method, pattern, found in _patterns(source):
-                if method == verb and pattern.fullmatch(path):
+            for template, found in _methods(source).get((verb, path.count("/")), []):
+                if _pattern(template).fullmatch(path):
                     return found
     return None
 
@@ -101,7 +105,7 @@ def request_problems(call: Called, query: list[tuple[str, str]], body: object) -
 
 def answer_problems(call: Called, status: int, content: bytes) -> list[str]:
     """What is wrong with an answer."""
-    legacy = call.source.api == "storage"
+    legacy = call.source.api in {"storage", "compute"}
     if status in {204, 304, 308}:
         return [f"{status} with a body"] if content else []
     try:
@@ -146,7 +150,7 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
     """
     if "$ref" in schema:
         schema = document(name)["schemas"][schema["$ref"]]
-    if value is None and name == NULL_REMOVES and not answers:
+    if value is None and name in NULL_REMOVES and not answers:
         return []
     kind = schema.get("type", "object")
     if kind == "array" and isinstance(value, list):
@@ -170,7 +174,7 @@ def _object_problems(value: Json, schema: Json, name: str, where: str, *, answer
             found.append(f"{where}.{key}: unknown")
         elif answers and _is_input_only(inner):
             found.append(f"{where}.{key} is input only, and answered")
-        elif item is not None or answers or (key not in fields and name != NULL_REMOVES):
+        elif item is not None or answers or (key not in fields and name not in NULL_REMOVES):
             found += problems(item, inner, name, f"{where}.{key}", answers=answers)
     return found
 

@@ -1,22 +1,112 @@
-"""Compute v1 and beta: the project, which the storage provider asks for; machines are not served here."""
+"""Compute v1 and beta: the project, its regions and zones, and operations. Both versions have the same handlers."""
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.api import Api
+from bezel.localcloud.apis.compute_vpc import VERSIONS, listed
+from bezel.localcloud.compute.errors import not_found
+from bezel.localcloud.compute.operations import root, shown, stored_name
 from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.regions import region_of_zone, regions, zones
 
 if TYPE_CHECKING:
-    from bezel.localcloud.api import Call
+    from collections.abc import Callable
+
+    from bezel.localcloud.api import Call, Handler
     from bezel.localcloud.shapes import Json
 
-api = Api("compute.googleapis.com", "Compute Engine API")
+api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
+_WAIT_SECONDS = 120.0  # of the platform's time: what the page on handling API responses says of `wait`
+_LISTS = "maxResults pageToken returnPartialSuccess"
 
 
-@api.route("GET", "/compute/v1/projects/{project:id}", needs="compute.projects.get")
-@api.route("GET", "/compute/beta/projects/{project:id}", needs="compute.projects.get")
+def _serves(method: str, path: str, needs: str = "", query: str = "") -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        for version in VERSIONS:
+            base = f"/compute/{version}/projects/{{project:id}}"
+            api.route(method, base + path, needs=needs, query=query)(handler)
+        return handler
+
+    return register
+
+
+@_serves("GET", "", "compute.projects.get")
 def get_project(call: Call) -> Json:
     """The project by id or number."""
-    link = f"{call.cloud.base}/compute/v1/projects/{PROJECT}"
+    link = f"{root(call)}/projects/{PROJECT}"
     return {"kind": "compute#project", "id": PROJECT_NUMBER, "name": PROJECT, "selfLink": link}
+
+
+@_serves("GET", "/regions", "compute.regions.list", _LISTS)
+def list_regions(call: Call) -> Json:
+    """All regions."""
+    return listed(
+        call, "regionList", f"projects/{PROJECT}/regions", [(name, _region(call, name)) for name in sorted(regions())]
+    )
+
+
+@_serves("GET", "/regions/{region:id}", "compute.regions.get")
+def get_region(call: Call) -> Json:
+    """One region with its zones."""
+    name = call.param("region")
+    if name not in regions():
+        raise not_found(f"projects/{PROJECT}/regions/{name}")
+    return _region(call, name)
+
+
+@_serves("GET", "/zones", "compute.zones.list", _LISTS)
+def list_zones(call: Call) -> Json:
+    """All zones."""
+    names = sorted(zone for region in regions() for zone in zones(region))
+    return listed(call, "zoneList", f"projects/{PROJECT}/zones", [(name, _zone(call, name)) for name in names])
+
+
+@_serves("GET", "/zones/{zone:id}", "compute.zones.get")
+def get_zone(call: Call) -> Json:
+    """One zone."""
+    name = call.param("zone")
+    if not region_of_zone(name):
+        raise not_found(f"projects/{PROJECT}/zones/{name}")
+    return _zone(call, name)
+
+
+@_serves("GET", "/global/operations/{operation:id}", "compute.globalOperations.get")
+@_serves("GET", "/regions/{region:id}/operations/{operation:id}", "compute.regionOperations.get")
+def get_operation(call: Call) -> Json:
+    """An operation as of now."""
+    return shown(call.cloud, root(call), _operation(call))
+
+
+@_serves("POST", "/global/operations/{operation:id}/wait", "compute.globalOperations.get")
+@_serves("POST", "/regions/{region:id}/operations/{operation:id}/wait", "compute.regionOperations.get")
+async def wait_operation(call: Call) -> Json:
+    """An operation when it is done, or as it is after two minutes of the platform's time."""
+    name = _operation(call)
+    shown(call.cloud, root(call), name)
+    await call.cloud.operations.wait(name, call.cloud.pace.seconds(_WAIT_SECONDS))
+    return shown(call.cloud, root(call), name)
+
+
+def _operation(call: Call) -> str:
+    parts = call.request.url.path.split("/projects/")[1].split("/")[1:]
+    scope = "/".join(parts[: parts.index("operations")])
+    return stored_name(f"projects/{PROJECT}/{scope}", call.param("operation"))
+
+
+def _region(call: Call, name: str) -> Json:
+    own = f"{root(call)}/projects/{PROJECT}"
+    links = [f"{own}/zones/{zone}" for zone in zones(name)]
+    return _place("region", name, f"{own}/regions/{name}") | {"zones": links}
+
+
+def _zone(call: Call, name: str) -> Json:
+    own = f"{root(call)}/projects/{PROJECT}"
+    return _place("zone", name, f"{own}/zones/{name}") | {"region": f"{own}/regions/{region_of_zone(name)}"}
+
+
+def _place(kind: str, name: str, link: str) -> Json:
+    number = str(1000 + zlib.crc32(name.encode()) % 9000)
+    return {"kind": f"compute#{kind}", "id": number, "name": name, "status": "UP", "selfLink": link}

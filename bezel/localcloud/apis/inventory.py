@@ -21,6 +21,10 @@ _KINDS = {
     "secrets": "secret",
     "secretVersions": "secretVersion",
     "repositories": "repository",
+    "networks": "network",
+    "subnetworks": "subnetwork",
+    "firewalls": "firewall",
+    "routers": "router",
 }
 
 

@@ -46,7 +46,7 @@ def refusal(fault: Fault, at: str, path: str) -> tuple[int, Headers, bytes]:
         body = {"error": "internal_failure", "error_description": _page_words(status)}
         return status, [*headers, (b"content-type", b"application/json")], json.dumps(body).encode()
     error = _rate_limited(path) if limited else _unwell(status)
-    legacy = path.startswith(("/storage/", "/upload/"))
+    legacy = path.startswith(("/storage/", "/upload/", "/compute/"))
     return status, [*headers, (b"content-type", b"application/json")], json.dumps(error.body(legacy=legacy)).encode()
 
 

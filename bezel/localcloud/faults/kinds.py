@@ -66,7 +66,7 @@ _OPERATIONS = (
         "api",
         "run",
         "whose operations",
-        choices=("run", "artifactregistry", "serviceusage"),
+        choices=("run", "artifactregistry", "serviceusage", "tpu", "compute"),
     ),
     Parameter("after", 0, "operations that end well before", least=0),
     Parameter("count", 1, "operations begun from now on that are struck, 0 for all until it is cleared", least=0),

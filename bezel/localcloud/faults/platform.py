@@ -30,6 +30,8 @@ _TAKEN = {
     "bucket-permission-missing": "storage.objects.",
     "secret-permission-missing": "secretmanager.versions.access",
 }
+# What an operation's metadata is called -> whose operation it is.
+_APIS = {".run.": "run", ".tpu.": "tpu", "localcloud/compute": "compute"}
 _TIME_OFF = (
     "Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in "
     "the JWT claim."
@@ -138,4 +140,5 @@ def hides_secret(faults: Faults, name: str) -> bool:
 def _api(parent: str, metadata: Json) -> str:
     if not parent:
         return "serviceusage"
-    return "run" if ".run." in str(metadata.get("@type", "")) else "artifactregistry"
+    kind = str(metadata.get("@type", ""))
+    return next((api for mark, api in _APIS.items() if mark in kind), "artifactregistry")

@@ -1,0 +1,114 @@
+"""What a network lets through, by its firewall rules, its subnetworks and its routers."""
+
+import pytest
+
+from bezel.localcloud.compute.vpc_kinds import KINDS, checked
+from bezel.localcloud.store import Store
+from bezel.localcloud.vpc import allowed, free_address, has_nat, interface_names, loopback, private_google_access
+
+NET = "projects/p/global/networks/net"
+SUB = "projects/p/regions/us-east5/subnetworks/sub"
+GATEWAY, INTERNET = "10.64.16.7", "198.51.100.9"
+
+
+@pytest.fixture
+def store(tmp_path):
+    found = Store(tmp_path / "s.db")
+    add(found, "subnetwork", SUB, ipCidrRange="10.64.0.0/29", privateIpGoogleAccess=True)
+    yield found
+    found.close()
+
+
+def add(store, kind, name, **body):
+    whole = next(one for one in KINDS if one.name == kind)
+    store.put(kind, name, checked(whole, {"name": name.rpartition("/")[2], "network": NET, **body}))
+
+
+def rule(store, name="rule", **body):
+    opens = {} if "denied" in body else {"allowed": [{"IPProtocol": "tcp", "ports": ["8000"]}]}
+    given = {"sourceRanges": ["10.64.16.0/24"], "targetTags": ["bezel-node"], **opens, **body}
+    add(store, "firewall", f"projects/p/global/firewalls/{name}", **given)
+
+
+def reaches(store, source=GATEWAY, port=8000, tags=("bezel-node",), network=NET, service_account="a@p"):
+    return allowed(store, network=network, tags=tags, service_account=service_account, source=source, port=port)
+
+
+def test_nothing_reaches_a_machine_without_a_rule(store):
+    assert not reaches(store)
+
+
+def test_a_rule_lets_its_sources_reach_its_port_of_its_targets_and_nothing_else(store):
+    rule(store)
+    assert reaches(store)
+    assert not reaches(store, source=INTERNET)
+    assert not reaches(store, port=22)
+    assert not reaches(store, tags=())
+    assert not reaches(store, network=f"{NET}x")
+
+
+@pytest.mark.parametrize(
+    ("change", "lets"),
+    [
+        ({"allowed": [{"IPProtocol": "tcp"}]}, True),
+        ({"allowed": [{"IPProtocol": "all"}]}, True),
+        ({"allowed": [{"IPProtocol": "udp"}]}, False),
+        ({"allowed": [{"IPProtocol": "tcp", "ports": ["7000-8100"]}]}, True),
+        ({"targetTags": []}, True),
+        ({"targetTags": [], "targetServiceAccounts": ["a@p"]}, True),
+        ({"targetTags": [], "targetServiceAccounts": ["b@p"]}, False),
+        ({"disabled": True}, False),
+        ({"direction": "EGRESS"}, False),
+        ({"sourceRanges": [], "sourceTags": ["gateway"]}, False),
+        ({"sourceRanges": []}, True),
+    ],
+)
+def test_a_rule_counts_as_it_is_written(store, change, lets):
+    rule(store, **change)
+    assert reaches(store) == lets
+
+
+def test_the_rule_with_the_least_number_counts_and_a_denial_goes_first_among_equals(store):
+    rule(store)
+    rule(store, "no", denied=[{"IPProtocol": "tcp"}], priority=1001)
+    assert reaches(store)
+    rule(store, "no", denied=[{"IPProtocol": "tcp"}], priority=1000)
+    assert not reaches(store)
+    rule(store, "yes", priority=999)
+    assert reaches(store)
+
+
+def test_a_subnetwork_reaches_google_if_it_may_and_the_internet_with_a_nat_of_its_own_region(store):
+    assert private_google_access(store, SUB)
+    assert not private_google_access(store, f"{SUB}x")
+    nat = {"name": "n", "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"}
+    add(store, "router", "projects/p/regions/us-west1/routers/r", nats=[nat])
+    assert not has_nat(store, SUB)
+    listed = nat | {"sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS"}
+    add(
+        store, "router", "projects/p/regions/us-east5/routers/r", nats=[listed | {"subnetworks": [{"name": f"{SUB}x"}]}]
+    )
+    assert not has_nat(store, SUB)
+    add(store, "router", "projects/p/regions/us-east5/routers/r", nats=[listed | {"subnetworks": [{"name": SUB}]}])
+    assert has_nat(store, SUB)
+    add(store, "router", "projects/p/regions/us-east5/routers/r", nats=[nat])
+    assert has_nat(store, SUB)
+
+
+def test_addresses_are_given_once_and_run_out(store):
+    found = []
+    while address := free_address(store, SUB):
+        place = {"network": NET, "subnetwork": SUB, "address": address}
+        store.put("node", f"projects/p/locations/z/nodes/{address}", {"place": place})
+        found.append(address)
+    assert found == ["10.64.0.2", "10.64.0.3", "10.64.0.4", "10.64.0.5"]
+    assert loopback(found[0]) == "127.64.0.2"
+
+
+def test_an_interface_of_a_service_is_named_by_link_or_by_its_last_word():
+    for given in ("sub", SUB, f"https://www.googleapis.com/compute/v1/{SUB}"):
+        assert any(
+            name.endswith("/regions/us-east5/subnetworks/sub")
+            for name in interface_names({"subnetwork": given}, "us-east5")
+        )
+    assert interface_names({}, "us-east5") == set()
