@@ -1,0 +1,418 @@
+#!/bin/bash
+# The boot of a node: a machine with TPUs or GPUs that runs one vLLM container.
+#
+# Always the same text. What differs it reads from the metadata attributes bezel-*, none of which is secret. It tells how
+# far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds the
+# image, and starts the container anew.
+#
+# Owns all that happens between the power button and the first healthy answer. Leaves out who waits for it.
+#
+# Environment, for tests and the embedded cloud only: BEZEL_ROOT (a folder in place of /), GCE_METADATA_HOST and
+# GOOGLE_<API>_CUSTOM_ENDPOINT as Google's own clients read them.
+set -euo pipefail
+set +x # a trace would show what is secret
+umask 077
+export PATH="$PATH:/snap/bin" # where Ubuntu's images keep gsutil
+
+readonly ROOT=${BEZEL_ROOT:-}
+readonly METADATA="http://${GCE_METADATA_HOST:-metadata.google.internal}/computeMetadata/v1"
+readonly SECRETS=${GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT:-https://secretmanager.googleapis.com/v1/}
+readonly STORAGE=${GOOGLE_STORAGE_CUSTOM_ENDPOINT:-https://storage.googleapis.com/storage/v1/}
+readonly RUN="$ROOT/run/bezel"            # in memory: secrets on their way, gone when this ends
+readonly CACHE=/var/cache/bezel/compile   # what the compiler keeps
+readonly CONTAINER=vllm
+readonly RESTARTS=10        # of the container, all its life long
+readonly BOOT_RESTARTS=2    # before it was healthy once: what fails three times fails always, and the lease costs
+readonly HEALTHY_SECONDS=5400
+
+phase=network
+told=''       # whether the user knows why this ends
+said=''       # what the last command of `retry` said
+private=()    # values that no message may hold
+
+say() {
+  TZ=UTC printf '%(%FT%TZ)T bezel: %s\n' -1 "$(redacted "$*")"
+}
+
+redacted() {
+  local text=$1 value
+  for value in ${private[@]+"${private[@]}"}; do
+    text=${text//"$value"/***}
+  done
+  printf '%s' "$text"
+}
+
+# report STATE DETAIL: the phase's guest attribute, and a line on the console.
+report() {
+  local detail=${2//$'\n'/ } value
+  say "$phase $1: $detail"
+  detail=$(redacted "${detail:0:1000}")
+  detail=${detail//\\/\\\\}
+  detail=${detail//\"/\\\"}
+  printf -v value '{"state": "%s", "at": %(%s)T, "detail": "%s"}' "$1" -1 "${detail//[[:cntrl:]]/ }"
+  retry 5 put_attribute "$value" || say "the guest attribute bezel/$phase could not be written: $(last_line)"
+}
+
+put_attribute() {
+  http --request PUT --header 'Metadata-Flavor: Google' --data "$1" \
+    "$METADATA/instance/guest-attributes/bezel/$phase"
+}
+
+fail() {
+  told=yes
+  report failed "$1"
+  exit 1
+}
+
+finish() {
+  local -r status=$?
+  rm -rf "$RUN"
+  if ((status != 0)) && [[ -z $told ]]; then
+    told=yes
+    report failed "the startup script ended with status $status: nothing serves; its last lines are on the serial console"
+  fi
+  exit "$status"
+}
+
+# retry TIMES COMMAND...: until it succeeds, waiting longer each time; its output is in $said.
+retry() {
+  local -r times=$1
+  local pause=2 attempt
+  shift
+  for ((attempt = 1; ; attempt++)); do
+    if said=$("$@" 2>&1); then
+      return 0
+    fi
+    if ((attempt == times)); then
+      return 1
+    fi
+    say "$1 failed, attempt $attempt of $times ($(last_line)); the next one in $pause s"
+    sleep "$pause"
+    pause=$((pause < 32 ? pause * 2 : 32))
+  done
+}
+
+last_line() {
+  local line last='no output'
+  while IFS= read -r line; do
+    if [[ $line == *[![:space:]]* ]]; then
+      last=$line
+    fi
+  done <<<"$said"
+  printf '%s' "${last:0:400}"
+}
+
+# http CURL-ARGUMENT...: the body of a good answer; else status 1 and a line that says why.
+http() {
+  local answer status
+  answer=$(curl --silent --show-error --connect-timeout 5 --max-time 30 --write-out '\n%{http_code}' "$@") || {
+    printf '%s' "${answer%$'\n'*}"
+    return 1
+  }
+  status=${answer##*$'\n'}
+  answer=${answer%$'\n'*}
+  if [[ $status == 2* ]]; then
+    printf '%s' "$answer"
+    return 0
+  fi
+  # An error of Google's APIs has its message in JSON; what else there is may be a page of HTML.
+  if [[ $answer =~ \"message\":[[:space:]]*\"([^\"]+)\" ]]; then
+    printf 'HTTP %s: %s\n' "$status" "${BASH_REMATCH[1]}"
+  else
+    printf 'HTTP %s\n' "$status"
+  fi
+  return 1
+}
+
+metadata() {
+  http --header 'Metadata-Flavor: Google' "$METADATA/$1"
+}
+
+access_token() {
+  local answer
+  answer=$(metadata instance/service-accounts/default/token) || {
+    printf '%s' "$answer"
+    return 1
+  }
+  [[ $answer =~ \"access_token\":[[:space:]]*\"([^\"]+)\" ]] && printf '%s' "${BASH_REMATCH[1]}"
+}
+
+# secret ID: the value of its newest version. The token goes to curl by a pipe, never as an argument.
+secret() {
+  local token answer
+  token=$(access_token) || {
+    printf '%s' "$token"
+    return 1
+  }
+  answer=$(printf 'Authorization: Bearer %s' "$token" |
+    http --header @- "${SECRETS}projects/$project/secrets/$1/versions/latest:access") || {
+    printf '%s' "$answer"
+    return 1
+  }
+  [[ $answer =~ \"data\":[[:space:]]*\"([^\"]+)\" ]] && printf '%s' "${BASH_REMATCH[1]}" | base64 --decode
+}
+
+# The attributes as texts ended by NUL, lists after their length; or what is wrong with them, and status 1.
+readonly INPUTS='
+import json, sys
+given = json.load(sys.stdin)
+names = ("image", "weights", "model-folder", "compile-cache", "port", "device", "packages")
+words, problems = [given.get("bezel-" + name, "") for name in names], []
+image, device = words[0], words[5]
+if "@sha256:" not in image:
+    problems.append(f"bezel-image is {image!r}, which names no digest: two boots could run different images; name one")
+if device not in ("tpu", "gpu"):
+    problems.append(f"bezel-device is {device!r}: the container would find no accelerator; make it tpu or gpu")
+for name, kind in (("arguments", list), ("environment", dict), ("secrets-by-name", dict)):
+    try:
+        content = json.loads(given.get("bezel-" + name, ""))
+    except ValueError:
+        content = None
+    items = [word for pair in content.items() for word in pair] if isinstance(content, dict) else content
+    if not isinstance(content, kind) or any(not isinstance(word, str) or "\0" in word for word in items):
+        what = "list" if kind is list else "object"
+        problems.append(f"bezel-{name} is no JSON {what} of texts: no container can be started; make it one")
+        continue
+    words += [str(len(items)), *items]
+if problems:
+    sys.exit("; ".join(problems))
+sys.stdout.write("".join(word + "\0" for word in words))'
+
+read_inputs() {
+  local -a words
+  local place=7
+  retry 8 metadata 'instance/attributes/?recursive=true&alt=json' ||
+    fail "the metadata attributes cannot be read ($(last_line)): nothing is known of the container; start the node again"
+  if ! said=$(printf '%s' "$said" | python3 -c "$INPUTS" 2>&1 >"$RUN/inputs"); then
+    fail "the metadata attributes are wrong: $(last_line)"
+  fi
+  mapfile -d '' -t words <"$RUN/inputs"
+  image=${words[0]} weights=${words[1]} model_folder=${words[2]} compile_cache=${words[3]}
+  port=${words[4]} device=${words[5]} packages=${words[6]}
+  arguments=("${words[@]:place+1:words[place]}")
+  place=$((place + 1 + words[place]))
+  environment=("${words[@]:place+1:words[place]}")
+  place=$((place + 1 + words[place]))
+  secret_ids=("${words[@]:place+1:words[place]}")
+}
+
+check_network() {
+  phase=network
+  report running 'asking the metadata server and the Google APIs'
+  retry 8 access_token ||
+    fail "the metadata server gives no token ($(last_line)): nothing can be read; give the node a service account"
+  private+=("$said")
+  retry 8 metadata project/project-id || fail "the metadata server does not name the project: $(last_line)"
+  project=$said
+  read_inputs
+  # Any answer will do, a refusal too: it has come over the network.
+  retry 6 curl --silent --show-error --output /dev/null --connect-timeout 5 --max-time 15 "$STORAGE" || fail \
+    "the Google APIs do not answer ($(last_line)): neither image nor weights nor secrets can be read; turn on private
+Google access of the node's subnetwork, or set network.nat: true"
+  install_packages
+  report 'done' 'the metadata server and the Google APIs answer'
+}
+
+install_packages() {
+  if [[ -z $packages ]] || docker --version >/dev/null 2>&1; then
+    return 0
+  fi
+  if [[ $packages != docker ]]; then
+    fail "bezel-packages is '$packages': only docker can be installed; leave the others out"
+  fi
+  report running 'installing docker'
+  export DEBIAN_FRONTEND=noninteractive
+  retry 4 install_docker ||
+    fail "docker cannot be installed ($(last_line)): no container can run; set network.nat: true, or use an image with docker"
+}
+
+install_docker() {
+  apt-get --quiet --quiet update && apt-get --quiet --quiet --yes install docker.io
+}
+
+pull_image() {
+  phase=image
+  report running "pulling $image"
+  retry 8 docker info || fail "docker does not answer ($(last_line)): no container can run; start the node again"
+  if docker image inspect "$image" >/dev/null 2>&1; then
+    report 'done' "$image is here already"
+    return 0
+  fi
+  export DOCKER_CONFIG="$RUN/docker"
+  retry 5 pull || fail "the image $image cannot be pulled ($(last_line)): nothing can run; see that it exists, that the
+node's service account may read the repository (roles/artifactregistry.reader) and, for another registry than
+Artifact Registry, that network.nat is true"
+  rm -rf "$DOCKER_CONFIG"
+  unset DOCKER_CONFIG
+  report 'done' "$image"
+}
+
+pull() {
+  local -r registry=${image%%/*}
+  local token
+  if [[ $registry == *.pkg.dev ]]; then
+    token=$(access_token) || {
+      printf '%s' "$token"
+      return 1
+    }
+    printf '%s' "$token" | docker login --username oauth2accesstoken --password-stdin "https://$registry" || return 1
+  fi
+  docker pull --quiet "$image"
+}
+
+fetch_weights() {
+  phase=weights
+  mkdir -p "$ROOT$model_folder"
+  if [[ -z $weights ]]; then
+    report 'done' 'none in a bucket: the server downloads them from the hub'
+    return 0
+  fi
+  report running "copying $weights"
+  retry 4 gsutil -m -q rsync -r "$weights" "$ROOT$model_folder" ||
+    fail "the weights $weights cannot be copied ($(last_line)): no model can be loaded; see that they are there and that
+the node's service account may read the bucket (roles/storage.objectViewer)"
+  retry 4 gsutil -q du -s "$weights" || fail "the size of $weights cannot be read: $(last_line)"
+  local -r wanted=${said%% *}
+  local copied
+  copied=$(bytes_in "$ROOT$model_folder")
+  if [[ $copied != "$wanted" || ! -s $ROOT$model_folder/config.json ]]; then
+    fail "$weights has $wanted bytes, the copy $copied, and a model has a config.json: the model would not load; copy
+the whole model into the bucket and start the node again"
+  fi
+  report 'done' "$copied bytes"
+}
+
+bytes_in() {
+  find "$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { printf "%.0f", sum }'
+}
+
+start_container() {
+  phase=compile
+  local cache='no compile cache'
+  mkdir -p "$ROOT$CACHE"
+  if [[ -n $compile_cache ]]; then
+    report running "restoring the compile cache from $compile_cache"
+    # One that is not there, or cannot be read, costs time only.
+    if retry 2 gsutil -m -q rsync -r "$compile_cache" "$ROOT$CACHE"; then
+      cache="compile cache of $(bytes_in "$ROOT$CACHE") bytes"
+    else
+      cache="compile cache not restored: $(last_line)"
+    fi
+  fi
+  report running "starting the container ($cache)"
+  write_environment
+  docker rm --force "$CONTAINER" >/dev/null 2>&1 || true # of an earlier boot
+  retry 1 run_container || fail "the container cannot be started ($(last_line)): nothing serves; look at bezel-device
+('$device') and at the image"
+  rm -f "$RUN/environment"
+  report 'done' "container started, $cache"
+}
+
+save_cache() {
+  if [[ -z $compile_cache ]]; then
+    return 0
+  fi
+  if retry 3 gsutil -m -q rsync -r "$ROOT$CACHE" "$compile_cache"; then
+    phase=compile report 'done' "compile cache kept in $compile_cache: $(bytes_in "$ROOT$CACHE") bytes"
+  else
+    phase=compile report 'done' "the compile cache cannot be written to $compile_cache ($(last_line)): the next lease
+compiles anew; give the node's service account roles/storage.objectUser on the bucket"
+  fi
+}
+
+# The container's variables, secrets among them, as a file that only root can read.
+write_environment() {
+  local -a pairs=("${environment[@]}") lines=()
+  local place
+  if [[ $device == tpu ]]; then
+    pairs+=(VLLM_XLA_CACHE_PATH "$CACHE")
+  else
+    pairs+=(VLLM_CACHE_ROOT "$CACHE")
+  fi
+  if [[ -z $weights ]]; then
+    pairs+=(HF_HOME "$model_folder")
+  fi
+  for ((place = 0; place < ${#secret_ids[@]}; place += 2)); do
+    retry 5 secret "${secret_ids[place + 1]}" ||
+      fail "the secret ${secret_ids[place + 1]} cannot be read ($(last_line)): ${secret_ids[place]} would be missing; see
+that it has a version and that the node's service account may read it (roles/secretmanager.secretAccessor)"
+    private+=("$said")
+    pairs+=("${secret_ids[place]}" "$said")
+  done
+  for ((place = 0; place < ${#pairs[@]}; place += 2)); do
+    if [[ ${pairs[place + 1]} == *$'\n'* ]]; then
+      fail "${pairs[place]} has more than one line: docker takes no such variable; give it in one line"
+    fi
+    lines+=("${pairs[place]}=${pairs[place + 1]}")
+  done
+  printf '%s\n' "${lines[@]}" >"$RUN/environment"
+}
+
+run_container() {
+  local -a hardware=(--privileged --shm-size 10gb)
+  if [[ $device == gpu ]]; then
+    hardware=(--gpus all --ipc host)
+  fi
+  # The entrypoint is named: of the images for TPUs it is a shell.
+  docker run --detach --name "$CONTAINER" --restart "on-failure:$RESTARTS" --net host "${hardware[@]}" \
+    --log-opt max-size=50m --log-opt max-file=3 --env-file "$RUN/environment" \
+    --volume "$ROOT$CACHE:$CACHE" --volume "$ROOT$model_folder:$model_folder" \
+    --entrypoint vllm "$image" serve "${arguments[@]}"
+}
+
+wait_until_healthy() {
+  phase=healthy
+  local waited=0 pause=10 state
+  report running "waiting until http://127.0.0.1:$port/health answers, at most $HEALTHY_SECONDS s"
+  until curl --silent --fail --output /dev/null --max-time 5 "http://127.0.0.1:$port/health"; do
+    check_container
+    if ((waited >= HEALTHY_SECONDS)); then
+      show_last_words
+      fail "vLLM does not answer /health after $waited s ($(last_line)): nothing serves; see the last lines on the serial console"
+    fi
+    if ((waited % 60 == 0)); then
+      say "healthy: $waited s of $HEALTHY_SECONDS s, container $state"
+    fi
+    sleep "$pause"
+    waited=$((waited + pause))
+    pause=$((waited < 600 ? 10 : 30))
+  done
+  report 'done' "vLLM answers /health after $waited s"
+}
+
+# Sets $state of its caller; fails if the container has given up, or has failed too often for one that never served.
+check_container() {
+  local restarts code
+  retry 3 docker inspect --format '{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}' "$CONTAINER" ||
+    fail "the container $CONTAINER is gone ($(last_line)): nothing serves; start the node again"
+  read -r state restarts code <<<"$said"
+  if [[ $state == exited || $state == dead ]] || ((restarts > BOOT_RESTARTS)); then
+    docker stop "$CONTAINER" >/dev/null 2>&1 || true
+    show_last_words
+    fail "vLLM ended with exit code $code before it served, $restarts restarts ($(last_line)): nothing serves; change the
+arguments or the model as its last words say"
+  fi
+}
+
+# The end of the container's log on the console; its last error is in $said.
+show_last_words() {
+  said=$(docker logs --tail 60 "$CONTAINER" 2>&1) || true
+  say "the last lines of the container:"$'\n'"$said"
+  local errors
+  errors=$(printf '%s\n' "$said" | grep -E 'rror:|RESOURCE_EXHAUSTED' | grep -v 'Engine core init') || errors=$said
+  said=$errors
+}
+
+main() {
+  trap finish EXIT
+  rm -rf "$RUN"
+  mkdir -p "$RUN"
+  check_network
+  pull_image
+  fetch_weights
+  start_container
+  wait_until_healthy
+  save_cache
+}
+
+main
