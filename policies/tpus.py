@@ -15,8 +15,8 @@ from decimal import Decimal
 from math import prod
 from typing import TYPE_CHECKING
 
-from bezel.catalog import NotInCatalogueError, tpu
 from bezel.planner.lease_cost import Provisioning, lease_cost
+from bezel.planner.leased import leased
 from bezel.planner.money import Unpriced, times, total
 from policies.inputs import Inputs, plainly
 
@@ -48,10 +48,10 @@ class Node:
         """USD per hour while all of it runs, bought under a model of Google's."""
         if model not in _MODELS:
             return Unpriced(f"TPUs under the provisioning model {plainly(model)}")
-        try:
-            one = lease_cost(tpu(self.slice_id), zone=self.zone, provisioning=_MODELS[model]).hourly
-        except NotInCatalogueError:
+        hardware = leased(self.slice_id)
+        if hardware is None:
             return Unpriced(f"the TPU slice {plainly(self.slice_id)}")
+        one = lease_cost(hardware, zone=self.zone, provisioning=_MODELS[model]).hourly
         return times(one, self.count)
 
 

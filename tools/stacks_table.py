@@ -14,16 +14,18 @@ from made_sections import ROOT, put
 sys.path.insert(0, str(ROOT))
 
 from bezel.ops.project import Project
-from bezel.planner import make_plan
+from bezel.planner import LeasePlan, PlanError, make_plan
+from bezel.planner.durations import duration_text
 from bezel.planner.money import Priced, text
+from bezel.planner.tpu_memory import TpuFit
 
 if TYPE_CHECKING:
-    from bezel.planner import Plan
+    from bezel.planner import AnyPlan
 
 COLUMNS = (
     "stack",
     "model",
-    "accelerator, region",
+    "accelerator, where",
     "context",
     "KV cache",
     "sequences of that length that fit",
@@ -39,27 +41,39 @@ def table() -> str:
     project = Project(ROOT)
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     for stack in project.stacks():
-        plan = make_plan(project.configuration(stack), project="my-project", stack=stack)
-        rows.append(_row(plan))
+        configuration = project.configuration(stack)
+        try:
+            rows.append(_row(make_plan(configuration, project="my-project", stack=stack)))
+        except PlanError:
+            # The one reason that a stack file of ours may have: its price is the user's to add.
+            told = (f"`{stack}`", f"`{configuration['model']}`", str(configuration["accelerator"]))
+            rows.append((*told, *("-" for _ in COLUMNS[4:]), "unknown: refused until you add the row"))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _row(plan: Plan) -> tuple[str, ...]:
+def _row(plan: AnyPlan) -> tuple[str, ...]:
     fit, speed, options = plan.fit, plan.estimate, plan.settings.vllm
-    price = plan.cost.hourly
+    if isinstance(plan, LeasePlan):
+        terms, price = plan.terms, plan.cost.machines_hourly
+        count = f"{len(terms.names)} x " if len(terms.names) > 1 else ""
+        where = f"{count}{terms.hardware.id}, {' or '.join(zone.zone for zone in terms.zones)}"
+        per = f", {text(plan.cost.machines_lease, 2)} for {duration_text(plan.cost.run_seconds)}"
+    else:
+        price, per = plan.cost.hourly, ""
+        where = f"{plan.service.accelerator}, {plan.service.region}"
     derived = isinstance(price, Priced) and price.derived
     drafts = f", drafts {_range(plan.gain.alone, 1)} x" if plan.gain else ""
     return (
         f"`{plan.stack}`",
         f"`{plan.model}`",
-        f"{plan.service.accelerator}, {plan.service.region}",
+        where,
         str(fit.max_model_len),
-        str(options.get("kv-cache-dtype", "bf16")),
+        "bf16" if isinstance(fit, TpuFit) else str(options.get("kv-cache-dtype", "bf16")),
         str(fit.full_context_sequences),
         f"{fit.kv_available_bytes / 1024**3:.2f} GiB",
         _range(speed.tokens_per_second_alone) + drafts,
         f"{_range(speed.tokens_per_second_batched)} ({speed.batch})",
-        text(price, 4) + (" (derived)" if derived else ""),
+        text(price, 4) + (" (derived)" if derived else "") + per,
     )
 
 

@@ -5,6 +5,7 @@ Owns what the product knows about the outside world. Leaves rules to bezel.plann
 
 from bezel.catalog.accelerators import Accelerator, accelerator, accelerators
 from bezel.catalog.comparison import ComparedMachine, compared_machines
+from bezel.catalog.machines import GpuMachine, gpu_machine, gpu_machines
 from bezel.catalog.models import Architecture, Model, model, models, unservable_form
 from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.records import DataFileError, NotInCatalogueError, closest
@@ -16,6 +17,7 @@ __all__ = [
     "Architecture",
     "ComparedMachine",
     "DataFileError",
+    "GpuMachine",
     "Model",
     "NotInCatalogueError",
     "Price",
@@ -27,6 +29,8 @@ __all__ = [
     "accelerators",
     "closest",
     "compared_machines",
+    "gpu_machine",
+    "gpu_machines",
     "model",
     "models",
     "price",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from bezel.catalog.accelerators import Accelerator
     from bezel.catalog.comparison import ComparedMachine
+    from bezel.catalog.machines import GpuMachine
     from bezel.catalog.tpus import TpuSlice
 
 _SPEED = "every estimate of speed on it would be wrong by that factor."
@@ -78,6 +79,27 @@ def check_tpus(tpus: Mapping[str, TpuSlice], regions: frozenset[str]) -> Iterabl
             yield Fault(where, "zones = []", "no stack could use it.", "name the zones that took a request.")
         yield from _places(where, "zones_refused", each.zones_refused, each.zones)
         for zone in (*each.zones, *each.zones_refused):
+            if not _ZONE.fullmatch(zone):
+                yield Fault(where, f"zone {zone}", "no request can be sent there.", "write it as in us-east5-a.")
+            yield from _known_region(where, region_of(zone), regions)
+
+
+def check_gpu_machines(
+    machines: Mapping[str, GpuMachine], accelerators: Mapping[str, Accelerator], regions: frozenset[str]
+) -> Iterable[Fault]:
+    """Everything that is wrong with the machines that are leased for their GPUs."""
+    for each in machines.values():
+        where = f"machines.toml: {each.id}"
+        yield from check_dated(where, each)
+        if each.accelerator not in accelerators:
+            known = ", ".join(accelerators)
+            yield Fault(
+                where, f"accelerator = {each.accelerator}", "it has no memory and no rates.", f"known are {known}."
+            )
+        yield from check_between(where, "gpus", each.gpus, 1, 16, "memory and speed are of all of them.")
+        yield from check_between(where, "host_memory_gib", each.host_memory_gib, 16, 4096, "the weights pass it.")
+        yield from _places(where, "zones", each.zones, ())
+        for zone in each.zones:
             if not _ZONE.fullmatch(zone):
                 yield Fault(where, f"zone {zone}", "no request can be sent there.", "write it as in us-east5-a.")
             yield from _known_region(where, region_of(zone), regions)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from bezel.catalog.accelerators import accelerators
 from bezel.catalog.comparison import compared_machines
 from bezel.catalog.faults import Fault, check_dated
-from bezel.catalog.hardware_checks import check_accelerators, check_compared, check_tpus
+from bezel.catalog.hardware_checks import check_accelerators, check_compared, check_gpu_machines, check_tpus
+from bezel.catalog.machines import gpu_machines
 from bezel.catalog.measurement_checks import check_measured
 from bezel.catalog.measurements import measured_memory, measured_speed
 from bezel.catalog.model_checks import check_models
 from bezel.catalog.models import models
-from bezel.catalog.price_checks import check_prices
+from bezel.catalog.price_checks import OPTIONAL_MODELS, check_prices
 from bezel.catalog.prices import PRICES, parse_prices
 from bezel.catalog.records import region_names
 from bezel.catalog.skus import sku_rules
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from bezel.catalog.accelerators import Accelerator
     from bezel.catalog.comparison import ComparedMachine
+    from bezel.catalog.machines import GpuMachine
     from bezel.catalog.measurements import MeasuredMemory, MeasuredSpeed
     from bezel.catalog.models import Model
     from bezel.catalog.prices import Price
@@ -45,6 +47,7 @@ class Catalogue:
 
     accelerators: Mapping[str, Accelerator]
     tpus: Mapping[str, TpuSlice]
+    gpu_machines: Mapping[str, GpuMachine]
     models: Mapping[str, Model]
     prices: tuple[Price, ...]
     machines: Mapping[str, ComparedMachine]
@@ -64,6 +67,7 @@ def read_catalogue() -> Catalogue:
     return Catalogue(
         accelerators=accelerators(),
         tpus=tpus(),
+        gpu_machines=gpu_machines(),
         models=models(),
         prices=parse_prices(PRICES.read_text(encoding="utf-8")),
         machines=compared_machines(),
@@ -80,6 +84,7 @@ def check_catalogue(catalogue: Catalogue) -> tuple[Fault, ...]:
     return (
         *check_accelerators(catalogue.accelerators, catalogue.regions),
         *check_tpus(catalogue.tpus, catalogue.regions),
+        *check_gpu_machines(catalogue.gpu_machines, catalogue.accelerators, catalogue.regions),
         *check_models(catalogue.models, [*catalogue.accelerators]),
         *check_prices(catalogue.prices, catalogue.accelerators, catalogue.tpus, catalogue.regions),
         *check_compared(catalogue.machines, catalogue.accelerators),
@@ -100,6 +105,8 @@ def _check_rules(catalogue: Catalogue) -> Iterable[Fault]:
         except re.error as error:
             yield Fault(where, f"description = {rule.description}", f"no SKU can match it: {error}.", "mend it.")
     for row in catalogue.prices:
+        if row.service in OPTIONAL_MODELS:
+            continue  # billed by its parts, which no rule sums: such a row is kept by hand
         unit = units.get((row.service, row.item, row.model))
         if unit != row.unit:
             yield Fault(

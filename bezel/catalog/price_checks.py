@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Billing models of each service; both of Cloud Run's must be there for what both bill.
 MODELS = {"cloud-run": ("instance-based", "request-based"), "tpu": ("on-demand", "flex-start", "spot")}
+# Of these no row needs to be there: nobody has read one, and a stack may bring its own.
+OPTIONAL_MODELS = {"compute": ("on-demand", "flex-start", "spot")}
 # USD that no real price of the unit leaves: a slip of a digit, or a price of another unit, does.
 BOUNDS = {
     "gpu-second": ("0.00005", "0.01"),
@@ -28,6 +30,7 @@ BOUNDS = {
     "gib-second": ("0.0000005", "0.00002"),
     "million requests": ("0.05", "5"),
     "chip-hour": ("0.2", "30"),
+    "machine-hour": ("0.2", "200"),
 }
 
 
@@ -96,8 +99,9 @@ def _row(
             "a stack would be let through, or refused, for a price that nobody asks.",
             f"write what the list says (between {low} and {high} per {row.unit}), or take the row out.",
         )
-    if row.model not in MODELS.get(row.service, ()):
-        known = "; ".join(f"{service}: {', '.join(models)}" for service, models in MODELS.items())
+    every = MODELS | OPTIONAL_MODELS
+    if row.model not in every.get(row.service, ()):
+        known = "; ".join(f"{service}: {', '.join(models)}" for service, models in every.items())
         yield Fault(where, f"{row.service}, {row.model}", "no plan looks for such a row.", f"known are {known}.")
     if row.region not in regions:
         yield Fault(

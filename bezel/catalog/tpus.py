@@ -17,7 +17,9 @@ class TpuSlice:
 
     `memory_bytes` is usable memory. `zones` took a flex-start request, `zones_refused` answered that they do not.
     `quota` and `quota_preemptible` name limits of the service tpu.googleapis.com, counted in chips for each zone;
-    flex-start and spot consume the preemptible one. `unpriced` says why no price of the chip is known.
+    flex-start and spot consume the preemptible one. `runtime_version` is what a node of the TPU API boots;
+    `machine_type` and `machine_image` are the same hardware as a machine of Compute Engine, whose image has no
+    container engine. `unpriced` says why no price of the chip is known.
     """
 
     id: str
@@ -35,6 +37,8 @@ class TpuSlice:
     quota: str
     quota_preemptible: str
     runtime_version: str
+    machine_type: str
+    machine_image: str
     as_of: str
     source: str
     unpriced: str | None = None

@@ -5,7 +5,17 @@ Pure: records in, text out. Leaves the reading of files to bezel.catalog.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from bezel.catalog import Price, accelerators, compared_machines, models, prices, tpus, vllm_options, vllm_versions
+from bezel.catalog import (
+    Price,
+    accelerators,
+    compared_machines,
+    gpu_machines,
+    models,
+    prices,
+    tpus,
+    vllm_options,
+    vllm_versions,
+)
 from bezel.catalog.faults import Sourced
 from bezel.catalog.measurements import measured_memory, measured_speed
 
@@ -65,6 +75,20 @@ def _tpus() -> Table:
             f"refused in {' '.join(each.zones_refused)}; quota {each.quota_preemptible}; {_read(each)}",
         )
         for each in tpus().values()
+    )
+
+
+def _machines() -> Table:
+    header = ("id", "accelerators", "host CPU, GiB", "zones", "as of, source")
+    return header, (
+        (
+            each.id,
+            f"{each.gpus} x {each.accelerator}",
+            f"{each.host_cpu}, {each.host_memory_gib}",
+            " ".join(each.zones),
+            f"quota {each.quota} or {each.quota_preemptible}; {_read(each)}",
+        )
+        for each in gpu_machines().values()
     )
 
 
@@ -150,6 +174,7 @@ def _vllm() -> Table:
 SECTIONS: dict[str, Callable[[], Table]] = {
     "accelerators": _accelerators,
     "tpus": _tpus,
+    "machines": _machines,
     "models": _models,
     "prices": _prices,
     "vllm": _vllm,

@@ -21,7 +21,7 @@ from bezel.ops.files import write_whole
 from bezel.ops.packs import configurations, judged, with_packs
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
-from bezel.planner import Plan, PlanError, make_plan
+from bezel.planner import AnyPlan, Plan, PlanError, make_plan
 from bezel.rest import Credentials, RestError
 
 # Asks nothing, and leaves the outputs to the readable form at the end.
@@ -167,8 +167,8 @@ class Local:
     def _behind(self, endpoint: Endpoint) -> str:
         return "a simulated vLLM" if endpoint.server == "sim" else "the real vLLM of this machine"
 
-    def _say_what_is_rewritten(self, plan: Plan) -> None:
-        if self.server == "vllm" and self.model:
+    def _say_what_is_rewritten(self, plan: AnyPlan) -> None:
+        if self.server == "vllm" and self.model and isinstance(plan, Plan):
             _, notes, _ = real_vllm.command(
                 plan.service.arguments, model_dir=self.model.absolute(), port=plan.service.port
             )
@@ -182,7 +182,7 @@ class Local:
             _say(f"  judged with the limits of {os.path.relpath(file)}")
         return whole
 
-    def _plan(self, endpoint: Endpoint, stack: str) -> Plan | None:
+    def _plan(self, endpoint: Endpoint, stack: str) -> AnyPlan | None:
         """The stack's plan; None where it has none, which the program itself reports through the engine."""
         project = self.project.cloud_project(stack, control.environment(endpoint))
         try:
@@ -197,7 +197,7 @@ class Local:
             EngineError: the stack file protects the service.
         """
         plan = self._plan(endpoint, stack)
-        if plan and plan.service.deletion_protection:
+        if plan and plan.protected:
             raise EngineError(
                 f"{stack} is protected from deletion (bezel:environment = {plan.environment}, "
                 "bezel:deletion_protection), so nothing was taken down. If it is to go: set "
@@ -205,9 +205,9 @@ class Local:
                 "then this again."
             )
 
-    def _put_weights(self, endpoint: Endpoint, plan: Plan) -> None:
+    def _put_weights(self, endpoint: Endpoint, plan: AnyPlan) -> None:
         """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
-        weights = plan.service.weights
+        weights = plan.weights
         if weights.bucket is None or weights.create:
             return
         # Only once: who takes files out of the bucket wants to see what happens.

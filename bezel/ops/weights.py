@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner import Plan, PlanError, make_plan
+from bezel.planner import AnyPlan, PlanError, make_plan
 from bezel.rest import GoogleClient, RestError, endpoint
 from bezel.weights.bucket import Bucket
 from bezel.weights.copying import HubSource, Outcome, copy_model
@@ -52,11 +52,11 @@ def run_weights(project: Project, stack: str, *, copy: bool, origin: str | None,
         return 1
 
 
-def _list(plan: Plan, watch: Watch) -> int:
+def _list(plan: AnyPlan, watch: Watch) -> int:
     """Print the models of a stack's bucket; 1 where the stack's own is not whole."""
     stack, bucket = plan.stack, Bucket(_bucket(plan), watch)
     try:
-        found = {model.folder: model for model in stored_models(bucket, plan.service.weights.drafts)}
+        found = {model.folder: model for model in stored_models(bucket, plan.weights.drafts)}
     finally:
         bucket.close()
     wanted = _wanted(plan)
@@ -71,9 +71,9 @@ def _list(plan: Plan, watch: Watch) -> int:
     return 1 if missing or any(found[folder].problems for folder in wanted if folder in found) else 0
 
 
-def _copy_all(plan: Plan, origin: str | None, watch: Watch) -> int:
+def _copy_all(plan: AnyPlan, origin: str | None, watch: Watch) -> int:
     """Bring a stack's model, and its draft model, into its bucket."""
-    wanted = _wanted(plan) if origin is None else {plan.service.weights.path: origin}
+    wanted = _wanted(plan) if origin is None else {plan.weights.path: origin}
     bucket = _bucket(plan)
     for folder, source in wanted.items():
         if not source:
@@ -89,7 +89,7 @@ def _copy_all(plan: Plan, origin: str | None, watch: Watch) -> int:
 
 @dataclass(frozen=True)
 class _Copy:
-    plan: Plan
+    plan: AnyPlan
     bucket: str
     folder: str
     source: str
@@ -97,7 +97,7 @@ class _Copy:
 
     @property
     def drafts(self) -> Container[str]:
-        return self.plan.service.weights.drafts
+        return self.plan.weights.drafts
 
 
 def _copy(copy: _Copy) -> bool:
@@ -138,29 +138,29 @@ def _told(outcome: Outcome) -> str:
     return "  " + ", ".join(parts)
 
 
-def _wanted(plan: Plan) -> dict[str, str]:
+def _wanted(plan: AnyPlan) -> dict[str, str]:
     """Folder in the bucket -> where its model comes from."""
-    weights = plan.service.weights
+    weights = plan.weights
     return {weights.path: weights.source and f"hf:{weights.source}"} | {
         folder: source and f"hf:{source}" for folder, source in weights.drafts.items()
     }
 
 
-def _bucket(plan: Plan) -> str:
-    if plan.service.weights.bucket is None:
+def _bucket(plan: AnyPlan) -> str:
+    if plan.weights.bucket is None:
         raise WeightsError(
-            f"Stack {plan.stack} has weights.loading: {plan.service.weights.loading}.",
+            f"Stack {plan.stack} has weights.loading: {plan.weights.loading}.",
             "it reads nothing from a bucket.",
             "choose another weights.loading, e.g. fuse-prefetch, or copy nothing.",
         )
-    return plan.service.weights.bucket
+    return plan.weights.bucket
 
 
-def _token(plan: Plan) -> str:
+def _token(plan: AnyPlan) -> str:
     """The hub's token: of the environment, else of the secret that the stack names; "" for none."""
     if found := os.environ.get(_TOKEN, "").strip():
         return found
-    secret = plan.service.secrets.get(_TOKEN)
+    secret = plan.secrets.get(_TOKEN)
     if secret is None:
         return ""
     url = f"{endpoint('SECRET_MANAGER')}projects/{plan.project}/secrets/{secret}/versions/latest:access"

@@ -18,7 +18,7 @@ from bezel.planner.speculation_checks import check_speculation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.catalog import Accelerator, Model, VllmOptions
+    from bezel.catalog import Model, VllmOptions
     from bezel.planner.arguments import Argument
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -30,8 +30,9 @@ _QUANTIZATION = {"w4a16": "compressed-tensors"}
 def check_traps(
     arguments: Mapping[str, Argument],
     model: Model,
-    accelerator: Accelerator | None,
+    accelerator: str | None,
     *,
+    devices: int = 1,
     environment: Mapping[str, str],
     options: VllmOptions,
     copies_at: str = MOUNT_PATH,
@@ -41,7 +42,8 @@ def check_traps(
     Args:
         arguments: by option name.
         model: the checkpoint.
-        accelerator: its GPU, None where it is not known.
+        accelerator: what it runs on, as the stack file names it; None where it is not known.
+        devices: GPUs or chips of one machine, which share the model.
         environment: of the container, without secrets.
         options: the recorded list of the pinned release.
         copies_at: where vLLM finds the folders of the bucket, "" where it takes hub ids.
@@ -51,8 +53,7 @@ def check_traps(
         *_lengths(values, model),
         *_batches(values),
         *_utilization(values),
-        *(_parallelism(values, accelerator) if accelerator else ()),
-        *(_served(model, accelerator) if accelerator else ()),
+        *(_parallelism(values, accelerator, devices) if accelerator else ()),
         *_tools(values),
         *_quantization(values, model),
         *check_speculation(values, model, options, copies_at),
@@ -60,21 +61,27 @@ def check_traps(
     ]
 
 
-def _served(model: Model, accelerator: Accelerator) -> list[Problem]:
-    """A checkpoint that the catalogue knows not to run on this accelerator, whatever its memory."""
-    reason = model.refused_on(accelerator.id)
+def check_served(model: Model, accelerator: str, refused_as: str) -> list[Problem]:
+    """A checkpoint that the catalogue knows not to run on this hardware, whatever its memory.
+
+    Args:
+        model: the checkpoint.
+        accelerator: as the stack file names it.
+        refused_as: under which name the catalogue says so.
+    """
+    reason = model.refused_on(refused_as)
     if reason is None:
         return []
     others = [
         other.id
         for other in models().values()
-        if other.architecture == model.architecture and not other.refused_on(accelerator.id)
+        if other.architecture == model.architecture and not other.refused_on(refused_as)
     ]
     return [
         Problem(
             setting("model"),
             model.id,
-            f"it does not run on {accelerator.id}: {reason}.",
+            f"it does not run on {accelerator}: {reason}.",
             f"choose {', or '.join(f'model: {name}' for name in others)}." if others else "choose another accelerator.",
         )
     ]
@@ -153,20 +160,32 @@ def _utilization(values: Mapping[str, Any]) -> list[Problem]:
     ]
 
 
-def _parallelism(values: Mapping[str, Any], accelerator: Accelerator) -> list[Problem]:
+def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> list[Problem]:
     problems = []
     for name in ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"):
-        size = as_int(values.get(name))
-        if size is not None and size > accelerator.gpus_per_instance:
+        size, most = as_int(values.get(name)), devices if name == "tensor-parallel-size" else 1
+        if size is not None and size > most:
             problems.append(
                 of_option(
                     name,
                     size,
-                    f"an instance with {accelerator.id} has {accelerator.gpus_per_instance} GPU: the engine would "
-                    "wait for others and fail.",
+                    f"an instance with {accelerator} has {devices} GPU: the engine would wait for others and fail."
+                    if devices == 1
+                    else f"the {devices} devices of {accelerator} share the model by tensor-parallel-size: the engine "
+                    "would wait for others and fail.",
                     "remove it.",
                 )
             )
+    size = as_int(values.get("tensor-parallel-size", 1))
+    if devices > 1 and size is not None and 0 < size < devices:
+        problems.append(
+            of_option(
+                "tensor-parallel-size",
+                size,
+                f"{devices - size} of the {devices} devices of {accelerator} would be paid for and stay idle.",
+                "remove it: all devices then share the model.",
+            )
+        )
     return problems
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bezel.catalog import Model, VllmOptions
 
 PORT = 8080
+NODE_PORT = 8000
 MOUNT_PATH = "/mnt/models"
 DEFAULT_MODEL_LEN = 32_768
 DEFAULT_UTILIZATION = 0.92
@@ -30,6 +31,21 @@ class Argument:
     name: str
     value: object
     from_stack: bool
+
+
+def leased_options(model: Model, *, devices: int, tpu: bool) -> dict[str, object]:
+    """What Bezel sets for a Gemma 4 on a leased machine, unless the stack file says otherwise.
+
+    Args:
+        model: the checkpoint.
+        devices: chips or GPUs that share the model.
+        tpu: whether they are TPU chips: what Google did not verify there is left out, and the plugin's own variables,
+            which vLLM itself does not know, must not stop the server.
+    """
+    options = default_options(model, loading={}) | {"port": NODE_PORT, "tensor-parallel-size": devices}
+    if tpu:
+        del options["reasoning-parser"], options["fail-on-environ-validation"]
+    return options
 
 
 def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str, object]:

@@ -15,6 +15,7 @@ from bezel.catalog import accelerator, accelerators, compared_machines, models, 
 from bezel.planner.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
 from bezel.planner.cost import CostLine, service_cost
 from bezel.planner.lease_cost import lease_cost
+from bezel.planner.leased import leased_hardware
 from bezel.planner.memory import memory_fit, sequences_at_a_time
 from bezel.planner.money import Amount, Priced, Unpriced
 from bezel.planner.roofline import Estimate, Peaks, estimate, gpu_peaks, tpu_peaks
@@ -118,7 +119,8 @@ def _cloud_run(checkpoint: Model, gpu: Accelerator, context: int) -> Row:
 
 
 def _tpu(checkpoint: Model, tpu: TpuSlice, context: int) -> Row:
-    costs = {zone: lease_cost(tpu, zone=zone, provisioning="flex-start") for zone in sorted(tpu.zones)}
+    hardware = leased_hardware()[tpu.id]
+    costs = {zone: lease_cost(hardware, zone=zone, provisioning="flex-start") for zone in sorted(tpu.zones)}
     zone = min(costs, key=lambda name: _order(costs[name].hourly))
     return _row(
         checkpoint,

@@ -26,7 +26,8 @@ BILLING = "instance-based"  # the only billing that Cloud Run offers with a GPU;
 HOURS_PER_MONTH = 730
 NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in Artifact Registry")
 USER_ROW = "your own row: "
-_UNITS_PER_HOUR = {"second": 3600, "hour": 1}
+# A fee for a request is no rate: it is shown per million and counts in no hour.
+_UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,25 +156,29 @@ def service_cost(
         zonal_redundancy: whether capacity in another zone is reserved.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """
-    own = {(row.item, row.region): row for row in own_prices}
 
-    def line(item: str, quantity: int, unit: str) -> CostLine:
-        row = own.get((item, region))
-        if row is None:
-            return CostLine(item, quantity, price(SERVICE, item, region, BILLING))
-        usd = Decimal(str(row.usd_per_unit))
-        mine = Price(SERVICE, item, region, BILLING, unit, usd, row.as_of, USER_ROW + row.source)
-        return CostLine(item, quantity, mine)
+    def line(item: str, quantity: int) -> CostLine:
+        key = (SERVICE, item, region, BILLING)
+        return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
 
     return Cost(
         lines=(
-            line(gpu_item(accelerator, zonal_redundancy=zonal_redundancy), accelerator_count, "gpu-second"),
-            line("vcpu", cpu, "vcpu-second"),
-            line("memory", memory_gib, "gib-second"),
+            line(gpu_item(accelerator, zonal_redundancy=zonal_redundancy), accelerator_count),
+            line("vcpu", cpu),
+            line("memory", memory_gib),
         ),
         min_instances=min_instances,
         max_instances=max_instances,
     )
+
+
+def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, model: str) -> Price | None:
+    """The stack file's own price of an item in a region, per second of one unit; None where it has none."""
+    row = next((row for row in reversed(rows) if (row.item, row.region) == (item, region)), None)
+    if row is None:
+        return None
+    usd = Decimal(str(row.usd_per_unit))
+    return Price(service, item, region, model, "second", usd, row.as_of, USER_ROW + row.source)
 
 
 def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> list[Problem]:

@@ -19,10 +19,12 @@ from bezel.catalog import (
     vllm_options,
 )
 from bezel.planner import platform_checks as platform
-from bezel.planner.argument_traps import check_traps
+from bezel.planner.argument_traps import check_served, check_traps
 from bezel.planner.arguments import MOUNT_PATH, default_options, merge
 from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
 from bezel.planner.engine import Engine, read_engine
+from bezel.planner.lease_checks import check_service_only
+from bezel.planner.leased import leased_hardware
 from bezel.planner.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.loading_checks import check_loading
 from bezel.planner.memory import MemoryFit, memory_fit
@@ -31,9 +33,10 @@ from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.plan import SmokePlan
 from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting, shown
 from bezel.planner.reading import read_settings
-from bezel.planner.smoke_checks import check_smoke
+from bezel.planner.smoke_checks import check_patience, check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
 from bezel.planner.storage_checks import bucket_of, check_own_copy, check_own_prices, check_weights
+from bezel.planner.variables import check_variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,18 +77,13 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
         PlanError: with every problem that was found.
     """
     settings, problems = read_settings(config)
-    if not project:
-        problems.append(
-            Problem(
-                "gcp:project",
-                NOT_SET,
-                "buckets, accounts and addresses are named by the project: nothing can be planned without it.",
-                "`pulumi config set gcp:project PROJECT_ID`, or set GOOGLE_CLOUD_PROJECT.",
-            )
-        )
+    problems += check_project(project)
     gpu, checkpoint, options = _look_up(settings, problems)
     chosen = settings.weights.loading
-    environment = _environment(gpu, offline=chosen != HUB.id)
+    planned = _environment(gpu, offline=chosen != HUB.id)
+    environment = planned | settings.variables
+    problems += check_variables(settings.variables, planned, settings.secrets, tpu=False)
+    problems += check_service_only(settings) if gpu else []
     problems += _platform_problems(settings, gpu, environment)
     problems += check_own_copy(settings.weights, checkpoint) if checkpoint and chosen != HUB.id else []
     memory_gib = _memory_gib(settings, gpu)
@@ -100,24 +98,33 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
         copies_at = LOADINGS[chosen].place(bucket) if chosen else MOUNT_PATH
         problems += check_loading(settings, checkpoint, arguments, bucket)
         problems += check_traps(
-            arguments, checkpoint, gpu, environment=environment, options=options, copies_at=copies_at
+            arguments,
+            checkpoint,
+            gpu.id if gpu else None,
+            environment=environment,
+            options=options,
+            copies_at=copies_at,
         )
+        problems += check_served(checkpoint, gpu.id, gpu.id) if gpu else []
         engine, found = read_engine(arguments, checkpoint)
         if engine and chosen == HUB.id:
             engine = replace(engine, load_strategy="download")
         problems += found
     cost = _cost(settings, gpu, memory_gib, problems)
     if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
-        raise _error(problems, stack)
+        raise refusal(problems, stack)
     loading = loading_of(chosen, engine)
     fit = _fit(checkpoint, gpu, engine, memory_gib)
-    smoke = _smoke(settings, engine)
+    instances = settings.scaling.max_instances
+    taken = instances * request_concurrency(settings, engine)
+    smoke = plan_smoke(settings, engine, instances=instances, taken=taken)
     problems += check_memory(fit, engine, checkpoint, gpu)
     start = estimate_start(fit, loading)
     problems += check_start(start, settings.probe)
-    problems += check_smoke(smoke, settings, engine, taken_at_a_time=request_concurrency(settings, engine))
+    problems += check_smoke(smoke, engine, taken_at_a_time=taken, raised_by="scaling.request_concurrency")
+    problems += check_patience(smoke, settings.probe)
     if problems or not project:
-        raise _error(problems, stack)
+        raise refusal(problems, stack)
     return Judged(
         settings=settings,
         project=project,
@@ -139,12 +146,19 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
 def _look_up(
     settings: Settings, problems: list[Problem]
 ) -> tuple[Accelerator | None, Model | None, VllmOptions | None]:
-    gpu = checkpoint = options = None
+    gpu = None
     if settings.accelerator:
         try:
             gpu = accelerator(settings.accelerator)
         except NotInCatalogueError as error:
-            problems.append(_unknown("accelerator", error, "no region, price or memory is known for it."))
+            known = NotInCatalogueError(error.kind, error.name, (*error.known, *leased_hardware()))
+            problems.append(_unknown("accelerator", known, "no region, price or memory is known for it."))
+    return gpu, *look_up(settings, problems)
+
+
+def look_up(settings: Settings, problems: list[Problem]) -> tuple[Model | None, VllmOptions | None]:
+    """Checkpoint and option list; None for what the catalogue does not know, with a problem each."""
+    checkpoint = options = None
     if settings.model:
         try:
             checkpoint = model(settings.model)
@@ -155,7 +169,7 @@ def _look_up(
         options = vllm_options(settings.vllm_version)
     except NotInCatalogueError as error:
         problems.append(_unknown("vllm_version", error, "its options were not recorded, so none can be checked."))
-    return gpu, checkpoint, options
+    return checkpoint, options
 
 
 def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
@@ -167,7 +181,21 @@ def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
     )
 
 
-def _error(problems: list[Problem], stack: str) -> PlanError:
+def check_project(project: str | None) -> list[Problem]:
+    """Nothing has a name without a project."""
+    if project:
+        return []
+    return [
+        Problem(
+            "gcp:project",
+            NOT_SET,
+            "buckets, accounts and addresses are named by the project: nothing can be planned without it.",
+            "`pulumi config set gcp:project PROJECT_ID`, or set GOOGLE_CLOUD_PROJECT.",
+        )
+    ]
+
+
+def refusal(problems: list[Problem], stack: str) -> PlanError:
     """The first problem of each value: what a later rule says of the same value follows from it."""
     first = {(problem.key, problem.value): problem for problem in reversed(problems)}
     return PlanError(
@@ -268,11 +296,17 @@ def request_concurrency(settings: Settings, engine: Engine) -> int:
     return settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * engine.max_num_seqs)
 
 
-def _smoke(settings: Settings, engine: Engine) -> SmokePlan:
+def plan_smoke(settings: Settings, engine: Engine, *, instances: int, taken: int) -> SmokePlan:
+    """The check and the short benchmark.
+
+    Args:
+        settings: of the stack.
+        engine: figures of the arguments.
+        instances: servers at most.
+        taken: requests that they take at a time.
+    """
     chosen = settings.smoke
-    taken = settings.scaling.max_instances * request_concurrency(settings, engine)
-    batches = settings.scaling.max_instances * engine.max_num_seqs
-    concurrency = chosen.concurrency or min(taken, batches, SMOKE_CONCURRENCY)
+    concurrency = chosen.concurrency or min(taken, instances * engine.max_num_seqs, SMOKE_CONCURRENCY)
     return SmokePlan(
         deadline_seconds=chosen.deadline_seconds,
         speculative=engine.speculative,

@@ -1,4 +1,4 @@
-"""What a TPU slice costs: per hour and for a lease of given length. A row that is missing makes it unknown."""
+"""What leased hardware costs: per hour and for a lease of given length. A row that is missing makes it unknown."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
 from bezel.catalog import price
-from bezel.planner.cost import CostLine
+from bezel.planner.cost import CostLine, own_row
 from bezel.planner.money import figure, times
 
 if TYPE_CHECKING:
-    from bezel.catalog import TpuSlice
-    from bezel.planner.money import Amount
+    from collections.abc import Sequence
 
-SERVICE = "tpu"
+    from bezel.planner.leased import Leased
+    from bezel.planner.money import Amount
+    from bezel.planner.settings import PriceRow
+
 NOT_INCLUDED = ("boot disk", "weights in Cloud Storage", "network egress", "logs")
 Provisioning = Literal["flex-start", "on-demand", "spot"]
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseCost:
-    """The cost of one slice; amounts in USD, or unknown for a reason. The chips' price holds the host's."""
+    """The cost of one machine; amounts in USD, or unknown for a reason. A chip's price holds its share of the host."""
 
     line: CostLine
 
     @property
     def hourly(self) -> Amount:
-        """All chips of the slice, per hour."""
+        """The whole machine, per hour."""
         return self.line.hourly
 
     def lease(self, seconds: int) -> Amount:
@@ -45,13 +47,18 @@ class LeaseCost:
         }
 
 
-def lease_cost(tpu: TpuSlice, *, zone: str, provisioning: Provisioning) -> LeaseCost:
-    """The cost of a slice.
+def lease_cost(
+    hardware: Leased, *, zone: str, provisioning: Provisioning, own_prices: Sequence[PriceRow] = ()
+) -> LeaseCost:
+    """The cost of one machine.
 
     Args:
-        tpu: the slice.
+        hardware: what is leased.
         zone: where it stands, e.g. "us-east5-a"; the price is its region's.
         provisioning: how it is bought.
+        own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """
-    item = f"{tpu.chip} chip"
-    return LeaseCost(CostLine(item, tpu.chips, price(SERVICE, item, zone.rpartition("-")[0], provisioning)))
+    region = zone.rpartition("-")[0]
+    item, service = hardware.price_item, hardware.price_service
+    row = own_row(own_prices, service, item, region, provisioning) or price(service, item, region, provisioning)
+    return LeaseCost(CostLine(item, hardware.price_quantity, row))

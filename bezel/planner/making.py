@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from bezel.planner.arguments import PORT, render
 from bezel.planner.judging import judge, request_concurrency
 from bezel.planner.kv_cache import KV_ELEMENT_BYTES
+from bezel.planner.lease_making import make_lease_plan
+from bezel.planner.leased import leased
 from bezel.planner.loading import MOUNT_FLAGS
 from bezel.planner.memory import sequences_at_a_time
-from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
+from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
 from bezel.planner.origins import origins
 from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, WeightsPlan
 from bezel.planner.roofline import Estimate, Peaks, estimate, gpu_peaks
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bezel.planner.judging import Judged
-    from bezel.planner.settings import Settings
+    from bezel.planner.lease_plan import LeasePlan
 
 REQUEST_TIMEOUT_SECONDS = 3600
 HEALTH = "/health"
@@ -43,8 +45,8 @@ APIS = (
 )
 
 
-def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) -> Plan:
-    """Plans a stack.
+def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) -> Plan | LeasePlan:
+    """Plans a stack: of a Cloud Run service, or of leased machines where its accelerator is one.
 
     Args:
         config: the stack's configuration of namespace `bezel`: keys without the namespace, values JSON-decoded.
@@ -54,6 +56,13 @@ def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) 
     Raises:
         PlanError: the stack cannot work as it is set; holds every problem that was found.
     """
+    if hardware := leased(str(config.get("accelerator", "")).strip()):
+        return make_lease_plan(config, hardware, project=project, stack=stack)
+    return make_service_plan(config, project=project, stack=stack)
+
+
+def make_service_plan(config: Mapping[str, object], *, project: str | None, stack: str) -> Plan:
+    """Plans a stack of a Cloud Run service; arguments and errors as of make_plan."""
     judged = judge(config, project=project, stack=stack)
     speed = _estimate(judged)
     return Plan(
@@ -101,16 +110,11 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
         timeout_seconds=REQUEST_TIMEOUT_SECONDS,
         invokers=settings.access.invokers,
         public=settings.access.public,
-        deletion_protection=_protected(settings),
-        labels=_labels(judged, stack),
+        deletion_protection=settings.protects_from_deletion,
+        labels=stack_labels(settings, judged.model, stack),
         service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
     )
-
-
-def _protected(settings: Settings) -> bool:
-    said = settings.deletion_protection
-    return settings.environment == "prod" if said == "environment" else said == "always"
 
 
 def _weights(judged: Judged) -> WeightsPlan:
@@ -147,16 +151,6 @@ def _startup_probe(judged: Judged) -> ProbePlan:
         probe.timeout_seconds,
         probe.failure_threshold,
     )
-
-
-def _labels(judged: Judged, stack: str) -> dict[str, str]:
-    return {
-        "managed-by": "bezel",
-        "stack": label(stack),
-        "environment": judged.settings.environment,
-        "model": label(judged.model.id),
-        **judged.settings.labels,
-    }
 
 
 def _peaks(judged: Judged) -> Peaks:

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bezel.catalog import Model
+    from bezel.planner.settings import Settings
 
 PREFIX = "bezel"
 SERVICE_LENGTH = 49  # Cloud Run
@@ -32,3 +37,14 @@ def resource_name(stack: str, *, suffix: str = "", length: int) -> str:
 def label(text: str) -> str:
     """Text as a label's value: lower case letters, digits, hyphens and underscores, at most 63 characters."""
     return re.sub(r"[^a-z0-9_-]+", "-", text.lower())[:LABEL_LENGTH].strip("-")
+
+
+def stack_labels(settings: Settings, model: Model, stack: str) -> dict[str, str]:
+    """The labels of everything that takes them: whose it is, and the stack file's own."""
+    return {
+        "managed-by": "bezel",
+        "stack": label(stack),
+        "environment": settings.environment,
+        "model": label(model.id),
+        **settings.labels,
+    }

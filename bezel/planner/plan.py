@@ -44,11 +44,11 @@ class ProbePlan:
 class WeightsPlan:
     """Where the model's files are and how they are loaded.
 
-    `loading` is an id of bezel.planner.loading, `model` what vLLM is told to load. `bucket` is None where nothing comes
-    out of one, `path` the folder inside it, `create` whether the stack makes it. `mount_path` is None where nothing is
-    mounted; a mount is read-only, and `mount_options` are flags of GCS FUSE without their dashes. `source` is the hub
-    id to copy from ("" where nobody publishes this form). `drafts` are the folders of draft models that the arguments
-    name, each with its hub id.
+    `loading` is an id of bezel.planner.loading, or "copied" on leased machines; `model` what vLLM is told to load.
+    `bucket` is None where nothing comes out of one, `path` the folder inside it, `create` whether the stack makes it.
+    `mount_path` is None where nothing is mounted; a mount is read-only, and `mount_options` are flags of GCS FUSE
+    without their dashes. `source` is the hub id to copy from ("" where nobody publishes this form). `drafts` are the
+    folders of draft models that the arguments name, each with its hub id.
     """
 
     loading: str
@@ -60,6 +60,11 @@ class WeightsPlan:
     create: bool
     source: str
     drafts: Mapping[str, str]
+
+    @property
+    def address(self) -> str:
+        """`gs://BUCKET/FOLDER`, "" where nothing comes out of a bucket."""
+        return f"gs://{self.bucket}/{self.path}" if self.bucket else ""
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output."""
@@ -140,3 +145,18 @@ class Plan:
     token_cost: TokenCost
     apis: tuple[str, ...]
     origins: Mapping[str, str]
+
+    @property
+    def weights(self) -> WeightsPlan:
+        """Where the model's files are."""
+        return self.service.weights
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Variables that get the values of secrets."""
+        return self.service.secrets
+
+    @property
+    def protected(self) -> bool:
+        """Whether taking the stack down is refused."""
+        return self.service.deletion_protection

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from bezel.catalog import closest
 from bezel.planner.problems import NOT_SET, NOT_SHOWN, Problem, setting, shown
-from bezel.planner.settings import PriceRow, Settings
+from bezel.planner.settings import PriceRow, Settings, ZoneWish
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _PLACEHOLDERS = {"model": "", "accelerator": "", "region": ""}
+
+# Lists of sections, by where they stand.
+_ENTRIES: dict[str, type[BaseModel]] = {"cost.prices": PriceRow, "lease.zones": ZoneWish}
 
 _WANTED = {
     "int_type": "a whole number",
@@ -119,8 +122,8 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
 
 def _fields(path: list[str]) -> dict[str, Any]:
     """The fields of the section at a path; empty where the path leads to no section."""
-    if path[:2] == ["cost", "prices"]:
-        return dict(PriceRow.model_fields)
+    if entry := _ENTRIES.get(".".join(path[:2])):
+        return dict(entry.model_fields)
     here: type[BaseModel] | None = Settings
     for part in path:
         here = _model_of(here.model_fields[part].annotation) if here and part in here.model_fields else None

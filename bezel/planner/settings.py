@@ -92,7 +92,7 @@ class PriceRow(_Section):
     item: str = Field(description="the missing row's item, e.g. `gpu nvidia-l4 no zonal redundancy`", examples=["vcpu"])
     region: str = Field(description="the region that it holds for", examples=["us-east4"])
     usd_per_unit: Number = Field(
-        gt=0, description="USD per second of one unit (GPU, vCPU or GiB)", examples=[0.0001867]
+        gt=0, description="USD per second of one unit (GPU, chip, machine, vCPU or GiB)", examples=[0.0001867]
     )
     as_of: str = Field(description="when it was read, e.g. `2026-11`", examples=["2026-11"])
     source: str = Field(description="where it was read", examples=["our invoice"])
@@ -109,7 +109,52 @@ class Cost(_Section):
         ge=0,
         description="most USD per hour without traffic (`min_instances`); default 0 in `dev`, no limit in `prod`",
     )
+    max_lease_usd: Number | None = Field(
+        None, gt=0, description="most USD for the leases of a stack until they end; above it the plan is refused"
+    )
     prices: tuple[PriceRow, ...] = Field((), description="own price rows (item, region, usd_per_unit, as_of, source)")
+
+
+class ZoneWish(_Section):
+    """A zone to ask in, and for how long."""
+
+    zone: str = Field(description="zone of Google Cloud", examples=["us-east5-a"])
+    patience: str | None = Field(None, description="how long to wait there; default `lease.patience`", examples=["2h"])
+
+
+class LeaseSettings(_Section):
+    """How machines are bought that are leased for a time: TPU slices, machines with several GPUs."""
+
+    zones: tuple[ZoneWish, ...] = Field(
+        (),
+        description="zones in order of preference (zone, patience); required for a lease",
+        examples=["[{zone: us-east5-a}]"],
+    )
+    patience: str = Field("30m", description="how long a request waits in the queue of a zone before the next is asked")
+    duration: str = Field("4h", description="when the machine is ended, counted from its start: 10m to 7d")
+    provisioning: Literal["flex-start", "spot", "on-demand"] = Field(
+        "flex-start", description="how it is bought; flex-start waits for capacity and is cheapest on v6e"
+    )
+    back_end: Literal["queued_resource", "flex_start_vm"] | None = Field(
+        None,
+        description="control plane, each with a quota of its own; default queued_resource for TPU slices, else "
+        "flex_start_vm",
+    )
+    renew: bool = Field(default=False, description="whether `up` buys again what has ended")
+    count: Whole = Field(1, ge=1, le=16, description="leases behind one gateway")
+    compile_cache: bool = Field(
+        default=True, description="keep compiled graphs in the bucket, so that the next lease starts sooner"
+    )
+    provisioning_deadline: str = Field("30m", description="how long a granted machine may take until it runs")
+    boot_deadline: str = Field("90m", description="how long a machine that runs may take until vLLM answers")
+
+
+class NetworkSettings(_Section):
+    """The network that leased machines stand in."""
+
+    nat: bool = Field(
+        default=False, description="let machines reach the internet: for weights from the hub, packages at boot"
+    )
 
 
 class Smoke(_Section):
@@ -143,8 +188,12 @@ class Settings(_Section):
         "`up`, then `down`",
     )
     model: str = Field(description="checkpoint of the catalogue", examples=["gemma-4-12b-it-qat-w4a16"])
-    accelerator: str = Field(description="accelerator of the catalogue", examples=["nvidia-l4"])
-    region: str = Field(description="region of Google Cloud that offers the accelerator", examples=["us-east4"])
+    accelerator: str = Field(
+        description="accelerator of the catalogue; a TPU slice or a machine with GPUs is leased", examples=["nvidia-l4"]
+    )
+    region: str = Field(
+        description="region of the service; of a lease: of its gateway, images and weights", examples=["us-east4"]
+    )
     vllm_version: str = Field("0.32.0", description="vLLM release of the image; its option list checks the arguments")
     weights: Weights = Field(Weights(), description="where the model's files lie", examples=["{bucket: NAME}"])
     vllm: dict[str, Any] = Field(
@@ -161,11 +210,28 @@ class Settings(_Section):
     )
     probe: Probe = Field(Probe(), description="startup probe on /health", examples=["{failure_threshold: 180}"])
     access: Access = Field(Access(), description="who may call the service", examples=["{public: false}"])
+    variables: dict[str, str] = Field(
+        {},
+        description="plain environment variables of the container, nothing secret",
+        examples=["{VLLM_LOGGING_LEVEL: DEBUG}"],
+    )
     secrets: dict[str, str] = Field(
         {}, description="environment variable -> name of a secret in Secret Manager", examples=["{HF_TOKEN: hf-token}"]
+    )
+    lease: LeaseSettings = Field(
+        LeaseSettings(), description="how leased machines are bought", examples=["{duration: 4h}"]
+    )
+    network: NetworkSettings = Field(
+        NetworkSettings(), description="the network of leased machines", examples=["{nat: false}"]
     )
     cost: Cost = Field(Cost(), description="what may be spent", examples=["{max_hourly_usd: 1.5}"])
     smoke: Smoke = Field(Smoke(), description="check and short benchmark after the deploy", examples=["{requests: 24}"])
     labels: dict[str, str] = Field(
         {}, description="labels of every resource that takes them", examples=["{team: speech}"]
     )
+
+    @property
+    def protects_from_deletion(self) -> bool:
+        """Whether deleting what serves is refused."""
+        said = self.deletion_protection
+        return self.environment == "prod" if said == "environment" else said == "always"

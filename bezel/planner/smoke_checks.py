@@ -11,19 +11,19 @@ from bezel.planner.problems import Problem, setting, shown
 if TYPE_CHECKING:
     from bezel.planner.engine import Engine
     from bezel.planner.plan import SmokePlan
-    from bezel.planner.settings import Settings
+    from bezel.planner.settings import Probe
 
 _ACCOUNT = re.compile(r"[\w.-]+@[\w.-]+\.gserviceaccount\.com")
 
 
-def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine, *, taken_at_a_time: int) -> list[Problem]:
-    """The benchmark's requests fit the context and the service; the check waits as long as the start may take.
+def check_smoke(smoke: SmokePlan, engine: Engine, *, taken_at_a_time: int, raised_by: str) -> list[Problem]:
+    """The benchmark's requests fit the context and the server, and what is judged can be measured.
 
     Args:
         smoke: what is planned.
-        settings: of the stack.
         engine: figures of the arguments.
-        taken_at_a_time: requests that one instance takes.
+        taken_at_a_time: requests that all instances take.
+        raised_by: the setting that lets them take more.
     """
     problems = []
     tokens = smoke.prompt_tokens + smoke.output_tokens
@@ -37,27 +37,13 @@ def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine, *, taken_a
                 f"set it to {max(1, engine.max_model_len - smoke.output_tokens)} or less.",
             )
         )
-    most = taken_at_a_time * settings.scaling.max_instances
-    if smoke.concurrency > most:
+    if smoke.concurrency > taken_at_a_time:
         problems.append(
             Problem(
                 setting("smoke.concurrency"),
                 str(smoke.concurrency),
-                f"the service takes {most} requests at a time: the platform's own queue would be measured.",
-                f"set it to {most} or less, or raise {setting('scaling.request_concurrency')}.",
-            )
-        )
-    probe = settings.probe
-    # No further than the platform's own limits: what lies beyond them is reported with the probe.
-    start = min(probe.initial_delay_seconds, PROBE_DELAY_SECONDS)
-    start += min(probe.period_seconds * probe.failure_threshold, GPU_PROBE_WINDOW_SECONDS)
-    if smoke.deadline_seconds < start:
-        problems.append(
-            Problem(
-                setting("smoke.deadline_seconds"),
-                str(smoke.deadline_seconds),
-                f"the startup probe may wait {start} s: the check would give up on a service that is still loading.",
-                f"set it to {start} or more, or shorten the probe's window.",
+                f"the service takes {taken_at_a_time} requests at a time: the platform's own queue would be measured.",
+                f"set it to {taken_at_a_time} or less, or raise {setting(raised_by)}.",
             )
         )
     if smoke.impersonate is not None and not _ACCOUNT.fullmatch(smoke.impersonate):
@@ -79,3 +65,20 @@ def check_smoke(smoke: SmokePlan, settings: Settings, engine: Engine, *, taken_a
             )
         )
     return problems
+
+
+def check_patience(smoke: SmokePlan, probe: Probe) -> list[Problem]:
+    """The check waits as long as the startup probe may."""
+    # No further than the platform's own limits: what lies beyond them is reported with the probe.
+    start = min(probe.initial_delay_seconds, PROBE_DELAY_SECONDS)
+    start += min(probe.period_seconds * probe.failure_threshold, GPU_PROBE_WINDOW_SECONDS)
+    if smoke.deadline_seconds >= start:
+        return []
+    return [
+        Problem(
+            setting("smoke.deadline_seconds"),
+            str(smoke.deadline_seconds),
+            f"the startup probe may wait {start} s: the check would give up on a service that is still loading.",
+            f"set it to {start} or more, or shorten the probe's window.",
+        )
+    ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerators, closest
 from bezel.planner.cost import gpu_item
+from bezel.planner.leased import leased_hardware
 from bezel.planner.problems import NOT_SET, Problem, one_of, setting, shown
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def check_own_copy(weights: Weights, model: Model) -> list[Problem]:
 def check_own_prices(rows: Sequence[PriceRow]) -> list[Problem]:
     """A row of the user's own must be one that a plan looks for, or it would stay unused without a word."""
     items = [gpu_item(name, zonal_redundancy=False) for name in accelerators()] + ["vcpu", "memory"]
+    items += dict.fromkeys(each.price_item for each in leased_hardware().values())
     problems = []
     for number, row in enumerate(rows):
         if row.item not in items:

@@ -87,6 +87,23 @@ class TpuFit:
         left = (self.slice_bytes - self.budget_bytes) // self.chips
         return "sampling" if self.sampling_bytes > left else None
 
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output, in GiB over all chips."""
+        return {
+            "chips": self.chips,
+            "slice_gib": _gib(self.slice_bytes),
+            "budget_gib": _gib(self.budget_bytes),
+            "weights_gib": _gib(self.weight_bytes),
+            "overhead_gib": _gib(self.overhead_bytes),
+            "kv_cache_gib": _gib(self.kv_available_bytes),
+            "kv_tokens": self.kv_tokens,
+            "kv_token_bytes": self.kv_token_bytes,
+            "full_context_sequences": self.full_context_sequences,
+            "max_model_len": self.max_model_len,
+            "max_num_seqs": self.max_num_seqs,
+            "basis": TPU_MEMORY_BASIS,
+        }
+
     def sequences_at_a_time(self, tokens: int) -> int:
         """How many sequences of a length decode together: as many as the cache holds, at most max-num-seqs."""
         return min(self.max_num_seqs, self.kv_tokens // tokens)
@@ -125,3 +142,7 @@ def tpu_memory_fit(
 def tpu_token_bytes(shape: Architecture, *, chips: int) -> int:
     """Bytes of the cache of one token over all chips, copies of heads included."""
     return chips * layers_bytes(shape, 1, 1, element_bytes=KV_ELEMENT_BYTES, shards=chips)
+
+
+def _gib(number: int) -> float:
+    return round(number / GIB, 2)

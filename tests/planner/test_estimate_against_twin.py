@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import accelerator, model
+from bezel.catalog import accelerator, accelerators, model
 from bezel.localcloud.made_up import model_files
 from bezel.localcloud.vllm.virtual_load import load, served
 from bezel.localcloud.vllm.virtual_time import Rig
@@ -21,7 +21,7 @@ from bezel.planner.speculation import speculative_gain
 
 ASSISTANT = "google/gemma-4-12B-it-assistant"
 ROOT = Path(__file__).parents[2]
-STACKS = sorted(file.name.split(".")[1] for file in ROOT.glob("Pulumi.*.yaml"))
+STACKS = [name for name in Project(ROOT).stacks() if Project(ROOT).configuration(name)["accelerator"] in accelerators()]
 # Bound by what is read, by a link to the host, by little weights, by experts.
 TRIED_FASTER_AND_SLOWER = ("l4-qat", "l4-31b-qat", "l4-e2b", "rtx6000-26b")
 

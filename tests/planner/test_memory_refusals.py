@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from bezel.catalog import accelerator, model, vllm_options
+from bezel.catalog import model
 from bezel.planner import make_plan
-from bezel.planner.argument_traps import check_traps
+from bezel.planner.argument_traps import check_served
 from tests.planner.l4_stack import problems_of, with_changes
 
 LARGE = {"resources": {"cpu": 8, "memory": "32Gi"}, "cost": {"max_hourly_usd": 1.5}}
@@ -55,7 +55,7 @@ def test_no_offload_is_proposed_where_most_weights_would_have_to_move():
 @pytest.mark.parametrize(("machine", "refused"), [("nvidia-l4", True), ("nvidia-rtx-pro-6000", False)])
 def test_a_checkpoint_that_the_catalogue_keeps_off_an_accelerator_is_refused_there_only(machine, refused):
     checkpoint = dataclasses.replace(model("gemma-4-12b-it"), not_on=(("nvidia-l4", "it has no kernel for it"),))
-    found = check_traps({}, checkpoint, accelerator(machine), environment={}, options=vllm_options("0.32.0"))
+    found = check_served(checkpoint, machine, machine)
     assert bool(found) is refused
     for problem in found:
         assert problem.consequence == "it does not run on nvidia-l4: it has no kernel for it."

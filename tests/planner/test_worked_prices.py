@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import tpu
 from bezel.planner import make_plan, plan_output, plan_summary
 from bezel.planner.cost import NOT_INCLUDED
 from bezel.planner.lease_cost import lease_cost
+from bezel.planner.leased import leased_hardware
 from bezel.planner.money import Priced, Unpriced, figure, times, total
 from tests.planner.l4_stack import with_changes
 
@@ -22,10 +22,11 @@ ROOT = Path(__file__).parents[2]
 HOUR = 3600
 WITHOUT_ROWS = """
 import csv, io, json, sys
-from bezel.catalog import prices as table, tpu
+from bezel.catalog import prices as table
 from bezel.catalog.records import DATA
 from bezel.planner import PlanError, make_plan
 from bezel.planner.lease_cost import lease_cost
+from bezel.planner.leased import leased_hardware
 
 file = DATA / "prices.csv"
 rows = list(csv.reader(io.StringIO(file.read_text())))
@@ -37,7 +38,9 @@ for gone in json.loads(sys.argv[1]):
         csv.writer(written).writerows(kept)
     table.cache_clear()
     if gone[0] == "tpu":
-        told[", ".join(gone)] = repr(lease_cost(tpu("v6e-4"), zone=gone[2] + "-a", provisioning=gone[3]).hourly)
+        told[", ".join(gone)] = repr(
+            lease_cost(leased_hardware()["v6e-4"], zone=gone[2] + "-a", provisioning=gone[3]).hourly
+        )
         continue
     try:
         make_plan(json.loads(sys.argv[2]), project="p", stack="s")
@@ -59,7 +62,7 @@ print(json.dumps(told))
     ],
 )
 def test_a_lease_of_four_chips_to_the_cent(zone, provisioning, hours, usd):
-    cost = lease_cost(tpu("v6e-4"), zone=zone, provisioning=provisioning)
+    cost = lease_cost(leased_hardware()["v6e-4"], zone=zone, provisioning=provisioning)
     assert cost.lease(hours * HOUR) == Priced(Decimal(usd))
     output = cost.as_output(hours * HOUR)
     assert output["usd_per_lease"] == round(float(usd), 2)
@@ -68,13 +71,14 @@ def test_a_lease_of_four_chips_to_the_cent(zone, provisioning, hours, usd):
 
 def test_flex_start_is_cheaper_than_spot():
     flex, spot = (
-        lease_cost(tpu("v6e-1"), zone="us-east5-a", provisioning=kind).hourly for kind in ("flex-start", "spot")
+        lease_cost(leased_hardware()["v6e-1"], zone="us-east5-a", provisioning=kind).hourly
+        for kind in ("flex-start", "spot")
     )
     assert flex.usd < spot.usd
 
 
 def test_a_lease_where_no_price_is_known_is_unknown_and_names_the_row():
-    cost = lease_cost(tpu("v6e-8"), zone="southamerica-west1-a", provisioning="flex-start")
+    cost = lease_cost(leased_hardware()["v6e-8"], zone="southamerica-west1-a", provisioning="flex-start")
     assert cost.lease(HOUR) == Unpriced("tpu, v6e chip, southamerica-west1, flex-start")
     assert cost.as_output(HOUR)["usd_per_lease"] == "unknown"
 

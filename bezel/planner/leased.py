@@ -1,0 +1,103 @@
+"""Hardware that is leased for a time: TPU slices and machines with several GPUs, seen alike.
+
+Owns what both have: chips that share a model, zones, how it is priced and which machine it is. Leaves the records to
+bezel.catalog and what Cloud Run offers to bezel.planner.judging.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bezel.catalog import accelerator, gpu_machines, tpus
+
+if TYPE_CHECKING:
+    from bezel.catalog import Accelerator, TpuSlice
+
+Device = Literal["tpu", "gpu"]
+BackEnd = Literal["queued_resource", "flex_start_vm"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """One kind of hardware.
+
+    Attributes:
+        id: its name in a stack file.
+        device: what the container is given.
+        chips: TPU chips or GPUs, which share the model.
+        slice: the record of a TPU slice, None for GPUs.
+        gpu: the record of each GPU, None for a TPU slice.
+        host_memory_gib: memory of its host.
+        machine_type, machine_image: as a machine of Compute Engine; the image has no container engine.
+        zones: that are known to have it.
+        zones_refused: that answered that they do not take a flex-start request.
+        price_service, price_item, price_quantity: its price rows.
+        back_ends: control planes that can ask for it, the usual one first.
+    """
+
+    id: str
+    device: Device
+    chips: int
+    slice: TpuSlice | None
+    gpu: Accelerator | None
+    host_memory_gib: int
+    machine_type: str
+    machine_image: str
+    zones: tuple[str, ...]
+    zones_refused: tuple[str, ...]
+    price_service: str
+    price_item: str
+    price_quantity: int
+    back_ends: tuple[BackEnd, ...]
+
+    @property
+    def refused_as(self) -> str:
+        """Under which name a checkpoint may be refused on it."""
+        return "tpu" if self.gpu is None else self.gpu.id
+
+
+def leased_hardware() -> dict[str, Leased]:
+    """Everything that can be leased, by id."""
+    found = {
+        each.id: Leased(
+            id=each.id,
+            device="tpu",
+            chips=each.chips,
+            slice=each,
+            gpu=None,
+            host_memory_gib=each.host_memory_gib,
+            machine_type=each.machine_type,
+            machine_image=each.machine_image,
+            zones=each.zones,
+            zones_refused=each.zones_refused,
+            price_service="tpu",
+            price_item=f"{each.chip} chip",
+            price_quantity=each.chips,
+            back_ends=("queued_resource", "flex_start_vm"),
+        )
+        for each in tpus().values()
+    }
+    for machine in gpu_machines().values():
+        found[machine.id] = Leased(
+            id=machine.id,
+            device="gpu",
+            chips=machine.gpus,
+            slice=None,
+            gpu=accelerator(machine.accelerator),
+            host_memory_gib=machine.host_memory_gib,
+            machine_type=machine.id,
+            machine_image=machine.image,
+            zones=machine.zones,
+            zones_refused=(),
+            price_service="compute",
+            price_item=machine.id,
+            price_quantity=1,
+            back_ends=("flex_start_vm",),
+        )
+    return found
+
+
+def leased(name: str) -> Leased | None:
+    """The hardware of that id; None where nothing that is leased has it."""
+    return leased_hardware().get(name)

@@ -1,0 +1,61 @@
+"""Plain environment variables of the container: names that can be set, and that mean something where they are set."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET = re.compile(r".*(?:TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIALS?)", re.IGNORECASE)
+_RESERVED = ("PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION")
+
+
+def check_variables(
+    variables: Mapping[str, str], planned: Mapping[str, str], secrets: Mapping[str, str], *, tpu: bool
+) -> list[Problem]:
+    """Every variable by itself, and against what else sets it.
+
+    Args:
+        variables: of the stack file.
+        planned: what the plan sets itself.
+        secrets: variables that get a secret's value.
+        tpu: whether the container runs on TPU chips.
+    """
+    problems = []
+    for name, value in variables.items():
+        key = setting(f"variables.{name}")
+        if not _NAME.fullmatch(name):
+            problems.append(
+                Problem(key, shown(value), "it is no name of a variable.", "write letters, digits and underscores.")
+            )
+        elif _SECRET.fullmatch(name) or shown(value) == NOT_SHOWN:
+            problems.append(
+                Problem(
+                    key,
+                    NOT_SHOWN,
+                    "whoever may look at the service or the machine could read it.",
+                    f"put the value into Secret Manager and write `{setting('secrets')}: {{{name}: NAME_OF_SECRET}}`.",
+                )
+            )
+        elif name in _RESERVED or name in planned:
+            who = "the plan" if name in planned else "the platform"
+            problems.append(Problem(key, shown(value), f"{who} sets it.", "remove it."))
+        elif name in secrets:
+            problems.append(
+                Problem(key, shown(value), f"{setting('secrets')} sets it too.", "keep it in one of the two.")
+            )
+        elif name.startswith("VLLM_TPU_") and not tpu:
+            problems.append(
+                Problem(
+                    key,
+                    shown(value),
+                    "only the server on TPUs knows it; on a GPU vLLM refuses unknown variables and does not start.",
+                    "remove it.",
+                )
+            )
+    return problems

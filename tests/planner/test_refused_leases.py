@@ -1,0 +1,131 @@
+"""Whatever a lease may not ask for is refused before anything is bought, with value, consequence and repair."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bezel.planner import PlanError, make_plan
+from bezel.planner.durations import duration_text, parse_duration
+from tests.planner.l4_stack import L4
+from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
+
+ZONE = {"zone": "us-east5-a"}
+
+REFUSED = [
+    ("no zone", {"lease": {"zones": []}}, "bezel:lease.zones", "us-east5-a"),
+    ("a region", {"lease": {"zones": [{"zone": "us-east5"}]}}, "bezel:lease.zones.0.zone", "did you mean us-east5-"),
+    ("refused", {"lease": {"zones": [{"zone": "us-central1-b"}]}}, "bezel:lease.zones.0.zone", "take one of"),
+    ("twice", {"lease": {"zones": [ZONE, ZONE]}}, "bezel:lease.zones.1.zone", "remove it"),
+    ("unpriced", {"lease": {"zones": [{"zone": "southamerica-west1-a"}]}}, "bezel:lease.zones", "us-east5-a"),
+    ("too short", {"lease": {"duration": "9m"}}, "bezel:lease.duration", "10m to 7d"),
+    ("too long", {"lease": {"duration": "8d"}}, "bezel:lease.duration", "10m to 7d"),
+    ("no unit", {"lease": {"duration": "14400"}}, "bezel:lease.duration", "4h"),
+    ("impatient", {"lease": {"patience": "5s"}}, "bezel:lease.patience", "1m to 7d"),
+    (
+        "longer than a machine waits",
+        {"lease": {"back_end": "flex_start_vm", "patience": "3h"}, "network": {"nat": True}},
+        "bezel:lease.patience",
+        "1m30s to 2h",
+    ),
+    ("before it can answer", {"lease": {"boot_deadline": "10m"}}, "bezel:lease.boot_deadline", "30m"),
+    ("packages, no way", {"lease": {"back_end": "flex_start_vm"}}, "bezel:lease.back_end", "nat: true"),
+    ("hub, no way", {"weights": {"loading": "hub"}}, "bezel:weights.loading", "nat: true"),
+    ("a mount", {"weights": {"loading": "fuse"}}, "bezel:weights.loading", "remove it"),
+    ("scaling", {"scaling": {"max_instances": 2}}, "bezel:scaling", "remove it"),
+    ("a probe", {"probe": {"failure_threshold": 5}}, "bezel:probe", "remove it"),
+    ("a host", {"resources": {"cpu": 8}}, "bezel:resources", "remove it"),
+    ("a gate", {"rollout": "gated"}, "bezel:rollout", "remove it"),
+    ("idle money", {"cost": {"max_idle_hourly_usd": 1}}, "bezel:cost.max_idle_hourly_usd", "remove it"),
+    ("per hour", {"cost": {"max_hourly_usd": 5.4}}, "bezel:cost.max_hourly_usd", "5.60"),
+    ("per lease", {"cost": {"max_lease_usd": 20}}, "bezel:cost.max_lease_usd", "22.37"),
+    ("a large batch", {"vllm": {"max-num-seqs": 2048}}, "bezel:vllm.max-num-seqs", "256"),
+    ("idle chips", {"vllm": {"tensor-parallel-size": 2}}, "bezel:vllm.tensor-parallel-size", "remove it"),
+    ("more chips", {"vllm": {"tensor-parallel-size": 8}}, "bezel:vllm.tensor-parallel-size", "remove it"),
+    ("offload", {"vllm": {"cpu-offload-gb": 5}}, "bezel:vllm.cpu-offload-gb", "remove it"),
+    ("4 bits", {"model": "gemma-4-12b-it-qat-w4a16"}, "bezel:model", "gemma-4-12b-it"),
+    ("a secret", {"variables": {"HF_TOKEN": "x"}}, "bezel:variables.HF_TOKEN", "Secret Manager"),
+    ("planned", {"variables": {"HF_HUB_OFFLINE": "0"}}, "bezel:variables.HF_HUB_OFFLINE", "remove it"),
+    ("no name", {"variables": {"A B": "0"}}, "bezel:variables.A B", "letters"),
+    (
+        "twice set",
+        {"variables": {"A": "0"}, "secrets": {"A": "s"}},
+        "bezel:variables.A",
+        "one of the two",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "repair"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_what_a_lease_may_not_ask_for_is_refused_by_its_key_with_a_repair(changes, key, repair):
+    found = {problem.key: problem for problem in lease_problems(changed(V6E4_MOE, **changes))}
+    assert key in found, sorted(found)
+    assert repair in found[key].repair
+
+
+def test_the_stack_that_all_these_begin_with_is_planned():
+    assert lease_plan()
+
+
+def test_several_mistakes_are_told_at_once():
+    wrong = changed(V6E4_MOE, lease={"duration": "1y", "zones": [{"zone": "x"}]}, vllm={"max-num-seqs": 2048})
+    assert {problem.key for problem in lease_problems(wrong)} >= {
+        "bezel:lease.duration",
+        "bezel:lease.zones.0.zone",
+        "bezel:vllm.max-num-seqs",
+    }
+
+
+def test_the_12b_fits_one_chip_at_8192_tokens_and_no_longer():
+    one = {**V6E4_MOE, "model": "gemma-4-12b-it", "accelerator": "v6e-1", "lease": {"zones": [ZONE]}}
+    assert lease_plan(changed(one, vllm={"max-model-len": 8192, "max-num-seqs": 64}))
+    (problem,) = lease_problems(changed(one, vllm={"max-model-len": 16384, "max-num-seqs": 64}))
+    assert (problem.key, problem.repair) == ("bezel:vllm.max-model-len", "set it to 8192 or less, or take more chips.")
+
+
+def test_a_machine_without_a_price_is_refused_by_the_row_that_is_missing():
+    (problem,) = lease_problems({**L4X8, "cost": {}})
+    assert "compute, g2-standard-96, us-central1, spot" in problem.consequence
+    assert "usd_per_unit" in problem.repair
+
+
+def test_gpus_are_not_asked_for_in_the_queue_of_tpus():
+    (problem,) = lease_problems(changed(L4X8, lease={"back_end": "queued_resource"}))
+    assert problem.key == "bezel:lease.back_end"
+    assert "flex_start_vm" in problem.repair
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"lease": {"zones": [ZONE]}}, {"network": {"nat": True}}, {"cost": {"max_lease_usd": 3}}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_only_a_lease_heeds_is_refused_on_cloud_run(changes):
+    with pytest.raises(PlanError) as caught:
+        make_plan({**L4, **changes}, project="p", stack="s")
+    assert "which nobody leases" in str(caught.value)
+
+
+def test_a_variable_of_the_tpu_server_is_refused_on_a_gpu():
+    variables = {"VLLM_TPU_BUCKET_PADDING_GAP": "256"}
+    assert lease_plan(changed(V6E4_MOE, variables=variables))
+    with pytest.raises(PlanError, match="only the server on TPUs"):
+        make_plan({**L4, "variables": variables}, project="p", stack="s")
+
+
+def test_hardware_that_nobody_knows_is_refused_with_all_that_is_known():
+    with pytest.raises(PlanError) as caught:
+        make_plan({**V6E4_MOE, "accelerator": "v6e-16"}, project="p", stack="s")
+    assert "v6e-1" in str(caught.value)
+    assert "nvidia-l4" in str(caught.value)
+
+
+@given(st.integers(0, 10_000_000))
+def test_every_duration_is_read_back_as_it_is_written(seconds):
+    assert parse_duration(duration_text(seconds)) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "h", "4", "4 h", "1h30", "-1h", "1.5h", "4hours", "30m1h"])
+def test_what_is_no_duration_is_none(text):
+    assert parse_duration(text) is None
