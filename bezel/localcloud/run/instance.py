@@ -14,6 +14,7 @@ import tempfile
 import uuid
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.guarded import Output, guard
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run.probes import passes
 
@@ -28,9 +29,6 @@ REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
 _LONGEST_LINE = 64 * 1024
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
 _INTERPRETER = 60.0  # real seconds for a process to say its first word
-# Beside every instance waits a shell at a pipe whose other end only the daemon holds: however the daemon ends, the
-# instance's whole process group ends with it.
-_GUARD = 'read -r _; kill -s KILL -- "-$0"'
 
 
 def free_port() -> int:
@@ -38,29 +36,6 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
-
-
-class _Output:
-    """A pipe for what a process writes.
-
-    One of asyncio's own would hide that the process has ended for as long as a child of it holds the pipe open.
-    """
-
-    def __init__(self) -> None:
-        outlet, self.inlet = os.pipe()
-        self._outlet = open(outlet, "rb", buffering=0)  # noqa: PTH123, SIM115 - a pipe that is there
-        self._transport: asyncio.ReadTransport | None = None
-
-    async def reader(self) -> asyncio.StreamReader:
-        """The reading end, once the process has the writing end."""
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        self._transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._outlet)
-        return reader
-
-    def close(self) -> None:
-        """Read no more."""
-        (self._transport or self._outlet).close()
 
 
 class Instance:
@@ -91,7 +66,7 @@ class Instance:
         self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
         self._process: asyncio.subprocess.Process | None = None
         self._guard: asyncio.subprocess.Process | None = None
-        self._output: dict[str, _Output] = {}
+        self._output: dict[str, Output] = {}
 
     async def start(self, command: Command, reason: str) -> None:
         """Start the process, for a reason that the log tells; its output goes to the log from now on.
@@ -102,16 +77,10 @@ class Instance:
         self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
         for note in command.notes:
             self._logbook.platform(self.source, "NOTICE", note)
-        self._output = {name: _Output() for name in ("stdout", "stderr")}
+        self._output = {name: Output() for name in ("stdout", "stderr")}
         try:
             self._process = await self._spawn(command)
-            self._guard = await asyncio.create_subprocess_exec(
-                *("/bin/sh", "-c", _GUARD, str(self._process.pid)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._guard = await guard(self._process.pid)
         except OSError:
             self._signal(signal.SIGKILL)
             self._close_output()
