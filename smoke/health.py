@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.dynamic import Resource
 
-from smoke.engine import Progress
-from smoke.resource import SmokeError, SmokeProvider, own_urn
+from bezel.plugin import Progress, own_urn
+from smoke.resource import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
     from bezel.rest import GoogleClient

@@ -6,11 +6,10 @@ move them, or an old stack could not be destroyed.
 
 from typing import Any, ClassVar
 
-import pulumi
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
+from bezel.plugin import Progress, differ, told_plainly
 from bezel.rest import RestError, guarded
-from smoke.engine import Progress, differ, told_plainly
 
 
 class SmokeError(Exception):
@@ -89,20 +88,6 @@ class SmokeProvider(ResourceProvider):
         finally:
             progress.close()
         return {key: value for key, value in props.items() if key != "__provider"} | found
-
-
-def own_urn(name: str, token: str, opts: pulumi.ResourceOptions | None) -> pulumi.Output[str]:
-    """The address that a resource is going to have, for the row its progress is shown in.
-
-    Only the value of the parent's address is taken: an output of the parent would depend on all its children, of
-    which this resource is one.
-    """
-    urn = pulumi.create_urn(name, token, opts.parent if opts is not None else None)
-
-    async def value() -> str:
-        return await urn.future() or ""
-
-    return pulumi.Output.from_input(value())
 
 
 def _is_service(name: str) -> bool:

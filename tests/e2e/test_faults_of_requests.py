@@ -14,7 +14,7 @@ from bezel.localcloud.providers.cloud import Cloud
 from bezel.localcloud.providers.engine import Engine
 from bezel.localcloud.providers.errors import ProviderError
 from bezel.localcloud.providers.rows import TYPES
-from smoke.engine import Progress
+from bezel.plugin import Progress
 from smoke.health import HealthCheckProvider
 from smoke.resource import SmokeError
 

@@ -12,8 +12,8 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime.proto import provider_pb2
 
+from bezel.plugin import Progress, told_plainly
 from smoke.benchmark import ShortBenchmarkProvider
-from smoke.engine import Progress, told_plainly
 from smoke.health import HealthCheckProvider
 from tests.rest.fake_google import PLANTED
 from tests.smoke.fake_service import MODEL, SERVICE, Project, condition

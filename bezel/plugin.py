@@ -2,13 +2,17 @@
 
 The plugin process gets the engine's address as its first argument, and ``Engine.Log`` takes messages for a resource:
 an ephemeral one stands in that resource's row while it works and is gone afterwards. (``pulumi.log`` in a plugin only
-prints, under the name of the stack, and stays.) Outside the engine all of this does nothing.
+prints, under the name of the stack, and stays.) Outside the engine all of this does nothing. Apart from the resources,
+because those of several folders use it; loads Pulumi only where it is called.
 """
 
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pulumi
 
 _PLUGIN = "pulumi.dynamic.__main__"
 
@@ -93,3 +97,19 @@ def _unknown(value: Any) -> bool:
     from pulumi.output import contains_unknowns
 
     return bool(contains_unknowns(value))
+
+
+def own_urn(name: str, token: str, opts: "pulumi.ResourceOptions | None") -> "pulumi.Output[str]":
+    """The address that a resource is going to have, for the row its progress is shown in.
+
+    Only the value of the parent's address is taken: an output of the parent would depend on all its children, of
+    which this resource is one.
+    """
+    import pulumi
+
+    urn = pulumi.create_urn(name, token, opts.parent if opts is not None else None)
+
+    async def value() -> str:
+        return await urn.future() or ""
+
+    return pulumi.Output.from_input(value())
