@@ -87,7 +87,7 @@ class NameLimits(Limits):
     """Names that are allowed."""
 
     limits: dict[Environment, list[str]] = Field(
-        min_length=1, description="environment -> names of the catalogue, e.g. `nvidia-l4` or `v6e-4`"
+        min_length=1, description="environment -> names, e.g. `nvidia-l4`, `v6e-4` or `flex-start`"
     )
 
 

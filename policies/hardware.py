@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel.planner.money import Unpriced
-from policies import tpus
+from policies import leases
 from policies.gpu_service import GPU, GpuService, has_gpu
 from policies.inputs import UNKNOWN, Inputs, plainly
-from policies.tpus import Tpu
+from policies.leases import Lease
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -79,7 +79,7 @@ class Foreign:
         return hourly * hours_per_month
 
 
-Hardware = GpuService | Tpu | Foreign
+Hardware = GpuService | Lease | Foreign
 
 
 def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
@@ -94,14 +94,14 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
     """
     if token == SERVICE and has_gpu(inputs):
         return GpuService(inputs)
-    if token == INSTANCE and (found := tpus.tpu_of_instance(inputs)):
+    if token == INSTANCE and (found := leases.lease_of_instance(inputs)):
         return found
     if token == TPU_VM:
-        return tpus.tpu_of_vm(inputs)
+        return leases.lease_of_vm(inputs)
     if token == QUEUED_RESOURCE:
-        return tpus.tpu_of_queue(inputs)
-    if token.startswith(DYNAMIC) and (body := tpus.queue_body(inputs)):
-        return tpus.tpu_of_queue(body)
+        return leases.lease_of_queue(inputs)
+    if token.startswith(DYNAMIC) and (lease := leases.lease_of_request(inputs)):
+        return lease
     if not token.startswith((*GOOGLE, KUBERNETES, DYNAMIC)):
         return None
     for key, value in _mentions(inputs.values, ()):

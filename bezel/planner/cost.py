@@ -35,7 +35,7 @@ class CostLine:
     """One billed part: `quantity` of what the row prices by the second or the hour."""
 
     item: str
-    quantity: int
+    quantity: int | Decimal
     price: Price | MissingRow
 
     @property
@@ -60,7 +60,7 @@ class CostLine:
         row = self.price if isinstance(self.price, Price) else None
         return {
             "item": self.item,
-            "quantity": self.quantity,
+            "quantity": self.quantity if isinstance(self.quantity, int) else float(self.quantity),
             "usd_per_hour": figure(self.hourly, 6),
             "kind": self.kind,
             "source": row.source if row else "missing",

@@ -14,7 +14,7 @@ from bezel.planner.argument_traps import check_served, check_traps
 from bezel.planner.arguments import leased_options, merge
 from bezel.planner.durations import parse_duration
 from bezel.planner.engine import read_engine
-from bezel.planner.judging import MOST_CONCURRENCY, check_project, look_up, plan_smoke, refusal
+from bezel.planner.judging import check_project, look_up, plan_smoke, refusal
 from bezel.planner.lease_checks import (
     check_boot_deadline,
     check_lease,
@@ -176,11 +176,6 @@ def _cost(settings: Settings, hardware: Leased, problems: list[Problem]) -> Leas
 def keeps_cache(settings: Settings, hardware: Leased) -> bool:
     """Whether compiled graphs are kept: on TPUs, in the bucket that the weights come from."""
     return settings.lease.compile_cache and hardware.device == "tpu" and settings.weights.loading != HUB.id
-
-
-def gateway_concurrency(engine: Engine, count: int) -> int:
-    """Requests that one instance of the gateway takes at a time: twice what the machines answer together."""
-    return min(MOST_CONCURRENCY, 2 * engine.max_num_seqs * count)
 
 
 def _platform_problems(

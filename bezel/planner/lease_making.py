@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.arguments import NODE_PORT, render
 from bezel.planner.durations import parse_duration
-from bezel.planner.lease_judging import gateway_concurrency, judge_lease, keeps_cache
+from bezel.planner.lease_judging import judge_lease, keeps_cache
 from bezel.planner.lease_memory import kv_element_bytes, together
 from bezel.planner.lease_plan import GatewayPlan, LeasePlan, LeaseTerms, NetworkPlan, NodePlan, ZonePlan
-from bezel.planner.lease_total import GATEWAY_CPU, GATEWAY_INSTANCES, GATEWAY_MEMORY_GIB
+from bezel.planner.lease_total import GATEWAY_INSTANCES
 from bezel.planner.memory import MemoryFit
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
 from bezel.planner.origins import origins
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 # The releases of both images follow vLLM's own; that of the TPU image is assumed to exist for each.
 IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm-openai")}
-GATEWAY_IMAGE = ImagePlan("docker.io", "library/haproxy", "2.6")
-REQUEST_TIMEOUT_SECONDS = 3600
+# The proxy's series that Debian 12 has, so that the very same one is tested; see components/identity_gateway.py.
+GATEWAY_IMAGE = ImagePlan("docker.io", "library/haproxy", "2.6.33")
+NETWORK_LENGTH = 39  # leaves room for the names of its regions' subnetworks
 CACHE_FOLDER = "compile-cache"
 LEASE_LENGTH = 61  # a label's value, a node's and a machine's name hold it
 APIS = (
@@ -73,7 +74,7 @@ def make_lease_plan(config: Mapping[str, object], hardware: Leased, *, project: 
         terms=_terms(judged, stack),
         node=_node(judged),
         network=NetworkPlan(
-            resource_name(stack, length=SERVICE_LENGTH),
+            resource_name(stack, length=NETWORK_LENGTH),
             tuple(dict.fromkeys(wish.zone.rpartition("-")[0] for wish in settings.lease.zones)),
             settings.network.nat,
         ),
@@ -95,7 +96,8 @@ def make_lease_plan(config: Mapping[str, object], hardware: Leased, *, project: 
 
 def _terms(judged: JudgedLease, stack: str) -> LeaseTerms:
     lease = judged.settings.lease
-    numbers = [""] if lease.count == 1 else [str(number) for number in range(lease.count)]
+    # The first keeps its name when others come beside it.
+    numbers = ["", *(str(number) for number in range(1, lease.count))]
     return LeaseTerms(
         names=tuple(resource_name(stack, suffix=number, length=LEASE_LENGTH) for number in numbers),
         hardware=judged.hardware,
@@ -151,11 +153,7 @@ def _gateway(judged: JudgedLease, stack: str) -> GatewayPlan:
         name=resource_name(stack, length=SERVICE_LENGTH),
         region=settings.region,
         image=GATEWAY_IMAGE,
-        cpu=GATEWAY_CPU,
-        memory_gib=GATEWAY_MEMORY_GIB,
         max_instances=GATEWAY_INSTANCES,
-        request_concurrency=gateway_concurrency(judged.engine, settings.lease.count),
-        timeout_seconds=REQUEST_TIMEOUT_SECONDS,
         invokers=settings.access.invokers,
         public=settings.access.public,
         deletion_protection=settings.protects_from_deletion,

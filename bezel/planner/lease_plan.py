@@ -85,16 +85,12 @@ class NetworkPlan:
 
 @dataclass(frozen=True, slots=True)
 class GatewayPlan:
-    """The service in front: who may call it, and what it is made of."""
+    """The service in front, and who may call it."""
 
     name: str
     region: str
     image: ImagePlan
-    cpu: int
-    memory_gib: int
     max_instances: int
-    request_concurrency: int
-    timeout_seconds: int
     invokers: tuple[str, ...]
     public: bool
     deletion_protection: bool

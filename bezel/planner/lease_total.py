@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bezel.catalog import price
 from bezel.planner.cost import SERVICE, CostLine, own_row
 from bezel.planner.lease_cost import NOT_INCLUDED, LeaseCost, lease_cost
-from bezel.planner.money import Priced, Unpriced, figure, text, times, total
+from bezel.planner.money import Priced, Unpriced, dearest, figure, text, times, total
 from bezel.planner.problems import Problem, setting
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bezel.planner.settings import Cost, PriceRow
 
 GATEWAY_BILLING = "request-based"
-# A proxy needs little; a second instance keeps the door open while the first is replaced.
-GATEWAY_CPU, GATEWAY_MEMORY_GIB, GATEWAY_INSTANCES = 1, 1, 2
+# What components/identity_gateway.py asks for; a second instance takes over while the first is replaced.
+GATEWAY_CPU, GATEWAY_MEMORY_GIB, GATEWAY_INSTANCES = 1, Decimal("0.5"), 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class LeaseTotal:
     @property
     def hourly(self) -> Amount:
         """One machine, per hour, in the dearest zone."""
-        return _dearest([cost.hourly for cost in self.by_zone.values()])
+        return dearest(cost.hourly for cost in self.by_zone.values())
 
     @property
     def machines_hourly(self) -> Amount:
@@ -127,7 +127,7 @@ def lease_total(
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """
 
-    def part(item: str, quantity: int) -> CostLine:
+    def part(item: str, quantity: int | Decimal) -> CostLine:
         key = (SERVICE, item, gateway_region, GATEWAY_BILLING)
         return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
 
@@ -178,10 +178,3 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
         for key, limit, amount, per in found
         if limit is not None and isinstance(amount, Priced) and amount.usd > Decimal(str(limit))
     ]
-
-
-def _dearest(amounts: Sequence[Amount]) -> Amount:
-    unknown = total(amount for amount in amounts if isinstance(amount, Unpriced))
-    if isinstance(unknown, Unpriced):
-        return unknown
-    return max((amount for amount in amounts if isinstance(amount, Priced)), key=lambda one: one.usd)

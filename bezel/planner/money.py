@@ -40,6 +40,14 @@ def total(amounts: Iterable[Amount]) -> Amount:
     return Priced(sum((part.usd for part in known), Decimal(0)), any(part.derived for part in known))
 
 
+def dearest(amounts: Iterable[Amount]) -> Amount:
+    """The largest of some amounts, at least one; where one is not known, none is."""
+    parts = list(amounts)
+    if any(isinstance(part, Unpriced) for part in parts):
+        return total(part for part in parts if isinstance(part, Unpriced))
+    return max((part for part in parts if isinstance(part, Priced)), key=lambda part: part.usd)
+
+
 def times(amount: Amount, factor: Decimal | float) -> Amount:
     """The amount so many times. What is not known stays unknown, also 0 times."""
     if isinstance(amount, Unpriced):

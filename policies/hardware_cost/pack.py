@@ -45,9 +45,21 @@ POLICIES: list[Policy] = [
     ),
     resource_policy(
         "run-duration",
-        "Each TPU ends by itself after no more hours than its environment may have.",
+        "Each leased machine ends by itself after no more hours than its environment may have.",
         HourLimits,
         rules.run_duration,
+    ),
+    resource_policy(
+        "lease-ceiling",
+        "A lease costs no more until its end than its environment may spend.",
+        UsdLimits,
+        rules.lease_ceiling,
+    ),
+    resource_policy(
+        "provisioning-models",
+        "A lease is bought only as its environment may buy.",
+        NameLimits,
+        rules.provisioning_models,
     ),
     stack_policy(
         "stack-hourly-ceiling",

@@ -15,7 +15,7 @@ from bezel.planner.problems import NOT_SET, Problem
 from policies.gpu_service import GpuService
 from policies.hardware import Foreign, hardware_of
 from policies.inputs import InputError, plainly
-from policies.tpus import Tpu
+from policies.leases import MODELS, Lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -93,8 +93,32 @@ def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iter
         )
 
 
+def lease_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
+    """One lease, from its beginning until it ends by itself."""
+    hardware = hardware_of(token, inputs)
+    if isinstance(hardware, Lease) and hardware.run_seconds is not None:  # without an end: run_duration's
+        environment, limit = config.of(hardware.labels)
+        yield from _over(hardware.until_its_end(), limit, environment, "a lease", hardware)
+
+
+def provisioning_models(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
+    """Only bought as the environment may buy."""
+    hardware = hardware_of(token, inputs)
+    if not isinstance(hardware, Lease):
+        return
+    environment, allowed = config.of(hardware.labels)
+    model = MODELS.get(hardware.model, hardware.model)
+    if model not in allowed:
+        yield Problem(
+            hardware.model_key,
+            plainly(hardware.model or model),
+            f"{environment} may lease {', '.join(allowed) or 'nothing'} only, and this is {plainly(model)}.",
+            "set `bezel:lease.provisioning` to one of these, or deploy to an environment that may buy so.",
+        )
+
+
 def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Problem]:
-    """Every TPU ends by itself, and soon enough."""
+    """Every leased machine ends by itself, and soon enough."""
     hardware = hardware_of(token, inputs)
     if isinstance(hardware, Foreign) and hardware.may_be_tpu:
         raise inputs.refusal(
@@ -103,7 +127,7 @@ def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Pro
             _ENDING,
             hardware.accelerator_key,
         )
-    if not isinstance(hardware, Tpu):
+    if not isinstance(hardware, Lease):
         return
     environment, limit = config.of(hardware.labels)
     seconds = hardware.run_seconds
@@ -111,7 +135,7 @@ def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Pro
         yield Problem(
             hardware.run_key,
             NOT_SET if seconds is None else f"{seconds} s",
-            f"a TPU of {environment} must end by itself after at most {limit:g} h."
+            f"a lease of {environment} must end by itself after at most {limit:g} h."
             + (" Nothing would end this one." if seconds is None else ""),
             f"set a maximum run duration of at most {int(limit * 3600)} s; on a type of resource that has none, "
             + _ENDING,
@@ -167,9 +191,16 @@ def _sums(
 ) -> Iterator[Problem]:
     """The sum of each environment against its limit; in a stack of one environment, of the stack."""
     amounts: dict[tuple[str, float], list[Amount]] = {}
+    seen: set[tuple[str, Amount, int | None]] = set()
     for token, inputs in resources:
         try:
             hardware = hardware_of(token, inputs)
+            if isinstance(hardware, Lease) and hardware.name is not None:
+                # What asks for a lease and what waits for it are about the same machine, which is paid for once.
+                lease = (hardware.name, hardware.hourly, hardware.run_seconds)
+                if lease in seen:
+                    continue
+                seen.add(lease)
             if hardware is not None:
                 amounts.setdefault(config.of(hardware.labels), []).append(amount_of(hardware))
         except InputError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.problems import NOT_SET, Problem, shown
 from policies.hardware import GOOGLE, INSTANCE, SERVICE, TPU_VM, hardware_of
-from policies.tpus import Tpu
+from policies.leases import Lease
 
 if TYPE_CHECKING:
     from policies.config import PolicyConfig
@@ -76,8 +76,8 @@ def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> It
     places = []
     if token in _ACCOUNTS:
         places = [(inputs, _ACCOUNTS[token])]
-    elif isinstance(hardware := hardware_of(token, inputs), Tpu):
-        places = [(node.inputs, ("serviceAccount", "email")) for node in hardware.nodes]
+    elif isinstance(hardware := hardware_of(token, inputs), Lease):
+        places = [account for node in hardware.nodes for account in _accounts(node.inputs)]
     for place, path in places:
         account = place.text(*path)
         if account is None or _SHARED_ACCOUNT.fullmatch(account):
@@ -87,3 +87,9 @@ def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> It
                 "it runs as an account that others share, by default one that may edit the whole project.",
                 "make a service account for it (RuntimeIdentity does) and name its address here.",
             )
+
+
+def _accounts(machine: Inputs) -> list[tuple[Inputs, tuple[str, ...]]]:
+    """Where the accounts of a leased machine stand: one of a node, a list in the request for an instance."""
+    listed = machine.each("serviceAccounts")
+    return [(entry, ("email",)) for entry in listed] or [(machine, ("serviceAccount", "email"))]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.problems import NOT_SET, NOT_SHOWN, Problem, shown
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL
-from policies.tpus import Tpu
 
 if TYPE_CHECKING:
     from policies.config import PolicyConfig
@@ -20,6 +20,8 @@ _CONTAINERS = {
     WORKER_POOL: ("template", "containers"),
     RUN_JOB: ("template", "template", "containers"),
 }
+NODE_IMAGE = "bezel-image"
+"""The attribute of a leased machine that names its container image."""
 _DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 # Names that end in the word for a secret; one that ends in its plural, as MAX_TOKENS, counts something.
 _SECRET_NAME = re.compile(
@@ -46,6 +48,14 @@ def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterat
                 container.key("image"),
                 shown(image) if image else NOT_SET,
                 "a tag can be moved: what runs could change without a deploy, and without being judged.",
+                "look its digest up (ContainerImage does) and write NAME@sha256:DIGEST.",
+            )
+    for place, name, image in _readable(token, inputs):
+        if name == NODE_IMAGE and not _DIGEST.fullmatch(image):
+            yield Problem(
+                place,
+                shown(image) or NOT_SET,
+                "a tag can be moved: another boot could run another image, without being judged.",
                 "look its digest up (ContainerImage does) and write NAME@sha256:DIGEST.",
             )
 
@@ -78,8 +88,11 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
                 yield argument.key(), name, value
                 previous = word.lstrip("-") if word.startswith("-") and not option else ""
     for place in _machines(token, inputs):
+        listed = place.each("metadata", "items")  # as the API writes it, for a request's own body
+        for entry in listed:
+            yield entry.key("value"), entry.text("key") or "", _text(entry.get("value"))
         held = place.get("metadata")
-        for name in held if isinstance(held, Mapping) else ():
+        for name in held if isinstance(held, Mapping) and not listed else ():
             yield place.key("metadata", name), name, _text(place.get("metadata", name))
         yield place.key("metadataStartupScript"), "", _text(place.get("metadataStartupScript"))
 
@@ -103,7 +116,7 @@ def _machines(token: str, inputs: Inputs) -> list[Inputs]:
     if token in (INSTANCE, TPU_VM):
         return [inputs]
     hardware = hardware_of(token, inputs)
-    return [node.inputs for node in hardware.nodes] if isinstance(hardware, Tpu) else []
+    return [node.inputs for node in hardware.nodes] if isinstance(hardware, Lease) else []
 
 
 def _open(key: str, value: str) -> Problem:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.problems import NOT_SET, Problem, shown
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL
-from policies.tpus import Tpu
 
 if TYPE_CHECKING:
     from policies.config import LabelConfig
@@ -81,7 +81,7 @@ def _labelled(token: str, inputs: Inputs) -> list[Inputs]:
     if token in LABELLED:
         return [inputs]
     hardware = hardware_of(token, inputs)
-    return [node.inputs for node in hardware.nodes] if isinstance(hardware, Tpu) else []
+    return [node.inputs for node in hardware.nodes] if isinstance(hardware, Lease) else []
 
 
 def _expired(text: str, today: date) -> str:

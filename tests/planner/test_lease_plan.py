@@ -47,10 +47,10 @@ def test_zones_keep_their_order_and_each_its_patience():
     assert [each.patience_seconds for each in plain.terms.zones] == [2700]
 
 
-def test_a_fleet_has_a_name_a_lease_and_a_single_lease_the_stacks_own():
+def test_a_fleet_has_a_name_a_lease_and_more_of_them_change_none_of_the_first():
     assert lease_plan().terms.names == ("bezel-moe",)
     fleet = lease_plan(changed(V6E4_MOE, lease={"count": 3}))
-    assert fleet.terms.names == ("bezel-moe-0", "bezel-moe-1", "bezel-moe-2")
+    assert fleet.terms.names == ("bezel-moe", "bezel-moe-1", "bezel-moe-2")
     larger = lease_plan(changed(V6E4_MOE, lease={"count": 4}))
     assert larger.terms.names[:3] == fleet.terms.names
     assert larger.node == fleet.node
@@ -59,8 +59,8 @@ def test_a_fleet_has_a_name_a_lease_and_a_single_lease_the_stacks_own():
 def test_machines_cost_what_was_worked_out_by_hand_with_and_without_the_gateway():
     cost = lease_plan().cost.as_output()
     assert (cost["usd_per_hour"], cost["usd_per_lease"], cost["lease_seconds"]) == (5.4, 21.6, 14_400)
-    # Two instances of 1 vCPU and 1 GiB that answer all the time: 2 x (0.0864 + 0.009).
-    assert (cost["usd_per_hour_with_gateway"], cost["usd_per_lease_with_gateway"]) == (5.5908, 22.36)
+    # Two instances of 1 vCPU and half a GiB that answer all the time: 2 x (0.0864 + 0.0045).
+    assert (cost["usd_per_hour_with_gateway"], cost["usd_per_lease_with_gateway"]) == (5.5818, 22.33)
     fleet = lease_plan(changed(V6E4_MOE, lease={"count": 2, "duration": "7d"})).cost
     assert figure(fleet.machines_lease, 2) == 2 * 907.2
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from policy_trial import LIMITS, POLICIES, ROOT, SERVICE, asked, example, remedied, service
 
-from bezel.catalog import accelerators, tpus
+from bezel.catalog import accelerators, gpu_machines, tpus
 from bezel.planner.settings import Settings
 from policies.config import Environment
 from policies.hardware_cost.pack import POLICIES as COST
@@ -64,7 +64,7 @@ def test_the_shipped_limits_configure_every_policy_that_needs_them(environment: 
     for policy in OF_A_RESOURCE:
         assert asked(policy, SERVICE, labelled, limits[policy]) == []
     assert asked("labels", SERVICE, labelled, labels["labels"]) == []
-    known = {*accelerators(), *tpus()}
+    known = {*accelerators(), *tpus(), *gpu_machines()}
     assert known.issuperset(limits["allowed-accelerators"]["limits"][environment])
 
 

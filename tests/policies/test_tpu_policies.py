@@ -5,12 +5,27 @@ from __future__ import annotations
 import json
 
 import pytest
-from policy_trial import INSTANCE, LABELS, LEASE, QUEUE, TPU_VM, UNKNOWN, asked, changed, instance, queue
+from policy_trial import (
+    INSTANCE,
+    LABELS,
+    LEASE,
+    QUEUE,
+    TPU_VM,
+    UNKNOWN,
+    asked,
+    asked_of_stack,
+    changed,
+    instance,
+    queue,
+    request,
+)
 
 NODE = "tpu.nodeSpec.0.node"
 HOLDERS = {
     "instance": (INSTANCE, instance()),
     "lease": (LEASE, {"lease_id": "l", "body": queue()}),
+    "queued request": (LEASE, request("queued_resource")),
+    "request for a machine": (LEASE, request("flex_start_vm")),
     "lease at the top": (LEASE, queue()),
     "lease as text": (LEASE, {"body": json.dumps(queue())}),
     "by topology": (
@@ -18,7 +33,16 @@ HOLDERS = {
         queue({f"{NODE}.acceleratorType": None, f"{NODE}.acceleratorConfig": {"type": "V6E", "topology": "2x2"}}),
     ),
 }
-COST = ["hourly-ceiling", "monthly-ceiling", "most-instances", "allowed-accelerators", "always-on", "run-duration"]
+COST = [
+    "hourly-ceiling",
+    "monthly-ceiling",
+    "most-instances",
+    "allowed-accelerators",
+    "always-on",
+    "run-duration",
+    "lease-ceiling",
+    "provisioning-models",
+]
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -29,7 +53,7 @@ def test_four_chips_for_four_hours_pass_in_dev(holder: str, policy: str) -> None
 
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
-    for policy, usd in (("hourly-ceiling", 5.40), ("monthly-ceiling", 21.60)):
+    for policy, usd in (("hourly-ceiling", 5.40), ("monthly-ceiling", 21.60), ("lease-ceiling", 21.60)):
         assert asked(policy, *HOLDERS[holder], {"limits": {"dev": usd}}) == []
         (message,) = asked(policy, *HOLDERS[holder], {"limits": {"dev": usd - 0.01}})
         assert f"{usd:.4f} USD" in message
@@ -213,3 +237,62 @@ def test_what_is_safe_passes(holder: str, policy: str) -> None:
 def test_an_instance_without_an_accelerator_may_have_an_address() -> None:
     open_one = changed(instance({"machineType": "e2-small"}), {"networkInterfaces.0.accessConfigs": [{}]})
     assert asked("no-external-address", INSTANCE, open_one) == []
+
+
+BACK_ENDS = ("queued_resource", "flex_start_vm")
+MODELS = {"queued_resource": "provisioningModel", "flex_start_vm": "scheduling.provisioningModel"}
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_a_lease_is_held_to_its_dearest_zone_and_refused_where_one_has_no_price(back_end: str) -> None:
+    on_demand = request(back_end, {MODELS[back_end]: "STANDARD"})
+    for usd, passes in ((11.88, True), (11.87, False)):  # 10.80 in the second zone
+        assert (asked("hourly-ceiling", LEASE, on_demand, {"limits": {"dev": usd}}) == []) is passes
+    somewhere = {**on_demand, "zones": [*on_demand["zones"], {"zone": "southamerica-west1-a", "patience_seconds": 1.0}]}
+    (message,) = asked("hourly-ceiling", LEASE, somewhere, {"limits": {"dev": 1000}})
+    assert "tpu, v6e chip, southamerica-west1, on-demand" in message
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_only_what_the_environment_may_buy_is_leased(back_end: str) -> None:
+    on_demand = request(back_end, {MODELS[back_end]: "STANDARD"})
+    (message,) = asked("provisioning-models", LEASE, on_demand)
+    assert "dev may lease flex-start, spot only, and this is on-demand" in message
+    assert asked("provisioning-models", LEASE, on_demand, {"limits": {"dev": ["on-demand"]}}) == []
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_a_lease_of_ours_without_an_end_is_refused(back_end: str) -> None:
+    key = {"queued_resource": "runDuration", "flex_start_vm": "scheduling.maxRunDuration"}[back_end]
+    (message,) = asked("run-duration", LEASE, request(back_end, {key: None}))
+    assert "Nothing would end this one" in message
+
+
+def test_eight_gpus_have_no_price_until_somebody_adds_the_row() -> None:
+    machine = request("flex_start_vm", {"machineType": "g2-standard-96"})
+    (message,) = asked("hourly-ceiling", LEASE, machine, {"limits": {"dev": 100}})
+    assert "compute, g2-standard-96, europe-west4, flex-start" in message
+
+
+def test_what_asks_for_a_lease_and_what_waits_for_it_are_paid_for_once() -> None:
+    one, other = request("queued_resource"), {**request("queued_resource"), "name": "m"}
+    both = [(LEASE, one), (f"{LEASE}Node", {**one, "renew": False})]
+    assert asked_of_stack("stack-hourly-ceiling", both, {"limits": {"dev": 5.40}}) == []
+    (message,) = asked_of_stack("stack-hourly-ceiling", [*both, (LEASE, other)], {"limits": {"dev": 5.40}})
+    assert "10.8000 USD" in message
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+@pytest.mark.parametrize("policy", ["image-by-digest", "no-plain-secret", "own-service-account", "no-external-address"])
+def test_our_own_requests_keep_the_rules_of_security(policy: str, back_end: str) -> None:
+    assert asked(policy, LEASE, request(back_end)) == []
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_an_image_by_tag_a_secret_and_a_shared_account_are_found_in_a_request(back_end: str) -> None:
+    queued = back_end == "queued_resource"
+    place = "tpu.nodeSpec.0.node.metadata.bezel-image" if queued else "metadata.items.0.value"
+    assert asked("image-by-digest", LEASE, request(back_end, {place: "docker.io/vllm/vllm-tpu:latest"}))
+    assert asked("no-plain-secret", LEASE, request(back_end, {place: "hf_" + "a" * 30}))
+    account = "tpu.nodeSpec.0.node.serviceAccount.email" if queued else "serviceAccounts.0.email"
+    assert asked("own-service-account", LEASE, request(back_end, {account: "default"}))

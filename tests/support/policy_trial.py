@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
+from bezel.leases.bodies import instance_body, queued_body
 from policies.hardware_cost import pack as hardware_cost
 from policies.security import pack as security
 
@@ -108,6 +109,19 @@ def queue(changes: Mapping[str, object] | None = None) -> dict[str, Any]:
     )
 
 
+def request(back_end: str, changes: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """What a resource of ours asks for four v6e chips with, wherever they are granted; `changes` of the body."""
+    metadata = {"bezel-image": DIGEST, "bezel-secrets-by-name": '{"HF_TOKEN":"hf-token"}'}
+    more = {"labels": LABELS, "metadata": metadata, "service_account": "tpu@p.iam.gserviceaccount.com"}
+    body = (
+        queued_body("l", accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e", run_seconds=14400, **more)
+        if back_end == "queued_resource"
+        else instance_body(machine_type="ct6e-standard-4t", source_image="i", run_seconds=14400, **more)
+    )
+    zones = [{"zone": zone, "patience_seconds": 1800.0} for zone in ("europe-west4-a", "us-east5-a")]
+    return {"name": "l", "project": "p", "zones": zones, "body": changed(body, changes or {})}
+
+
 def changed(inputs: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
     """The inputs with other values at paths such as `template.scaling.maxInstanceCount`; None takes one out."""
     made = copy.deepcopy(inputs)
@@ -147,13 +161,15 @@ def remedied(policy: str, token: str, inputs: dict[str, Any], config: Mapping[st
     return POLICIES[policy].remediate(args)  # type: ignore[attr-defined]
 
 
-def asked_of_stack(policy: str, resources: list[tuple[str, dict[str, Any]]]) -> list[str]:
+def asked_of_stack(
+    policy: str, resources: list[tuple[str, dict[str, Any]]], config: Mapping[str, Any] | None = None
+) -> list[str]:
     """What a policy reports of a stack that consists of these resources."""
     found: list[str] = []
     made = [
         PolicyResource(token, unknown_checking_proxy(inputs), "urn", "it", None, None, None, [], {})  # type: ignore[arg-type]
         for token, inputs in resources
     ]
-    args = StackValidationArgs(made, LIMITS.get(policy, {}))
+    args = StackValidationArgs(made, LIMITS.get(policy, {}) if config is None else dict(config))
     POLICIES[policy].validate(args, lambda message, _urn=None: found.append(message))  # type: ignore[attr-defined]
     return found

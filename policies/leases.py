@@ -1,8 +1,10 @@
-"""TPUs, read from the inputs of each resource type that can hold them, and priced by the planner's rules.
+"""Leased machines, read from the inputs of each resource type that can hold them, and priced by the planner's rules.
 
-A queued resource of the REST API is known by its body, `{tpu: {nodeSpec: [...]}}`, whatever resource carries it. How
-long a TPU may run is read where the platform ends it: `runDuration` of a queued resource, `maxRunDuration` of an
-instance's scheduling. The types of the provider for the TPU API have no such input (docs of pulumi-gcp 10).
+A queued resource of the REST API is known by its body, `{tpu: {nodeSpec: [...]}}`, whatever resource carries it; the
+body of a machine by its machine type. A lease that may be granted in several zones (`zones: [{zone: ...}]` beside the
+body) is priced in the dearest. How long it may run is read where the platform ends it: `runDuration` of a queued
+resource, `maxRunDuration` of an instance's scheduling. The types of the provider for the TPU API have no such input
+(docs of pulumi-gcp 10).
 """
 
 from __future__ import annotations
@@ -10,21 +12,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
 from typing import TYPE_CHECKING
 
 from bezel.planner.lease_cost import Provisioning, lease_cost
 from bezel.planner.leased import leased
-from bezel.planner.money import Unpriced, times, total
+from bezel.planner.money import Unpriced, dearest, times, total
 from policies.inputs import Inputs, plainly
 
 if TYPE_CHECKING:
     from bezel.planner.money import Amount
 
-MACHINE = re.compile(r"(?:.*/)?ct6e-standard-(\d+)t")
-_MODELS: dict[str, Provisioning] = {
+MACHINE = re.compile(r"(?:.*/)?(?:ct6e-standard-(?P<chips>\d+)t|(?P<gpus>g2-standard-96))")
+MODELS: dict[str, Provisioning] = {
     "": "on-demand", "STANDARD": "on-demand", "FLEX_START": "flex-start", "SPOT": "spot"
 }  # fmt: skip
 _DURATION = re.compile(r"(\d{1,9})s")
@@ -36,33 +38,38 @@ _BODIES = ("body", "tpu")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node, or a virtual machine, with TPU chips: where it is described, what it is bought as, and how often."""
+    """A node, or a virtual machine, that is leased: where it is described, what it is, where it may be, how often."""
 
     inputs: Inputs
     slice_id: str
     slice_key: str
-    zone: str
+    zones: tuple[str, ...]
     count: int = 1
 
     def hourly(self, model: str) -> Amount:
-        """USD per hour while all of it runs, bought under a model of Google's."""
-        if model not in _MODELS:
-            return Unpriced(f"TPUs under the provisioning model {plainly(model)}")
+        """USD per hour while all of it runs, bought under a model of Google's, in the dearest of its zones."""
+        if model not in MODELS:
+            return Unpriced(f"leases under the provisioning model {plainly(model)}")
         hardware = leased(self.slice_id)
         if hardware is None:
-            return Unpriced(f"the TPU slice {plainly(self.slice_id)}")
-        one = lease_cost(hardware, zone=self.zone, provisioning=_MODELS[model]).hourly
-        return times(one, self.count)
+            return Unpriced(f"the hardware {plainly(self.slice_id)}")
+        found = [lease_cost(hardware, zone=zone, provisioning=MODELS[model]).hourly for zone in self.zones]
+        return times(dearest(found), self.count)
 
 
 @dataclass(frozen=True, slots=True)
-class Tpu:
-    """What one resource asks for: nodes that are bought together and end together."""
+class Lease:
+    """What one resource asks for: nodes that are bought together and end together.
+
+    `name` is that of the lease where several resources are about one: what asks for it, and what waits for it.
+    """
 
     nodes: tuple[Node, ...]
     model: str
+    model_key: str
     run_key: str
     run_seconds: int | None
+    name: str | None = None
 
     @property
     def labels(self) -> Inputs:
@@ -94,44 +101,67 @@ class Tpu:
         """All nodes, per hour."""
         return total(node.hourly(self.model) for node in self.nodes)
 
+    def until_its_end(self) -> Amount:
+        """All nodes until the lease ends; unknown where nothing ends it."""
+        if self.run_seconds is None:
+            return Unpriced("when it ends")
+        return times(self.hourly, Decimal(self.run_seconds) / 3600)
+
     def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
         """The lease until its end, or all month; a lease is bought again only when somebody asks for it."""
         hours = Decimal(hours_per_month)
         return hourly * (hours if self.run_seconds is None else min(hours, Decimal(self.run_seconds) / 3600))
 
 
-def tpu_of_instance(inputs: Inputs) -> Tpu | None:
-    """The TPU of a Compute Engine instance; None where its machine has none."""
+def lease_of_instance(inputs: Inputs, zones: tuple[str, ...] = ()) -> Lease | None:
+    """The accelerators of a Compute Engine instance; None where its machine has none that is known here.
+
+    Args:
+        inputs: of the instance, or the body of its request.
+        zones: where it may be, if that is not said in it.
+    """
     machine = MACHINE.fullmatch(inputs.text("machineType") or "")
     if machine is None:
         return None
-    zone = inputs.needed(_PRICED, "set the zone.", "zone")
+    places = zones or (inputs.needed(_PRICED, "set the zone.", "zone"),)
     run = inputs.count("scheduling", "maxRunDuration", "seconds")
     model = inputs.text("scheduling", "provisioningModel") or ""
     if not model and inputs.get("scheduling", "preemptible") is True:
         model = "SPOT"
-    node = Node(inputs, f"v6e-{machine[1]}", inputs.key("machineType"), zone)
-    return Tpu((node,), model, inputs.key("scheduling", "maxRunDuration", "seconds"), run or None)
+    hardware = f"v6e-{machine['chips']}" if machine["chips"] else machine["gpus"]
+    return Lease(
+        (Node(inputs, hardware, inputs.key("machineType"), places),),
+        model,
+        inputs.key("scheduling", "provisioningModel"),
+        inputs.key("scheduling", "maxRunDuration", "seconds"),
+        run or None,
+    )
 
 
-def tpu_of_vm(inputs: Inputs) -> Tpu:
+def lease_of_vm(inputs: Inputs) -> Lease:
     """A node of the TPU API, which nothing ends."""
     scheduling = inputs.at("schedulingConfig")
     model = "SPOT" if scheduling.get("spot") is True or scheduling.get("preemptible") is True else ""
     model = "reserved" if scheduling.get("reserved") is True else model
-    node = _node(inputs, inputs.needed(_PRICED, "set the zone.", "zone"))
-    return Tpu((node,), model, inputs.key("maxRunDuration"), None)
+    node = _node(inputs, (inputs.needed(_PRICED, "set the zone.", "zone"),))
+    return Lease((node,), model, inputs.key("schedulingConfig"), inputs.key("maxRunDuration"), None)
 
 
-def tpu_of_queue(body: Inputs) -> Tpu:
-    """A queued resource: `body` holds `tpu`, its node specifications in either API's spelling."""
+def lease_of_queue(body: Inputs, zones: tuple[str, ...] = ()) -> Lease:
+    """A queued resource: `body` holds `tpu`, its node specifications in either API's spelling.
+
+    Args:
+        body: of the request.
+        zones: where it may be granted, if that is not said in it.
+    """
     spelling = "nodeSpec" if body.get("tpu", "nodeSpec") is not None else "nodeSpecs"
     nodes = []
     for spec in body.each("tpu", spelling):
         zone = (spec.text("parent") or "").rpartition("/locations/")[2] or body.text("zone")
-        if not zone:
+        places = (zone,) if zone else zones
+        if not places:
             raise spec.refusal(None, _PRICED, "write projects/P/locations/ZONE.", "parent")
-        nodes.append(_node(spec.at("node"), zone, max(1, spec.count("multisliceParams", "nodeCount"))))
+        nodes.append(_node(spec.at("node"), places, max(1, spec.count("multisliceParams", "nodeCount"))))
     if not nodes:
         raise body.refusal(None, _PRICED, "describe the nodes.", "tpu", spelling)
     model = body.text("provisioningModel") or ""
@@ -139,12 +169,38 @@ def tpu_of_queue(body: Inputs) -> Tpu:
         model = "SPOT"
     if not model and body.get("guaranteed", "reserved") is True:
         model = "reserved"
-    return Tpu(
+    return Lease(
         tuple(nodes),
         model,
+        body.key("provisioningModel"),
         body.key("runDuration", "maxRunDuration"),
         _seconds(body, "runDuration", "maxRunDuration"),
     )
+
+
+def lease_of_request(inputs: Inputs) -> Lease | None:
+    """The lease that a dynamic resource asks or waits for by the body of a request; None where there is none."""
+    if queue := queue_body(inputs):
+        found: Lease | None = lease_of_queue(queue, zones_of(inputs))
+    elif instance := instance_body(inputs):
+        found = lease_of_instance(instance, zones_of(inputs))
+    else:
+        return None
+    name = inputs.values.get("name") if isinstance(inputs.values, Mapping) else None
+    return replace(found, name=name) if found and isinstance(name, str) else found
+
+
+def zones_of(inputs: Inputs) -> tuple[str, ...]:
+    """Where a lease may be granted, as a resource with a list of zones says it."""
+    return tuple(entry.needed(_PRICED, "name the zone.", "zone") for entry in inputs.each("zones"))
+
+
+def instance_body(inputs: Inputs) -> Inputs | None:
+    """The body of a request for a machine, directly below the inputs."""
+    body = inputs.at("body") if isinstance(inputs.values, Mapping) and "body" in inputs.values else None
+    if body is None or not isinstance(body.values, Mapping):
+        return None
+    return body if MACHINE.fullmatch(body.text("machineType") or "") else None
 
 
 def queue_body(inputs: Inputs) -> Inputs | None:
@@ -173,16 +229,16 @@ def _written_out(inputs: Inputs, key: str) -> Inputs:
         raise inputs.refusal("(text)", "it is no JSON that could be judged.", "write the body as JSON.", key) from None
 
 
-def _node(inputs: Inputs, zone: str, count: int = 1) -> Node:
+def _node(inputs: Inputs, zones: tuple[str, ...], count: int = 1) -> Node:
     kind = inputs.text("acceleratorType")
     if kind:
-        return Node(inputs, kind, inputs.key("acceleratorType"), zone, count)
+        return Node(inputs, kind, inputs.key("acceleratorType"), zones, count)
     topology = inputs.text("acceleratorConfig", "topology") or ""
     family = inputs.text("acceleratorConfig", "type")
     if family is None or not _TOPOLOGY.fullmatch(topology):
         raise inputs.refusal(None, _PRICED, "write e.g. v6e-4.", "acceleratorType")
     chips = prod(int(side) for side in topology.split("x"))
-    return Node(inputs, f"{family.lower()}-{chips}", inputs.key("acceleratorConfig"), zone, count)
+    return Node(inputs, f"{family.lower()}-{chips}", inputs.key("acceleratorConfig"), zones, count)
 
 
 def _seconds(inputs: Inputs, *path: str) -> int | None:
