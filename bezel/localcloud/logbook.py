@@ -1,4 +1,4 @@
-"""Cloud Logging's entries for Cloud Run: container output, the platform's own words, and requests."""
+"""Cloud Logging's entries: of Cloud Run output, the platform's own words and requests; of machines their console."""
 
 from __future__ import annotations
 
@@ -60,6 +60,16 @@ class Logbook:
         }
         self._keep([(now, entry | ({"textPayload": message} if message else {}))])
 
+    def console(self, machine: str, line: str) -> None:
+        """A line that a machine (`projects/P/locations/Z/nodes/N` or `projects/P/zones/Z/instances/N`) showed there."""
+        now = self._pace.now()
+        _, _, _, zone, kind, name = machine.split("/")
+        own = {"node_id": name, "worker_id": "0"} if kind == "nodes" else {"instance_id": name}
+        labels = {"project_id": PROJECT, "zone": zone} | own
+        resource = {"type": "tpu_worker" if kind == "nodes" else "gce_instance", "labels": labels}
+        entry = _stamped(resource, "serialconsole.googleapis.com%2Fserial_port_1_output", now)
+        self._keep([(now, entry | {"textPayload": line})])
+
     def _keep(self, entries: list[tuple[float, Json]]) -> None:
         """The log is what a full disk costs first: whoever writes to it goes on."""
         try:
@@ -69,23 +79,25 @@ class Logbook:
                 raise
 
     def _entry(self, source: Source, log: str, now: float) -> Json:
-        entry: Json = {
-            "insertId": uuid.uuid4().hex[:20],
-            "logName": f"projects/{PROJECT}/logs/{log}",
-            "resource": {
-                "type": "cloud_run_revision",
-                "labels": {
-                    "project_id": PROJECT,
-                    "location": source.location,
-                    "service_name": source.service,
-                    "configuration_name": source.service,
-                    "revision_name": source.revision,
-                },
-            },
-            "timestamp": timestamp(now),
-            "receiveTimestamp": timestamp(now),
+        labels = {
+            "project_id": PROJECT,
+            "location": source.location,
+            "service_name": source.service,
+            "configuration_name": source.service,
+            "revision_name": source.revision,
         }
+        entry = _stamped({"type": "cloud_run_revision", "labels": labels}, log, now)
         return entry | ({"labels": {"instanceId": source.instance}} if source.instance else {})
+
+
+def _stamped(resource: Json, log: str, now: float) -> Json:
+    return {
+        "insertId": uuid.uuid4().hex[:20],
+        "logName": f"projects/{PROJECT}/logs/{log}",
+        "resource": resource,
+        "timestamp": timestamp(now),
+        "receiveTimestamp": timestamp(now),
+    }
 
 
 def _payload(line: str) -> Json:

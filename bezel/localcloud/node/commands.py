@@ -1,0 +1,174 @@
+"""`docker` and `apt-get` of a machine, as far as a startup script uses them: command lines read and answered.
+
+Owns the words. Leaves out what an image or a container is (engine.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.localcloud.node.engine import Engine
+
+_VERSION = "Docker version 27.5.1, build 9f9e405"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command prints, and its exit status."""
+
+    code: int = 0
+    out: str = ""
+    err: str = ""
+
+
+class RefusedError(Exception):
+    """A command that failed; the text is what it prints."""
+
+    def __init__(self, text: str, code: int = 1) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RefusedError(f"docker: localcloud's stand-in does not know this command line: {message}", 125)
+
+
+async def answer(engine: Engine, program: str, argv: Sequence[str], given: str, config: Path) -> Answer:
+    """Do what a command line says.
+
+    Args:
+        engine: The machine's containers.
+        program: docker or apt-get.
+        argv: What follows the program's name.
+        given: Its standard input.
+        config: DOCKER_CONFIG.
+    """
+    try:
+        if program == "apt-get":
+            return _apt_get(engine, argv)
+        if not engine.installed:
+            return Answer(127, err="docker: command not found")
+        return await _docker(engine, argv, given, config)
+    except RefusedError as refusal:
+        return Answer(refusal.code, err=str(refusal))
+
+
+def _apt_get(engine: Engine, argv: Sequence[str]) -> Answer:
+    if not engine.ways.internet():
+        host = "archive.ubuntu.com:80"
+        return Answer(100, err=f"E: Failed to fetch http://{host}  Could not connect to {host}, connection timed out")
+    engine.installed = engine.installed or "docker.io" in argv
+    return Answer()
+
+
+async def _docker(engine: Engine, argv: Sequence[str], given: str, config: Path) -> Answer:
+    match list(argv):
+        case ["--version"]:
+            return Answer(out=_VERSION)
+        case ["info"]:
+            return Answer(out="Server:\n Server Version: 27.5.1")
+        case ["image", "inspect", image]:
+            if image not in engine.images:
+                raise RefusedError(f"Error response from daemon: No such image: {image}")
+            return Answer(out=json.dumps([{"RepoDigests": [image]}]))
+        case ["login", "--username", user, "--password-stdin", registry]:
+            return _login(engine, registry.removeprefix("https://"), user, given.strip(), config)
+        case ["pull", "--quiet", image]:
+            engine.pull(image, _token(config, image.partition("/")[0]))
+            return Answer(out=image)
+        case ["run", *words]:
+            return Answer(out=await engine.run(*_run_words(words)))
+    return await _container(engine, argv)
+
+
+async def _container(engine: Engine, argv: Sequence[str]) -> Answer:
+    match list(argv):
+        case ["rm", "--force", name]:
+            await engine.remove(name)
+            return Answer(out=name)
+        case ["stop", name]:
+            await engine.container(name).stop()
+            return Answer(out=name)
+        case ["inspect", "--format", "{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}", name]:
+            found = engine.container(name)
+            return Answer(out=f"{found.status} {found.restarts} {found.code}")
+        case ["logs", "--tail", lines, name]:
+            return Answer(out="\n".join(list(engine.container(name).log)[-int(lines) :]))
+    raise RefusedError(f"docker: localcloud's stand-in does not know this command line: {' '.join(argv)}", 125)
+
+
+def _login(engine: Engine, registry: str, user: str, token: str, config: Path) -> Answer:
+    engine.check_login(registry, token)
+    config.mkdir(parents=True, exist_ok=True)
+    pair = base64.b64encode(f"{user}:{token}".encode()).decode()
+    (config / "config.json").write_text(json.dumps({"auths": {registry: {"auth": pair}}}))
+    warning = f"WARNING! Your password will be stored unencrypted in {config / 'config.json'}."
+    return Answer(out="Login Succeeded", err=warning)
+
+
+def _token(config: Path, registry: str) -> str:
+    try:
+        pair = json.loads((config / "config.json").read_text())["auths"][registry]["auth"]
+        return base64.b64decode(pair).decode().partition(":")[2]
+    except (OSError, ValueError, LookupError, binascii.Error):
+        return ""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What `docker run` was asked for beside the image and its command."""
+
+    name: str
+    restarts: int
+    host_network: bool
+    privileged: bool
+    gpus: bool
+    entrypoint: str
+    environment: dict[str, str]
+    volumes: dict[str, str]
+
+
+def _run_words(words: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
+    """(options, image, command) of `docker run`."""
+    parser = _Parser(prog="docker run", add_help=False, allow_abbrev=False)
+    for flag in ("--detach", "--privileged"):
+        parser.add_argument(flag, action="store_true", required=flag == "--detach")
+    for option in ("--name", "--restart", "--net", "--shm-size", "--gpus", "--ipc", "--entrypoint"):
+        parser.add_argument(option, default="")
+    for option in ("--volume", "--env-file", "--log-opt"):
+        parser.add_argument(option, action="append", default=[])
+    parser.add_argument("image")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    given = parser.parse_args(words)
+    policy, _, most = given.restart.partition(":")
+    if policy not in {"", "no", "on-failure"}:
+        raise RefusedError(f"docker: localcloud's stand-in does not know the restart policy {given.restart!r}", 125)
+    options = RunOptions(
+        name=given.name,
+        restarts=int(most or 10**6) if policy == "on-failure" else 0,
+        host_network=given.net == "host",
+        privileged=given.privileged,
+        gpus=given.gpus == "all",
+        entrypoint=given.entrypoint,
+        environment={name: value for path in given.env_file for name, value in _variables(Path(path)).items()},
+        volumes={inside: outside for outside, inside in (text.split(":")[:2] for text in given.volume)},
+    )
+    return options, given.image, tuple(given.command)
+
+
+def _variables(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        raise RefusedError(f"docker: open {path}: no such file or directory", 125) from None
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

@@ -1,0 +1,93 @@
+"""Every machine that runs: booted and ended as the APIs say, asked what it wrote and showed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.node.machine import Machine
+from bezel.localcloud.node.ways import Ways
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bezel.localcloud.cloud import Cloud
+    from bezel.localcloud.node.spec import NodeSpec
+    from bezel.localcloud.pace import InstanceTiming
+    from bezel.localcloud.run.launch import Command, Container
+
+log = logging.getLogger(__name__)
+
+
+class Nodes:
+    """The machines of one cloud; a `NodeHost`."""
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        launcher: Callable[[Container], Command],
+        timing: InstanceTiming,
+        subnetwork_of: Callable[[str], str],
+    ) -> None:
+        self._cloud = cloud
+        self._launcher = launcher
+        self._speed = timing.startup_speed
+        self._subnetwork_of = subnetwork_of
+        self._machines: dict[str, Machine] = {}
+        # What happens to a machine happens in order: its end waits for its start, its next start for its end.
+        self._last: dict[str, asyncio.Task[None]] = {}
+
+    def boot(self, spec: NodeSpec) -> None:
+        """Start a machine; nothing happens if one of that name runs."""
+        if spec.name in self._machines:
+            return
+        ways = Ways(self._cloud.store, spec, self._subnetwork_of)
+        machine = Machine(self._cloud, spec, ways, self._launcher, self._speed)
+        self._machines[spec.name] = machine
+        self._then(spec.name, lambda: self._start(spec, machine))
+
+    def end(self, name: str) -> None:
+        """End a machine and all that runs on it; nothing happens if there is none."""
+        if machine := self._machines.pop(name, None):
+            self._then(name, machine.stop)
+
+    def guest_attributes(self, name: str) -> Mapping[str, str]:
+        """What a machine wrote there, by `namespace/key`; {} if there is none of that name."""
+        machine = self._machines.get(name)
+        return dict(machine.guest) if machine else {}
+
+    def serial_output(self, name: str) -> str:
+        """What its console showed; "" if there is none of that name."""
+        machine = self._machines.get(name)
+        return "".join(f"{line}\n" for line in machine.console) if machine else ""
+
+    async def close(self) -> None:
+        """End all machines; what should run is for the APIs to know."""
+        for name in list(self._machines):
+            self.end(name)
+        await asyncio.gather(*self._last.values(), return_exceptions=True)
+
+    async def _start(self, spec: NodeSpec, machine: Machine) -> None:
+        try:
+            await machine.start()
+        except OSError as error:
+            machine.console.append(f"localcloud: the machine cannot start at {spec.address}: {error}")
+            raise
+
+    def _then(self, name: str, work: Callable[[], object]) -> None:
+        before = self._last.get(name)
+
+        async def in_order() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            with contextlib.suppress(asyncio.CancelledError):
+                try:
+                    await work()  # type: ignore[misc]
+                except Exception:
+                    log.exception("machine %s", name)
+
+        task = asyncio.create_task(in_order())
+        self._last[name] = task
+        task.add_done_callback(lambda done: self._last.pop(name) if self._last.get(name) is done else None)

@@ -1,0 +1,176 @@
+"""One machine: its metadata server, its way out, and its startup script, which runs as on the real one.
+
+What differs from a real machine: its file system is a folder, its 127.0.0.1 is its own address, its waits are as short
+as localcloud's clock is fast, and docker, gsutil and apt-get are stand-ins of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import socket
+import sys
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from bezel.localcloud.layout import HUB_PREFIX
+from bezel.localcloud.node import commands
+from bezel.localcloud.node.engine import Engine
+from bezel.localcloud.node.metadata import Metadata
+from bezel.localcloud.node.peers import NODE_VARIABLE
+from bezel.localcloud.node.process import Process
+from bezel.localcloud.node.relay import Relay
+from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
+from bezel.localcloud.serving import HttpServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from starlette.requests import Request
+
+    from bezel.localcloud.cloud import Cloud
+    from bezel.localcloud.node.spec import NodeSpec
+    from bezel.localcloud.node.ways import Ways
+    from bezel.localcloud.run.launch import Command, Container
+
+_CONSOLE_LINES = 5000
+_COMMANDS = "/localcloud/commands"
+_PROGRAMS = Path(__file__).with_name("programs")
+_SLEEP = """#!/bin/sh
+exec {sleep} "$(awk -v given="$1" 'BEGIN {{ printf "%.3f", given / {speed:g} }}')"
+"""
+
+
+class Machine:
+    """A machine that runs, from its start to its end.
+
+    Attributes:
+        console: The last lines of its serial console.
+    """
+
+    def __init__(
+        self, cloud: Cloud, spec: NodeSpec, ways: Ways, launcher: Callable[[Container], Command], speed: float
+    ) -> None:
+        self.console: deque[str] = deque(maxlen=_CONSOLE_LINES)
+        self._cloud = cloud
+        self._spec = spec
+        self._ways = ways
+        self._speed = speed
+        self._folder = cloud.layout.root / "nodes" / ".".join(spec.name.split("/")[3::2])
+        self._metadata = Metadata(spec, cloud.store, cloud.tokens)
+        self._engine = Engine(cloud, spec, ways, launcher, speed)
+        self._server: HttpServer | None = None
+        self._relays: list[Relay] = []
+        self._script = Process(self._heard)
+
+    @property
+    def guest(self) -> Mapping[str, str]:
+        """Its guest attributes by `namespace/key`."""
+        return self._metadata.guest
+
+    async def start(self) -> None:
+        """Power on: everything around the machine, then its startup script, if it has one.
+
+        Raises:
+            OSError: Its address is none of this computer's.
+        """
+        listener = _listening(self._spec.address)
+        self._server = HttpServer(self._application(), listener)
+        await self._server.start()
+        google = await self._way_out(self._ways.google)
+        internet = await self._way_out(self._ways.internet)
+        self._engine.hub = f"{internet}{HUB_PREFIX}"
+        self._furnish()
+        script = self._folder / "startup-script"
+        if text := self._spec.metadata.get("startup-script"):
+            script.write_text(text)
+            host = "{}:{}".format(*listener.getsockname())
+            await self._script.start(["/bin/bash", str(script)], self._environment(host, google))
+
+    async def stop(self) -> None:
+        """Power off: nothing of the machine is left."""
+        await self._script.stop()
+        await self._engine.close()
+        for relay in self._relays:
+            await relay.close()
+        if self._server is not None:
+            await self._server.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _application(self) -> Starlette:
+        async def command(request: Request) -> JSONResponse:
+            asked = json.loads(await request.body())
+            config = Path(asked["config"])
+            given = await commands.answer(self._engine, asked["program"], asked["argv"], asked["stdin"], config)
+            return JSONResponse({"code": given.code, "out": given.out, "err": given.err})
+
+        return Starlette(routes=[*self._metadata.routes(), Route(_COMMANDS, command, methods=["POST"])])
+
+    async def _way_out(self, is_open: Callable[[], bool]) -> str:
+        """The address of localcloud for the machine, which answers as long as the network lets it."""
+
+        async def admits(_: tuple[str, int]) -> bool:
+            return is_open()
+
+        relay = Relay(int(self._cloud.base.rpartition(":")[2]), admits)
+        self._relays.append(relay)
+        return f"http://{self._spec.address}:{await relay.listen(self._spec.address)}"
+
+    def _furnish(self) -> None:
+        """The machine's folder: a file system with what is on it from the start, and its commands."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        programs = self._folder / "bin"
+        for folder in (programs, self._folder / "root" / "tmp"):
+            folder.mkdir(parents=True)
+        python = f"{shlex.quote(sys.executable)} -I -S"
+        texts = {"sleep": _SLEEP.format(sleep=shutil.which("sleep"), speed=self._speed)}
+        texts["gsutil"] = f'#!/bin/sh\nexec {python} {shlex.quote(str(_PROGRAMS / "gsutil.py"))} "$@"\n'
+        for name in ("docker", "apt-get"):
+            program = shlex.quote(str(_PROGRAMS / "command.py"))
+            texts[name] = f'#!/bin/sh\nexec {python} {program} {name} "$@"\n'
+        for name, text in texts.items():
+            (programs / name).write_text(text)
+            (programs / name).chmod(0o755)
+        # What runs on the machine means its own port by 127.0.0.1.
+        (self._folder / ".curlrc").write_text(f'connect-to = "127.0.0.1::{self._spec.address}:"\nnoproxy = "*"\n')
+
+    def _environment(self, metadata: str, google: str) -> dict[str, str]:
+        root = self._folder / "root"
+        paths = [str(self._folder / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "/usr/bin:/bin")]
+        return {
+            "PATH": os.pathsep.join(paths),
+            "HOME": str(root),
+            "TMPDIR": str(root / "tmp"),
+            "CURL_HOME": str(self._folder),
+            "LANG": "C.UTF-8",
+            "BEZEL_ROOT": str(root),
+            "GCE_METADATA_HOST": metadata,
+            "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": f"{google}/secretmanager/v1/",
+            "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{google}/storage/v1/",
+            "LOCALCLOUD_MACHINE": f"http://{metadata}{_COMMANDS}",
+            NODE_VARIABLE: self._spec.name,
+            DIRECTORY_VARIABLE: str(self._cloud.layout.root),
+        }
+
+    def _heard(self, line: str) -> None:
+        self.console.append(line)
+        self._cloud.logbook.console(self._spec.name, line)
+
+
+def _listening(address: str) -> socket.socket:
+    # With the protocol named asyncio sends without delay, see run/front.py.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.bind((address, 0))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener

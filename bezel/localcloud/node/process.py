@@ -1,0 +1,104 @@
+"""A program that runs on a machine: a process group of its own that ends with the daemon, its output line by line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.guarded import Output, guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_LONGEST_LINE = 64 * 1024
+_LAST_WORDS = 2.0  # seconds for what an ended process has left in the pipe
+
+
+class Process:
+    """One process and everything that it starts.
+
+    Attributes:
+        exited: Set when it has ended and its output is read.
+        code: Its exit status as a shell has it (128 + the signal's number), None while it runs.
+    """
+
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        self.exited = asyncio.Event()
+        self.code: int | None = None
+        self._on_line = on_line
+        self._process: asyncio.subprocess.Process | None = None
+        self._end: asyncio.Task[None] | None = None
+
+    async def start(self, argv: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start it; each line of its output goes to `on_line` from now on.
+
+        Raises:
+            OSError: If there is no such program.
+        """
+        output = Output()
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output.inlet,
+                stderr=output.inlet,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        except OSError:
+            output.close()
+            raise
+        finally:
+            os.close(output.inlet)
+        watcher = await guard(self._process.pid)
+        pump = asyncio.create_task(self._pump(await output.reader()))
+        self._end = asyncio.create_task(self._watch(self._process, watcher, pump, output))
+
+    async def stop(self, grace: float = 0.0) -> None:
+        """End it, politely first if it is given some seconds; returns when nothing of it is left."""
+        if self._process is None or self._end is None:
+            return
+        if grace:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.exited.wait(), grace)
+        self._signal(signal.SIGKILL)
+        await asyncio.gather(self._end, return_exceptions=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    async def _watch(
+        self,
+        process: asyncio.subprocess.Process,
+        watcher: asyncio.subprocess.Process,
+        pump: asyncio.Task[None],
+        output: Output,
+    ) -> None:
+        code = await process.wait()
+        self._signal(signal.SIGKILL)  # a child of it may hold the pipe open
+        _, deaf = await asyncio.wait([pump], timeout=_LAST_WORDS)
+        for task in deaf:
+            task.cancel()
+        output.close()
+        with contextlib.suppress(ProcessLookupError):
+            watcher.kill()
+        await watcher.wait()
+        self.code = code if code >= 0 else 128 - code
+        self.exited.set()
+
+    async def _pump(self, stream: asyncio.StreamReader) -> None:
+        rest = b""
+        while chunk := await stream.read(_LONGEST_LINE):
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LONGEST_LINE:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                self._on_line(line.decode(errors="replace").rstrip("\r"))
+        if rest:
+            self._on_line(rest.decode(errors="replace"))
