@@ -32,14 +32,12 @@ from pydantic import Field, model_validator
 
 from bezel.traffic import ATTEMPT, DIRECT, FINGERPRINT, TAG, Target, attempt, declared, fingerprint_of
 from components.arguments import ComponentArgs, Text, child_options
+from components.invokers import allow, check_public_only_when_said
 from components.service_now import look_up_service
 from components.vllm_container import VllmContainer
 
 SERVICE_SECONDS = 2400
 """How long a service's operation is waited for: the longest probe window, 30 minutes, and what comes before it."""
-INVOKER = "roles/run.invoker"
-EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
-"""Members that stand for the whole internet; anybody can have a Google account."""
 
 
 class CloudRunGpuServiceArgs(ComponentArgs):
@@ -97,12 +95,7 @@ class CloudRunGpuServiceArgs(ComponentArgs):
 
     @model_validator(mode="after")
     def _public_only_when_said(self) -> "CloudRunGpuServiceArgs":
-        everyone = sorted(EVERYONE.intersection(self.invokers))
-        if everyone and not self.public:
-            raise ValueError(
-                f"invokers holds {', '.join(everyone)}, so anybody could use the GPU at your cost; name the callers, or"
-                " say public=True if that is what you want"
-            )
+        check_public_only_when_said(self.invokers, public=self.public)
         return self
 
 
@@ -138,16 +131,8 @@ class CloudRunGpuService(pulumi.ComponentResource):
                 hooks=args.hooks,
             ),
         )
-        for role, member in _callers(args).items():
-            cloudrunv2.ServiceIamMember(
-                f"{name}-{role}",
-                project=args.project,
-                location=args.location,
-                name=args.service,
-                role=INVOKER,
-                member=member,
-                opts=child_options(self, opts, depends_on=[service]),
-            )
+        names = (name, args.project, args.location, args.service)
+        allow(self, opts, service, names=names, invokers=args.invokers, public=args.public)
         self.url = service.uri
         self.newest_url = service.uri
         if args.gated:
@@ -164,13 +149,6 @@ class CloudRunGpuService(pulumi.ComponentResource):
                 "resource_name": self.resource_name,
             }
         )
-
-
-def _callers(args: CloudRunGpuServiceArgs) -> dict[str, str]:
-    """Members that may call the service, each under the role that its resource is named after."""
-    named = {f"invoker-{member}": member for member in sorted(set(args.invokers) - EVERYONE)}
-    everyone = sorted(EVERYONE.intersection(args.invokers)) or ["allUsers"]
-    return named | ({f"invoker-{member}": member for member in everyone} if args.public else {})
 
 
 def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ ORDER = (
     "vllm_container",
     "cloud_run_gpu_service",
     "traffic_switch",
+    "identity_gateway",
 )
 
 
@@ -44,7 +45,7 @@ def run(modules: tuple[str, ...]) -> Any:
 
 def test_all_examples_make_one_program() -> None:
     declared = run(ORDER)
-    assert declared.one("cloudrunv2/service:Service").inputs["name"] == "chat"
+    assert declared.named("service-service").inputs["name"] == "chat"
     assert declared.waits_for(declared.named("service-service"), declared.named("runtime-account"))
 
 

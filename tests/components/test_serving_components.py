@@ -237,7 +237,7 @@ def test_only_the_named_callers_may_call() -> None:
 
 @pytest.mark.parametrize("everyone", ["allUsers", "allAuthenticatedUsers"])
 def test_the_whole_internet_is_no_caller_unless_the_service_is_public(everyone: str) -> None:
-    with pytest.raises(ValidationError, match=f"{everyone}, so anybody could use the GPU"):
+    with pytest.raises(ValidationError, match=f"{everyone}, so anybody could use the accelerator"):
         service_args(invokers=(everyone,))
     args = service_args(invokers=(everyone,), public=True)
     grant = declare(lambda: CloudRunGpuService("service", args)).one("ServiceIamMember")

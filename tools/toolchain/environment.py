@@ -68,11 +68,15 @@ def link_pulumi(folder: Path) -> None:
     """Write `.venv/bin/pulumi`: starts the CLI of `folder`, with the scripts that it looks for on PATH."""
     # A script and no link: the engine looks for its helpers beside its own file.
     variables = f'PATH={shlex.quote(str(folder))}:"$PATH" BEZEL_LANGUAGE_HOST={shlex.quote(str(HOST))}'
-    text = f'#!/bin/sh\n{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n'
-    script = VENV / "bin" / "pulumi"
-    if script.exists() and script.read_text() == text:
+    write_script(VENV / "bin" / "pulumi", f'{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n')
+
+
+def write_script(path: Path, text: str) -> None:
+    """Put a script of `sh` in place, whole; one that says the same stays as it is."""
+    text = f"#!/bin/sh\n{text}"
+    if path.exists() and path.read_text() == text:
         return
-    part = script.with_suffix(f".{os.getpid()}")
+    part = path.with_suffix(f".{os.getpid()}")
     part.write_text(text)
     part.chmod(0o755)
-    part.replace(script)
+    part.replace(path)

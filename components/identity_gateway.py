@@ -1,0 +1,208 @@
+"""The front door of nodes without an external address: a small Cloud Run service that asks who is there.
+
+A node answers whoever reaches its port, so nobody but this service does: it alone has a leg in the node's network
+(direct VPC egress), and Cloud Run lets only its invokers through to it. Behind that identity stands HAProxy with the
+text that `gateway_configuration` writes.
+
+Owns the service, its account (without any role) and who may call it. Leaves out the network with its firewall, and the
+nodes: other components, which this one waits for as its options say.
+
+- HAProxy, and not nginx: nginx's open version takes a node out only after requests have failed on it. Envoy and Caddy
+  check nodes too, but no package of Debian or PyPI brings the Envoy that would be deployed, and Caddy's configuration
+  decodes a path before it is matched, while here the spelling counts.
+- The image is the series that Debian 12 has, so that tests run the very proxy: 2.6, maintained until the second quarter
+  of 2027. The same text is valid for newer ones.
+- The configuration comes as an environment variable, and a shell hands it to HAProxy as its standard input: no image to
+  build, no secret to grant, no file to write, which the image's user (99) could do in few places.
+- CPU only while requests are answered (a stream is one request), no instance without them. Health checks rest with the
+  CPU; what they missed the first request finds out, as a node that cannot be reached is passed over.
+- One instance counts its connections; several do not know each other's. So one instance takes as many requests as Cloud
+  Run allows before there is a second one.
+
+Facts: Cloud Run gives an instance 1000 requests at a time at most; the provider's default for `deletion_protection` is
+true (docs of both, November 2026).
+
+Example:
+    ```python
+    gateway = IdentityGateway(
+        "gateway",
+        IdentityGatewayArgs(project="acme-llm", location="us-east4", service="chat-tpu", account_id="chat-gateway",
+                            image=image.reference, nodes=("10.64.0.5",), network="bezel-chat",
+                            subnetwork="bezel-chat-us-east4", invokers=("group:chat@acme.example",)),
+        opts=pulumi.ResourceOptions(depends_on=[image]),
+    )
+    pulumi.export("gateway", gateway.url)
+    ```
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+from pulumi_gcp import cloudrunv2
+from pydantic import Field, model_validator
+
+from components.arguments import ComponentArgs, Text, child_options
+from components.gateway_configuration import PROBE_ATTEMPTS, PROBE_PATH, NodeAddressError, gateway_configuration
+from components.invokers import allow, check_public_only_when_said
+from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+
+IMAGE = "library/haproxy"
+"""Path of the proxy's image on Docker Hub."""
+TAG = "2.6.33"
+"""As of 2026-08-27, source: docker-library/official-images, pull request 22151."""
+CONFIGURATION = "GATEWAY_CONFIGURATION"
+"""The environment variable that holds HAProxy's configuration."""
+SCRIPT = f"""\
+exec haproxy -db -f /dev/stdin <<END
+${CONFIGURATION}
+END
+"""
+_PROBE_SECONDS = 2
+_REQUESTS = 1000
+_DEADLINE = "600s"
+
+
+class IdentityGatewayArgs(ComponentArgs):
+    """Arguments of `IdentityGateway`."""
+
+    project: str
+    location: str
+    """Region of the service and of its subnetwork; it need not be the nodes'."""
+    service: str
+    """Name of the service: it becomes part of its URL."""
+    account_id: str
+    """Of the account that is made for it: 6 to 30 characters, unique in the project."""
+    image: Text
+    """Reference of HAProxy's image, by digest."""
+    nodes: tuple[Text, ...] = Field(min_length=1)
+    """Internal addresses of the nodes."""
+    port: int = 8000
+    """Where vLLM listens on each node."""
+    network: str
+    """Of the nodes: its name, or `projects/P/global/networks/N`."""
+    subnetwork: str
+    """In the service's region: its name, or `projects/P/regions/R/subnetworks/S`."""
+    tags: tuple[str, ...] = ()
+    """Network tags of the service."""
+    max_instances: int = Field(2, ge=1)
+    invokers: tuple[str, ...] = ()
+    """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
+    public: bool = False
+    """Whether anybody may call it without an identity."""
+    deletion_protection: bool = True
+    labels: Mapping[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _image_by_digest(self) -> "IdentityGatewayArgs":
+        if isinstance(self.image, str) and "@sha256:" not in self.image:
+            raise ValueError(
+                f"image {self.image} names no digest, so what runs could change without a deploy; look its tag up with"
+                " ContainerImage and pass its reference"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _public_only_when_said(self) -> "IdentityGatewayArgs":
+        check_public_only_when_said(self.invokers, public=self.public)
+        return self
+
+
+class IdentityGateway(pulumi.ComponentResource):
+    """HAProxy as a Cloud Run service in front of nodes.
+
+    Attributes:
+        url: Where it answers.
+        revision: Name of the latest revision that became ready.
+        created_revision: Name of the latest one that was made, ready or not.
+        resource_name: `projects/P/locations/L/services/S`, computed.
+    """
+
+    def __init__(self, name: str, args: IdentityGatewayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:gateway:IdentityGateway", name, None, opts)
+        self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
+        account = RuntimeIdentity(
+            name,
+            RuntimeIdentityArgs(project=args.project, account_id=args.account_id, description="Runs a gateway"),
+            opts=child_options(self, opts),
+        )
+        service = cloudrunv2.Service(
+            f"{name}-service",
+            project=args.project,
+            location=args.location,
+            name=args.service,
+            ingress="INGRESS_TRAFFIC_ALL",
+            deletion_protection=args.deletion_protection,
+            labels=dict(args.labels),
+            template=_template(args, account.email),
+            opts=child_options(
+                self,
+                opts,
+                depends_on=[account],
+                custom_timeouts=pulumi.CustomTimeouts(create=_DEADLINE, update=_DEADLINE),
+                # Its name is fixed: a new one that is made before the old one is gone meets 409.
+                delete_before_replace=True,
+            ),
+        )
+        names = (name, args.project, args.location, args.service)
+        allow(self, opts, service, names=names, invokers=args.invokers, public=args.public)
+        self.url = service.uri
+        self.revision = service.latest_ready_revision
+        self.created_revision = service.latest_created_revision
+        self.register_outputs(
+            {
+                "url": self.url,
+                "revision": self.revision,
+                "created_revision": self.created_revision,
+                "resource_name": self.resource_name,
+            }
+        )
+
+
+def _template(args: IdentityGatewayArgs, account: str) -> cloudrunv2.ServiceTemplateArgs:
+    interface = cloudrunv2.ServiceTemplateVpcAccessNetworkInterfaceArgs(
+        network=args.network, subnetwork=args.subnetwork, tags=list(args.tags)
+    )
+    return cloudrunv2.ServiceTemplateArgs(
+        execution_environment="EXECUTION_ENVIRONMENT_GEN2",
+        service_account=account,
+        scaling=cloudrunv2.ServiceTemplateScalingArgs(min_instance_count=0, max_instance_count=args.max_instances),
+        max_instance_request_concurrency=_REQUESTS,
+        timeout="3600s",
+        containers=[_container(args)],
+        vpc_access=cloudrunv2.ServiceTemplateVpcAccessArgs(
+            egress="PRIVATE_RANGES_ONLY", network_interfaces=[interface]
+        ),
+    )
+
+
+def _container(args: IdentityGatewayArgs) -> cloudrunv2.ServiceTemplateContainerArgs:
+    return cloudrunv2.ServiceTemplateContainerArgs(
+        image=args.image,
+        commands=["sh"],
+        args=["-c", SCRIPT],
+        envs=[cloudrunv2.ServiceTemplateContainerEnvArgs(name=CONFIGURATION, value=_configuration(args))],
+        ports=cloudrunv2.ServiceTemplateContainerPortsArgs(container_port=8080),
+        resources=cloudrunv2.ServiceTemplateContainerResourcesArgs(
+            limits={"cpu": "1", "memory": "512Mi"}, cpu_idle=True, startup_cpu_boost=False
+        ),
+        startup_probe=cloudrunv2.ServiceTemplateContainerStartupProbeArgs(
+            period_seconds=_PROBE_SECONDS,
+            timeout_seconds=_PROBE_SECONDS,
+            failure_threshold=PROBE_ATTEMPTS + 10,
+            http_get=cloudrunv2.ServiceTemplateContainerStartupProbeHttpGetArgs(path=PROBE_PATH, port=8080),
+        ),
+    )
+
+
+def _configuration(args: IdentityGatewayArgs) -> pulumi.Input[str]:
+    """Known in a preview where the addresses are."""
+
+    def write(addresses: Sequence[Any]) -> str:
+        try:
+            return gateway_configuration([str(address) for address in addresses], args.port)
+        except NodeAddressError as error:
+            raise pulumi.RunError(f"{args.service}: {error}") from None
+
+    known = [node for node in args.nodes if isinstance(node, str)]
+    return write(known) if len(known) == len(args.nodes) else pulumi.Output.all(*args.nodes).apply(write)

@@ -1,0 +1,224 @@
+"""The very proxy with the very command of the gateway's container, on this machine, before nodes that do as told."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from components.gateway_configuration import gateway_configuration
+from components.identity_gateway import CONFIGURATION, SCRIPT
+
+SECONDS = 20.0
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+
+
+def missing_proxy() -> str:
+    """Why there is no proxy on this machine, "" where there is one."""
+    found = shutil.which("haproxy", path=PATH)
+    if found is None:
+        return "no haproxy: run `make setup`"
+    run = subprocess.run([found, "-v"], capture_output=True, text=True, timeout=30, check=False)
+    return run.stderr if run.returncode else ""
+
+
+@dataclass
+class Request:
+    """What a node got."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Node:
+    """A listener on a loopback address of its own; `/v1/hold` and `/v1/stream` wait for `go`, `/v1/talk` never ends.
+
+    Attributes:
+        well: Whether its health check passes.
+        seen: What it was asked, checks left out.
+        held: Requests that wait for `go` right now.
+        left: Answers to `/v1/talk` that nobody took any more.
+    """
+
+    address: str
+    port: int
+    well: bool = True
+    seen: list[Request] = field(default_factory=list)
+    go: threading.Event = field(default_factory=threading.Event)
+    held: int = 0
+    left: int = 0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self.listen()
+
+    def listen(self) -> None:
+        self._listener = socket.create_server((self.address, self.port), backlog=64)
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def close(self) -> None:
+        """Refuse connections from now on."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=self._serve, args=(listener.accept()[0],), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection, connection.makefile("rb") as stream:
+            line = stream.readline().decode("latin-1").split()
+            if len(line) != 3:
+                return
+            headers: dict[str, str] = {}
+            while text := stream.readline().decode("latin-1").strip():
+                name, _, value = text.partition(":")
+                headers[name.lower()] = value.strip()
+            body = stream.read(int(headers.get("content-length", 0)))
+            request = Request(line[0], line[1], headers, body)
+            if headers.get("host") == "node":  # a check
+                connection.sendall(f"HTTP/1.1 {200 if self.well else 500} X\r\nContent-Length: 0\r\n\r\n".encode())
+                return
+            with self._lock:
+                self.seen.append(request)
+            self._answer(connection, request)
+
+    def _answer(self, connection: socket.socket, request: Request) -> None:
+        path = request.target.partition("?")[0]
+        if path == "/v1/break":
+            return
+        if path == "/v1/stream":
+            self._stream(connection)
+            return
+        if path == "/v1/talk":
+            self._talk(connection)
+        if path == "/v1/hold" and not self._hold(connection):
+            return
+        told = {"node": self.address, "bytes": len(request.body)}
+        content = json.dumps(told).encode()
+        connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content)
+
+    def _stream(self, connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(b"d\r\ndata: first\n\n\r\n")
+        if self._hold(connection):
+            connection.sendall(b"e\r\ndata: second\n\n\r\n0\r\n\r\n")
+
+    def _talk(self, connection: socket.socket) -> None:
+        """Write on and on, until nobody takes it any more."""
+        connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with self._lock:
+            self.held += 1
+        try:
+            while True:
+                connection.sendall(b"d\r\ndata: first\n\n\r\n")
+                threading.Event().wait(0.02)
+        except OSError:
+            self.left += 1
+            raise
+
+    def _hold(self, connection: socket.socket) -> bool:
+        """Wait for `go`; False if the connection ends before."""
+        connection.settimeout(0.02)
+        with self._lock:
+            self.held += 1
+        try:
+            while not self.go.is_set():
+                with suppress(TimeoutError):
+                    if connection.recv(1) == b"":
+                        return False
+            connection.settimeout(SECONDS)
+            return True
+        finally:
+            with self._lock:
+                self.held -= 1
+
+
+def nodes(count: int) -> list[Node]:
+    """Some nodes on one port, each on an address of its own."""
+    first = Node("127.83.0.1", 0)
+    return [first, *(Node(f"127.83.0.{number + 1}", first.port) for number in range(1, count))]
+
+
+class Gateway:
+    """The proxy as a process; a context."""
+
+    def __init__(self, behind: list[Node]) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        text = gateway_configuration([node.address for node in behind], behind[0].port)
+        environment = {"PATH": PATH, "PORT": str(self.port), "GATEWAY_ADDRESS": "127.0.0.1", CONFIGURATION: text}
+        self._process = subprocess.Popen(
+            ["sh", "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.log: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        with suppress(ValueError):  # closed
+            for line in self._process.stdout or ():
+                self.log.append(line)
+
+    def __enter__(self) -> Self:
+        until(self._listens, "the proxy listens", self.log)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait(SECONDS)
+
+    def _listens(self) -> bool:
+        assert self._process.poll() is None, self.log
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection of a caller."""
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+
+    def ask(
+        self, target: str, method: str = "GET", body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """Status and JSON of an answer."""
+        connection = self.connect()
+        try:
+            connection.request(method, target, body, headers or {})
+            answer = connection.getresponse()
+            content = answer.read()
+            return answer.status, json.loads(content) if content[:1] == b"{" else content.decode()
+        finally:
+            connection.close()
+
+    def raw(self, text: str) -> bytes:
+        """All that comes back for some bytes sent."""
+        with socket.create_connection(("127.0.0.1", self.port), SECONDS) as connection:
+            connection.sendall(text.encode("latin-1"))
+            told = b""
+            while piece := connection.recv(65536):
+                told += piece
+            return told
+
+
+def until(condition: Any, what: str, log: object = "") -> None:
+    """Wait for a condition, up to a deadline."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}: {log}"
+        threading.Event().wait(0.02)
