@@ -65,6 +65,9 @@ class NoNodes:
         """Nothing was shown."""
         return ""
 
+    async def close(self) -> None:
+        """Nothing ends."""
+
 
 class Cloud:
     """One project of the embedded cloud.

@@ -14,6 +14,7 @@ from bezel.localcloud.cloud import Cloud
 from bezel.localcloud.layout import Endpoint, Layout, engine_of
 from bezel.localcloud.locks import locked
 from bezel.localcloud.logfile import LogFile
+from bezel.localcloud.node.host import Nodes
 from bezel.localcloud.pace import Pace
 from bezel.localcloud.run.front import listen
 from bezel.localcloud.run.leftovers import end_leftovers
@@ -72,7 +73,13 @@ async def _run(
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     if ended := end_leftovers(layout.root):
         log.warning("ended %d processes that a killed daemon left", ended)
-    cloud = Cloud(layout, Pace(speed), launcher, timing)
+    cloud = Cloud(
+        layout,
+        Pace(speed),
+        launcher,
+        timing,
+        lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
+    )
     listener = listen(int(cloud.store.setting("port") or 0))
     port = listener.getsockname()[1]
     cloud.store.set_setting("port", str(port))
@@ -87,6 +94,7 @@ async def _run(
     await stop.wait()
     layout.endpoint.unlink(missing_ok=True)
     await http.close()
+    await cloud.nodes.close()
     await cloud.services.close()
     cloud.store.close()
     log.info("stopped")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shutil
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.node.machine import Machine
+from bezel.localcloud.node.machine import Machine, folder_of_all
 from bezel.localcloud.node.ways import Ways
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Nodes:
         self._machines: dict[str, Machine] = {}
         # What happens to a machine happens in order: its end waits for its start, its next start for its end.
         self._last: dict[str, asyncio.Task[None]] = {}
+        shutil.rmtree(folder_of_all(cloud), ignore_errors=True)  # what a killed daemon left
 
     def boot(self, spec: NodeSpec) -> None:
         """Start a machine; nothing happens if one of that name runs."""

@@ -48,6 +48,11 @@ exec {sleep} "$(awk -v given="$1" 'BEGIN {{ printf "%.3f", given / {speed:g} }}'
 """
 
 
+def folder_of_all(cloud: Cloud) -> Path:
+    """Where the machines of a cloud have their file systems."""
+    return cloud.layout.root / "nodes"
+
+
 class Machine:
     """A machine that runs, from its start to its end.
 
@@ -63,7 +68,7 @@ class Machine:
         self._spec = spec
         self._ways = ways
         self._speed = speed
-        self._folder = cloud.layout.root / "nodes" / ".".join(spec.name.split("/")[3::2])
+        self._folder = folder_of_all(cloud) / ".".join(spec.name.split("/")[3::2])
         self._metadata = Metadata(spec, cloud.store, cloud.tokens)
         self._engine = Engine(cloud, spec, ways, launcher, speed)
         self._server: HttpServer | None = None

@@ -58,3 +58,6 @@ class NodeHost(Protocol):
 
     def serial_output(self, name: str) -> str:
         """What its console showed; "" if there is no such machine."""
+
+    async def close(self) -> None:
+        """End all machines; returns when nothing of them is left."""

@@ -29,6 +29,7 @@ from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
 from bezel.localcloud.run.pool import Pool, Scaling
 from bezel.localcloud.run.references import check_image, check_quota, resolve_environment, resolve_mounts
 from bezel.localcloud.run.spec import revision_spec
+from bezel.localcloud.vpc import interface_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -152,6 +153,14 @@ class Controller:
             for revision, instance in self._instances
             if revision.startswith(f"{name}/") and not instance.exited.is_set()
         )
+
+    def subnetwork_of(self, instance: str) -> str:
+        """The subnetwork that an instance sends from by direct VPC egress, "" for one that has none or has ended."""
+        revision = next((name for name, found in self._instances if found.id == instance), "")
+        body = self._cloud.store.get("revision", revision) if revision else None
+        interfaces = ((body or {}).get("vpcAccess") or {}).get("networkInterfaces") or []
+        named = {name for one in interfaces for name in interface_names(one, revision.split("/")[3])}
+        return next((name for name in sorted(named) if "/subnetworks/" in name), "")
 
     def route(self, name: str, tag: str = "") -> Routed | None:
         """Where the next request to a service, or to a tag's own address, goes; None while no revision is ready."""
