@@ -86,6 +86,14 @@ SOURCES = (
     )),
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
     Source("logging", "logging.v2", "/logging/", ("logging.entries.list",)),
+    Source("tpu", "tpu.v2alpha1", "/tpu/", (
+        *_under("tpu.projects.locations", "get list"),
+        *_under("tpu.projects.locations.queuedResources", "create get list delete reset"),
+        *_under("tpu.projects.locations.nodes", "get list delete getGuestAttributes"),
+        "tpu.projects.locations.operations.get",
+        "tpu.projects.locations.acceleratorTypes.list",
+        "tpu.projects.locations.runtimeVersions.list",
+    )),
     # More than a thousand methods, so the others are not listed; the beta's document, which the provider speaks, for v1
     # too: of what is served it has everything that v1 has.
     Source("compute", "compute.beta", "/compute/v1/", (
@@ -94,6 +102,10 @@ SOURCES = (
         *_under("compute.zones", "get list"),
         *_under("compute.globalOperations", "get wait"),
         *_under("compute.regionOperations", "get wait"),
+        "compute.zoneOperations.get",
+        "compute.zoneOperations.wait",
+        *_under("compute.machineTypes", "get list"),
+        *_under("compute.instances", "insert get list aggregatedList delete getGuestAttributes getSerialPortOutput"),
         *_under("compute.networks", "insert get list patch delete"),
         *_under("compute.subnetworks", "insert get list patch delete setPrivateIpGoogleAccess"),
         *_under("compute.firewalls", "insert get list patch update delete"),

@@ -16,6 +16,7 @@ from bezel.localcloud.faults.wire import Spoiled
 from bezel.localcloud.holds import Holds
 from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, RUN_AGENT, Layout, write_atomically
 from bezel.localcloud.logbook import Logbook
+from bezel.localcloud.machines.keeper import Keeper
 from bezel.localcloud.objects import ObjectFiles
 from bezel.localcloud.run.controller import Controller
 from bezel.localcloud.shapes import timestamp, without_zeros
@@ -101,6 +102,7 @@ class Cloud:
         self.faults.listen(self._heed_full_disk)
         self.holds = Holds()
         self.nodes = nodes(self)
+        self.machines = Keeper(self)
 
     def _heed_full_disk(self) -> None:
         full = self.faults.find("localcloud-disk-full") is not None
@@ -151,6 +153,7 @@ class Cloud:
             artifact_registry,
             cloud_quotas,
             compute,
+            compute_instances,
             compute_vpc,
             faults,
             holds,
@@ -167,13 +170,15 @@ class Cloud:
             secret_manager,
             service_usage,
             storage,
+            tpu,
             uploads,
         )
 
         apis = [
             *(module.api for module in (run, storage, uploads, rewrites, iam, iam_credentials)),
             *(module.api for module in (resource_manager, secret_manager)),
-            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, compute, compute_vpc)),
+            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs)),
+            *(module.api for module in (compute, compute_vpc, compute_instances, tpu)),
             *(module.api for module in (inventory, holds, faults)),
         ]
         routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes()]

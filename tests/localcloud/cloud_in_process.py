@@ -89,8 +89,9 @@ class Project:
         self.cloud = Cloud(self._layout, self.clock, launcher=None, timing=timing, nodes=lambda _: self.nodes)
         self.cloud.base = "http://127.0.0.1:1"
         self.cloud.prepare()
+        self.cloud.store.put("api", "tpu.googleapis.com", {"state": "ENABLED"})
         self._app = self.cloud.application()
-        self.token = self.cloud.tokens.access_token(DEPLOYER, SCOPE)[0]
+        self.token = self.cloud.tokens.access_token(DEPLOYER, SCOPE, 1e7)[0]
 
     def close(self):
         self.cloud.store.close()
@@ -129,6 +130,17 @@ class Project:
     def passes(self, seconds):
         """Let time go by."""
         self.clock.time += seconds
+
+    def restart(self):
+        """A daemon that was killed, and another one with what it left."""
+        self.cloud.store.close()
+        self.start()
+
+        async def resume():
+            self.cloud.machines.resume()
+            self.cloud.machines._task.cancel()
+
+        asyncio.run(resume())
 
     def network(self, name="net", region="us-east5", cidr="10.64.0.0/20"):
         """A network with one subnetwork; names of both."""

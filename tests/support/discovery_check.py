@@ -34,6 +34,8 @@ ANYTHING = {
     "google.cloud.run.v2.Service": ("run.v2", "GoogleCloudRunV2Service"),
     "google.devtools.artifactregistry.v1.Repository": ("artifactregistry.v1", "Repository"),
     "google.devtools.artifactregistry.v1.OperationMetadata": ("artifactregistry.v1", "OperationMetadata"),
+    "google.cloud.tpu.v2alpha1.QueuedResource": ("tpu.v2alpha1", "QueuedResource"),
+    "google.cloud.tpu.v2alpha1.OperationMetadata": ("tpu.v2alpha1", "OperationMetadata"),
     "google.protobuf.Empty": ("artifactregistry.v1", "Empty"),
     "google.api.serviceusage.v1.EnableServiceResponse": ("serviceusage.v1", "EnableServiceResponse"),
     "google.api.serviceusage.v1.DisableServiceResponse": ("serviceusage.v1", "DisableServiceResponse"),

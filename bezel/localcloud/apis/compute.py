@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.api import Api
-from bezel.localcloud.apis.compute_vpc import VERSIONS, listed
+from bezel.localcloud.apis.compute_vpc import listed, serves
 from bezel.localcloud.compute.errors import not_found
 from bezel.localcloud.compute.operations import root, shown, stored_name
 from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.regions import region_of_zone, regions, zones
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.localcloud.api import Call, Handler
+    from bezel.localcloud.api import Call
     from bezel.localcloud.shapes import Json
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _WAIT_SECONDS = 120.0  # of the platform's time: what the page on handling API responses says of `wait`
 _LISTS = "maxResults pageToken returnPartialSuccess"
-
-
-def _serves(method: str, path: str, needs: str = "", query: str = "") -> Callable[[Handler], Handler]:
-    def register(handler: Handler) -> Handler:
-        for version in VERSIONS:
-            base = f"/compute/{version}/projects/{{project:id}}"
-            api.route(method, base + path, needs=needs, query=query)(handler)
-        return handler
-
-    return register
+_serves = partial(serves, api)
 
 
 @_serves("GET", "", "compute.projects.get")
@@ -75,18 +65,22 @@ def get_zone(call: Call) -> Json:
 
 @_serves("GET", "/global/operations/{operation:id}", "compute.globalOperations.get")
 @_serves("GET", "/regions/{region:id}/operations/{operation:id}", "compute.regionOperations.get")
+@_serves("GET", "/zones/{zone:id}/operations/{operation:id}", "compute.zoneOperations.get")
 def get_operation(call: Call) -> Json:
     """An operation as of now."""
+    call.cloud.machines.advance()
     return shown(call.cloud, root(call), _operation(call))
 
 
 @_serves("POST", "/global/operations/{operation:id}/wait", "compute.globalOperations.get")
 @_serves("POST", "/regions/{region:id}/operations/{operation:id}/wait", "compute.regionOperations.get")
+@_serves("POST", "/zones/{zone:id}/operations/{operation:id}/wait", "compute.zoneOperations.get")
 async def wait_operation(call: Call) -> Json:
     """An operation when it is done, or as it is after two minutes of the platform's time."""
     name = _operation(call)
     shown(call.cloud, root(call), name)
     await call.cloud.operations.wait(name, call.cloud.pace.seconds(_WAIT_SECONDS))
+    call.cloud.machines.advance()
     return shown(call.cloud, root(call), name)
 
 

@@ -24,7 +24,9 @@ from bezel.localcloud.regions import regions
 from bezel.localcloud.shapes import timestamp
 
 if TYPE_CHECKING:
-    from bezel.localcloud.api import Call
+    from collections.abc import Callable
+
+    from bezel.localcloud.api import Call, Handler
     from bezel.localcloud.shapes import Json
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
@@ -35,6 +37,18 @@ PLATFORMS = frozenset(
      "state", "subnetworks", "gatewayIPv4", "gatewayAddress"}
 )  # fmt: skip
 _SECONDS = 8.0  # of the platform's time, for any change
+
+
+def serves(to: Api, method: str, path: str, needs: str = "", query: str = "") -> Callable[[Handler], Handler]:
+    """Register a handler under both versions; see `Api.route`."""
+
+    def register(handler: Handler) -> Handler:
+        for version in VERSIONS:
+            base = f"/compute/{version}/projects/{{project:id}}"
+            to.route(method, base + path, needs=needs, query=query)(handler)
+        return handler
+
+    return register
 
 
 def _insert(kind: Kind, call: Call) -> Json:
@@ -207,11 +221,9 @@ def _serve(kind: Kind) -> None:
     if kind is SUBNETWORK:
         access = f"{one}/setPrivateIpGoogleAccess"
         methods.append(("POST", access, "setPrivateIpGoogleAccess", "requestId", _set_google_access))
-    for version in VERSIONS:
-        base = f"/compute/{version}/projects/{{project:id}}/{place}/{kind.plural}"
-        for verb, path, permission, query, handler in methods:
-            needs = f"compute.{kind.plural}.{permission}"
-            api.route(verb, base + path, needs=needs, query=query)(partial(handler, kind))
+    for verb, path, permission, query, handler in methods:
+        needs = f"compute.{kind.plural}.{permission}"
+        serves(api, verb, f"/{place}/{kind.plural}{path}", needs, query)(partial(handler, kind))
 
 
 for _kind in KINDS:

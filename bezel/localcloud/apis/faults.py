@@ -12,7 +12,10 @@ from bezel.localcloud.faults.others import change_services, delete_services
 from bezel.localcloud.faults.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bezel.localcloud.api import Call
+    from bezel.localcloud.faults.kinds import Value
     from bezel.localcloud.shapes import Json
 
 api = Api("", "localcloud")
@@ -37,13 +40,22 @@ async def add(call: Call) -> Json:
         values = checked(kind, given)
     except FaultError as error:
         raise invalid(str(error)) from None
-    struck = await (
-        delete_services(call) if kind == "service-deleted" else change_services(call, int(values["max_instances"]))
-    )
+    struck = await _at_once(call, kind, values)
     if not struck:
-        text = f"no service is deployed, so nobody can do {kind} to one: deploy a stack first."
+        what = "machine is leased" if kind.startswith("lease-") else "service is deployed"
+        text = f"no {what}, so nobody can do {kind} to one: deploy a stack first."
         raise ApiError("FAILED_PRECONDITION", text)
     return {"kind": kind, "parameters": dict(values), "struck": struck}
+
+
+async def _at_once(call: Call, kind: str, values: Mapping[str, Value]) -> list[str]:
+    match kind:
+        case "service-deleted":
+            return await delete_services(call)
+        case "service-changed":
+            return await change_services(call, int(values["max_instances"]))
+        case _:
+            return call.cloud.machines.end_all(lost=kind == "lease-preempted")
 
 
 @api.route("DELETE", _PATH, needs=_SET, on=PROJECT_NAME)

@@ -25,6 +25,9 @@ _KINDS = {
     "subnetworks": "subnetwork",
     "firewalls": "firewall",
     "routers": "router",
+    "queuedResources": "queuedResource",
+    "nodes": "node",
+    "instances": "instance",
 }
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+from bezel.localcloud import repeats
 from bezel.localcloud.compute.errors import not_found
 from bezel.localcloud.compute.links import region_of
-from bezel.localcloud.errors import ApiError
 from bezel.localcloud.shapes import timestamp
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TYPE = "localcloud/compute"
 _SHOWN = "operation-"  # Google's operations are called so
 # What Google's own ones say where an operation has failed: HTTP status by google.rpc.Code.
-_STATUSES = {8: (403, "FORBIDDEN"), 14: (503, "SERVICE UNAVAILABLE"), 5: (404, "NOT FOUND"), 3: (400, "BAD REQUEST")}
+_STATUSES = {8: (503, "SERVICE UNAVAILABLE"), 4: (504, "GATEWAY TIMEOUT"), 10: (409, "CONFLICT")}
 
 
 def root(call: Call) -> str:
@@ -44,24 +44,8 @@ def timed(call: Call, verb: str, target: str, target_id: str, seconds: float) ->
 
 
 def once(call: Call, begin: Callable[[], str]) -> Json:
-    """The operation that `begin` starts, or the one that the same request, by its `requestId`, has started before.
-
-    Raises:
-        ApiError: INVALID_ARGUMENT for an id that is no UUID.
-    """
-    store, given = call.cloud.store, call.query("requestId")
-    if not given:
-        return shown(call.cloud, root(call), begin())
-    try:
-        key = f"request {call.request.method} {call.request.url.path} {uuid.UUID(given)}"
-    except ValueError:
-        text = f"Invalid value for field 'requestId': '{given}'. Must be a UUID."
-        raise ApiError("INVALID_ARGUMENT", text) from None
-    earlier = store.setting(key)
-    if earlier is None or store.operation(earlier) is None:
-        earlier = begin()
-        store.set_setting(key, earlier)
-    return shown(call.cloud, root(call), earlier)
+    """The operation that `begin` starts, or the one that the same request has started before; see `repeats.once`."""
+    return shown(call.cloud, root(call), repeats.once(call, begin))
 
 
 def stored_name(scope: str, shown_name: str) -> str:
@@ -115,7 +99,8 @@ def _failure(status: Json) -> Json:
     info: Json = next(iter(status.get("details", [])), {})
     error = {"code": info.get("reason", "INTERNAL_ERROR"), "message": status["message"]}
     number, words = _STATUSES.get(status["code"], (500, "INTERNAL SERVER ERROR"))
-    details = [{"errorInfo": {key: value for key, value in info.items() if key != "@type"}}] if info else []
+    told = {key: info[key] for key in ("reason", "domain") if key in info} | {"metadatas": info.get("metadata", {})}
+    details = [{"errorInfo": told}] if info else []
     return {
         "error": {"errors": [error | ({"errorDetails": details} if details else {})]},
         "httpErrorStatusCode": number,

@@ -61,6 +61,7 @@ def _matching(at: str, count: int, places: tuple[str, ...] = _ANYWHERE) -> tuple
     )
 
 
+_ZONE = Parameter("zone", "*", "the zone; * stands for any text")
 _OPERATIONS = (
     Parameter(
         "api",
@@ -184,6 +185,47 @@ _TABLE = (
         (Parameter("max_instances", 2, "the greatest number of instances that they set", least=1, most=100),),
     ),
     Kind("service-deleted", "somebody else deletes the deployed services", "at once"),
+    Kind(
+        "lease-stock-out",
+        "a zone has no machine left, and after a while gives up on requests for one",
+        "platform",
+        (
+            _ZONE,
+            Parameter(
+                "code",
+                "ZONE_RESOURCE_POOL_EXHAUSTED",
+                "what it says then",
+                choices=("ZONE_RESOURCE_POOL_EXHAUSTED", "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"),
+            ),
+        ),
+    ),
+    Kind("lease-zone-refused", "a zone takes no flex-start requests", "platform", (_ZONE,)),
+    Kind(
+        "lease-never-active",
+        "a machine that was granted is never ready, and fails",
+        "platform",
+        (Parameter("seconds", 3600.0, "seconds of the platform's time until it has failed", least=0),),
+    ),
+    Kind(
+        "lease-slow-delete",
+        "a lease takes longer to be deleted",
+        "platform",
+        (Parameter("seconds", 1800.0, "further seconds of the platform's time", least=0),),
+    ),
+    Kind(
+        "lease-late-fill",
+        "the request for a lease is answered with a time-out, and stored much later",
+        "platform",
+        (Parameter("seconds", 4200.0, "how much later, in seconds of the platform's time", least=0),),
+    ),
+    Kind(
+        "lease-quota",
+        "the project may have fewer accelerators than it asks for",
+        "platform",
+        (Parameter("units", 0, "chips or GPUs that it may have of each quota", least=0),),
+    ),
+    Kind("lease-preempted", "the platform takes every machine away that is leased", "at once"),
+    Kind("lease-ends", "the run duration of every lease is over", "at once"),
     Kind("localcloud-disk-full", "the disk of this machine is full where localcloud keeps its data", "machine"),
 )  # fmt: skip
 

@@ -1,0 +1,133 @@
+"""What the platform has to sell, and to whom: zones, kinds of machines, stock and quotas (data/machines.toml). Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bezel.localcloud.machines.lifecycle import HOLDING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+FLEXIBLE = "FLEX_START"
+
+
+@dataclass(frozen=True)
+class Goods:
+    """A kind of machine.
+
+    Attributes:
+        name: "v6e-4" or "g2-standard-96".
+        units: Chips or GPUs, as quotas count.
+        machine_type: In Compute Engine.
+        topology: Of a TPU slice, "" for others.
+        accelerator: Of the others.
+        cpus: Of the host.
+        memory_mib: Of the host.
+    """
+
+    name: str
+    units: int
+    machine_type: str
+    cpus: int
+    memory_mib: int
+    topology: str = ""
+    accelerator: str = ""
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A zone with machines.
+
+    Attributes:
+        name: Of the zone.
+        stock: Machines of each kind; a kind that is not there does not exist in the zone.
+        flex_start: Whether it takes requests of that provisioning model.
+        stock_out: What it says when it gives up on a request; "" where it never does.
+    """
+
+    name: str
+    stock: dict[str, int]
+    flex_start: bool = True
+    stock_out: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What somebody has or waits for: enough of a request to count it."""
+
+    api: str
+    zone: str
+    goods: str
+    model: str
+    state: str
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parents[1] / "data" / "machines.toml").read_text())
+
+
+def waits() -> dict[str, float]:
+    """Seconds of the platform's time of each wait."""
+    return dict(_table()["waits"])
+
+
+def limits() -> dict[str, int]:
+    """Bounds of what may be asked for, in seconds."""
+    return dict(_table()["limits"])
+
+
+@cache
+def goods() -> dict[str, Goods]:
+    """Every kind of machine by its name."""
+    return {name: Goods(name, **row) for name, row in _table()["hardware"].items()}
+
+
+def goods_of_machine_type(machine_type: str) -> Goods | None:
+    """The kind of machine that Compute Engine calls so."""
+    return next((one for one in goods().values() if one.machine_type == machine_type), None)
+
+
+@cache
+def zones() -> dict[str, Zone]:
+    """Every zone that has machines."""
+    return {name: Zone(name, **row) for name, row in _table()["zones"].items()}
+
+
+def left(zone: str, kind: str, held: Iterable[Held]) -> int:
+    """Machines of a kind that a zone has left."""
+    there = zones()[zone].stock.get(kind, 0) if zone in zones() else 0
+    return there - sum(one.zone == zone and one.goods == kind and one.state in HOLDING for one in held)
+
+
+def quota_ids(api: str, kind: str, model: str) -> list[str]:
+    """The quotas that a request counts in: those of a zone for the TPU API, of a region for Compute Engine."""
+    family = api if api == "tpu" else kind.partition("-")[0].replace("v6e", "ct6e")
+    found: list[str] = _table()["quotas"][family]["standard" if model == "STANDARD" else "preemptible"]
+    return found
+
+
+def quota_values() -> dict[str, int]:
+    """What a project may have of each quota, wherever it is."""
+    return dict(_table()["quota_values"])
+
+
+def exceeded(wanted: Held, held: Iterable[Held], allowed: dict[str, int]) -> Iterator[tuple[str, int, int]]:
+    """(quota, what is used already, what is allowed) of each quota that a further request would exceed.
+
+    Whatever has not been deleted counts, in any state.
+    """
+    others = [one for one in held if one.api == wanted.api and _place(one) == _place(wanted)]
+    for quota in quota_ids(wanted.api, wanted.goods, wanted.model):
+        used = sum(goods()[one.goods].units for one in others if quota in quota_ids(one.api, one.goods, one.model))
+        if used + goods()[wanted.goods].units > allowed[quota]:
+            yield quota, used, allowed[quota]
+
+
+def _place(one: Held) -> str:
+    return one.zone if one.api == "tpu" else one.zone.rpartition("-")[0]

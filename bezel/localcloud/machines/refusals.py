@@ -1,0 +1,61 @@
+"""Why the platform does not sell a machine, in the words of either API. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.errors import ApiError, error_info
+from bezel.localcloud.machines.lifecycle import INVALID_NOW, NEVER_READY, NO_ADDRESS
+
+if TYPE_CHECKING:
+    from bezel.localcloud.shapes import Json
+
+PLAIN = "ZONE_RESOURCE_POOL_EXHAUSTED"
+DETAILED = f"{PLAIN}_WITH_DETAILS"
+
+
+def model_refused(zone: str) -> ApiError:
+    """400: the zone does not take flex-start."""
+    return ApiError("INVALID_ARGUMENT", f"FLEX_START provisioning model is not supported in zone {zone}.")
+
+
+def over_quota(quota: str, used: int, allowed: int, place: str) -> ApiError:
+    """429: too much is asked for, or not yet deleted."""
+    text = f"Quota '{quota}' exceeded. Limit: {allowed} in {place}; in use: {used}."
+    violation: Json = {"subject": f"{quota} in {place}", "description": text}
+    detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
+    info = error_info("QUOTA_EXCEEDED", {"quota_limit": quota, "quota_limit_value": str(allowed)})
+    return ApiError("RESOURCE_EXHAUSTED", text, [info, detail])
+
+
+def failed(failure: str, zone: str, machine_type: str, said: str) -> ApiError:
+    """Why a request failed after it was stored.
+
+    Args:
+        failure: The word of the life cycle for it.
+        zone: Where.
+        machine_type: What was asked for.
+        said: What the zone says of a stock-out: one of the two codes, "" for the TPU API's own sentence.
+    """
+    if failure == INVALID_NOW:
+        text = f"No capacity for {machine_type} in zone {zone} was found while the request was valid."
+        return ApiError("DEADLINE_EXCEEDED", text, [error_info("VALIDITY_EXPIRED", {"zone": zone})])
+    if failure == NEVER_READY:
+        text = f"Internal error encountered while {machine_type} was made in zone {zone}."
+        return ApiError("INTERNAL", text, [error_info("INTERNAL_ERROR", {"zone": zone})])
+    if failure == NO_ADDRESS:
+        text = f"IP space of the subnetwork is exhausted: no address is left for {machine_type}."
+        return ApiError("RESOURCE_EXHAUSTED", text, [error_info("IP_SPACE_EXHAUSTED", {"zone": zone})])
+    return _stock_out(zone, machine_type, said or PLAIN)
+
+
+def _stock_out(zone: str, machine_type: str, code: str) -> ApiError:
+    text = f'{code}: There is no more capacity in the zone "{zone}"; try another zone, or try again later.'
+    metadata = {"zone": zone}
+    if code == DETAILED:
+        text = (
+            f"{code}: {machine_type} is currently unavailable in the {zone} zone: there is no more capacity. Consider "
+            "trying your request in other zones, or try again later."
+        )
+        metadata |= {"vmType": machine_type}
+    return ApiError("RESOURCE_EXHAUSTED", text, [error_info(code, metadata)])
