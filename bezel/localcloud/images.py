@@ -67,10 +67,20 @@ class Manifest:
 
 
 @cache
+def _table() -> list[Json]:
+    rows: list[Json] = tomllib.loads((Path(__file__).parent / "data" / "images.toml").read_text())["image"]
+    return rows
+
+
+@cache
+def _programs() -> dict[str, str]:
+    return {row["repository"]: row["runs"] for row in _table() if "runs" in row}
+
+
+@cache
 def _upstream() -> dict[tuple[str, str], dict[str, Manifest]]:
-    table = tomllib.loads((Path(__file__).parent / "data" / "images.toml").read_text())
     known: dict[tuple[str, str], dict[str, Manifest]] = {}
-    for row in table["image"]:
+    for row in _table():
         versions = known.setdefault((row["registry"], row["repository"]), {})
         index, parts = _manifests(row)
         versions[row["tag"]] = index
@@ -81,6 +91,13 @@ def _upstream() -> dict[tuple[str, str], dict[str, Manifest]]:
 def upstream_manifest(registry: str, repository: str, version: str) -> Manifest | None:
     """The manifest of an image by tag or digest, if it exists."""
     return _upstream().get((registry, repository), {}).get(version)
+
+
+def program_of(image: str) -> str:
+    """The program of this machine that stands for an image, "" for a vLLM; also where a repository pulls it through."""
+    reference = parse_reference(image)
+    repository = f"/{reference.repository}" if reference else ""
+    return next((name for path, name in _programs().items() if repository.endswith(f"/{path}")), "")
 
 
 def upstream_tags(registry: str, repository: str) -> list[str] | None:

@@ -13,6 +13,7 @@ from bezel.localcloud.policies import held_permissions, read_policy, write_polic
 from bezel.localcloud.regions import regions
 from bezel.localcloud.run import status
 from bezel.localcloud.run.checks import violations
+from bezel.localcloud.run.egress import egress_violations
 from bezel.localcloud.shapes import Json, seconds_of, timestamp, without_zeros
 
 if TYPE_CHECKING:
@@ -214,7 +215,8 @@ def _name_of(call: Call, service_id: str) -> str:
 
 
 def _check(call: Call, body: Json, service_id: str, message: str) -> None:
-    found = violations(body, service_id, call.param("location"))
+    region, template = call.param("location"), body.get("template") or {}
+    found = [*violations(body, service_id, region), *egress_violations(call.cloud.store, template, region)]
     if found:
         raise invalid("\n".join(f"Violation in {message}.{field}: {text}" for field, text in found), *found)
     revisions = {status.short(name) for name, _ in call.cloud.store.rows("revision", f"{_name_of(call, service_id)}/")}

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 
 from bezel.localcloud.disk import is_full
 from bezel.localcloud.errors import ApiError
+from bezel.localcloud.images import program_of
 from bezel.localcloud.layout import HUB_PREFIX
 from bezel.localcloud.logbook import Source
-from bezel.localcloud.run import status, traffic
+from bezel.localcloud.run import egress, status, traffic
 from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
 from bezel.localcloud.run.front import Front, listen
 from bezel.localcloud.run.instance import Instance, free_port
-from bezel.localcloud.run.launch import Container, serve_arguments
+from bezel.localcloud.run.launch import Container, program, serve_arguments
 from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
 from bezel.localcloud.run.pool import Pool, Scaling
 from bezel.localcloud.run.references import check_image, check_quota, resolve_environment, resolve_mounts
 from bezel.localcloud.run.spec import revision_spec
-from bezel.localcloud.vpc import interface_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -155,12 +155,11 @@ class Controller:
         )
 
     def subnetwork_of(self, instance: str) -> str:
-        """The subnetwork that an instance sends from by direct VPC egress, "" for one that has none or has ended."""
-        revision = next((name for name, found in self._instances if found.id == instance), "")
-        body = self._cloud.store.get("revision", revision) if revision else None
-        interfaces = ((body or {}).get("vpcAccess") or {}).get("networkInterfaces") or []
-        named = {name for one in interfaces for name in interface_names(one, revision.split("/")[3])}
-        return next((name for name in sorted(named) if "/subnetworks/" in name), "")
+        """Full name of the subnetwork that an instance sends from, "" for one without direct VPC egress, or none."""
+        for name, found in self._instances:
+            if found.id == instance:
+                return egress.subnetwork_of(self._cloud.store.get("revision", name) or {}, found.source.location)
+        return ""
 
     def route(self, name: str, tag: str = "") -> Routed | None:
         """Where the next request to a service, or to a tag's own address, goes; None while no revision is ready."""
@@ -207,8 +206,9 @@ class Controller:
         try:
             environment = resolve_environment(self._cloud, spec)
             platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
+            runs = program_of(spec.image)
             container = Container(
-                args=serve_arguments(spec.command, spec.args),
+                args=() if runs else serve_arguments(spec.command, spec.args),
                 environment={"HF_ENDPOINT": f"{self._cloud.base}{HUB_PREFIX}"}
                 | environment
                 | platform
@@ -219,11 +219,14 @@ class Controller:
                 port=instance.port,
                 speed=self._timing.startup_speed,
             )
+            command = program(container, runs) if runs else self._launcher(container)
+            # Before it starts: what it sends first already comes from its subnetwork.
+            self._forget(None)
+            self._instances.append((revision, instance))
             try:
-                await instance.start(self._launcher(container), reason)
-                self._instances = [item for item in self._instances if not item[1].exited.is_set()]
-                self._instances.append((revision, instance))
+                await instance.start(command, reason)
             except OSError as error:
+                self._forget(instance)
                 raise container_failure(f"Application exec likely failed: {error}.") from None
             healthy = await instance.healthy(spec.startup, self._timing)
         except RevisionFailureError as failure:
@@ -231,12 +234,18 @@ class Controller:
             raise
         except BaseException:
             await instance.stop()
+            self._forget(instance)
             raise
         if not healthy:
             why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
             await instance.stop()
             raise container_failure(why)
         return instance
+
+    def _forget(self, ended: Instance | None) -> None:
+        """Keep no instance that has ended, and not this one."""
+        kept = [item for item in self._instances if item[1] is not ended and not item[1].exited.is_set()]
+        self._instances = kept
 
     def _start_deployment(self, name: str, operation: str, revision: str) -> None:
         task = asyncio.create_task(self._deploy(name, operation, revision))

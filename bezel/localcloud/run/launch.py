@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +95,30 @@ def environment_of(container: Container) -> dict[str, str]:
             "LOCALCLOUD_FAULTS": str(container.faults),
         }
     )
+
+
+def program(container: Container, name: str) -> Command:
+    """A program of this machine, by the container's own command and with its own environment.
+
+    It listens where `PORT` says, which on a machine of many instances is a port of this one's own, and on the loopback
+    address only.
+
+    Args:
+        container: What to start; its `args` are not looked at.
+        name: Of the program, to be found beside this interpreter (`make setup` puts it there) or on PATH.
+
+    Raises:
+        RevisionFailureError: If there is no such program, or no command.
+    """
+    if not container.spec.command:
+        raise container_failure(f"localcloud starts an image of {name} by a command only, and the container has none.")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    if shutil.which(name, path=path) is None:
+        raise container_failure(
+            f"{name} is not on this machine: run `make setup`, or install it so that it is on PATH."
+        )
+    variables = {"PATH": path, "PORT": str(container.port), "GATEWAY_ADDRESS": "127.0.0.1"}
+    return Command((*container.spec.command, *container.spec.args), {**container.environment, **variables})
 
 
 def simulated(container: Container) -> Command:
