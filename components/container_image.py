@@ -4,7 +4,7 @@ A tag names whatever its owner last pushed; a digest names one image. So the tag
 only its digest is deployed: a moved tag shows as a change in the preview. The pull goes through a remote repository of
 Artifact Registry, which keeps a copy in the region: a cold start neither waits for Docker Hub nor meets its limits.
 
-Owns the repository and the reference. Leaves out what the container runs (`VllmContainer`).
+Owns the repository, who may pull from it and the reference. Leaves out what the container runs (`VllmContainer`).
 
 Example:
     ```python
@@ -41,6 +41,8 @@ class ContainerImageArgs(ComponentArgs):
     image: str
     """Path of the image in its registry, e.g. `vllm/vllm-openai`."""
     tag: str
+    readers: tuple[str, ...] = ()
+    """E-mail addresses of the service accounts that pull it themselves; Cloud Run pulls by its own agent."""
     labels: Mapping[str, str] = Field(default_factory=dict)
 
 
@@ -62,7 +64,7 @@ class ContainerImage(pulumi.ComponentResource):
     def __init__(self, name: str, args: ContainerImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:registry:ContainerImage", name, None, opts)
         self.digest = _look_up(f"{args.registry}/{args.image}:{args.tag}", self)
-        artifactregistry.Repository(
+        repository = artifactregistry.Repository(
             f"{name}-repository",
             project=args.project,
             location=args.location,
@@ -74,6 +76,16 @@ class ContainerImage(pulumi.ComponentResource):
             labels=dict(args.labels),
             opts=child_options(self, opts),
         )
+        for reader in args.readers:
+            artifactregistry.RepositoryIamMember(
+                f"{name}-reader-{reader.partition('@')[0]}",
+                project=args.project,
+                location=args.location,
+                repository=args.repository_id,
+                role="roles/artifactregistry.reader",
+                member=f"serviceAccount:{reader}",
+                opts=child_options(self, opts, depends_on=[repository]),
+            )
         home = f"{args.location}-docker.pkg.dev/{args.project.replace(':', '/')}/{args.repository_id}"
         self.reference = f"{home}/{args.image}@{self.digest}"
         self.register_outputs({"digest": self.digest, "reference": self.reference})

@@ -1,8 +1,8 @@
-"""The Cloud Storage bucket that holds the model's weights, and who may read it.
+"""The Cloud Storage bucket that holds the model's weights, who may read it, and who may write in a folder of it.
 
 Owns the bucket only where it made it; an existing one, which other stacks may share, is used by its name and gets
-nothing but the readers' grants. The user copies the weights himself (`bezel weights copy`): they are gigabytes, under a
-licence that he accepts. `ModelFiles` looks whether they are there.
+nothing but the grants of its readers and writers. The user copies the weights himself (`bezel weights copy`): they are
+gigabytes, under a licence that he accepts. `ModelFiles` looks whether they are there.
 
 Example:
     ```python
@@ -18,7 +18,7 @@ Example:
 from collections.abc import Mapping
 
 import pulumi
-from pulumi_gcp.storage import Bucket, BucketIAMMember
+from pulumi_gcp.storage import Bucket, BucketIAMMember, BucketIAMMemberConditionArgs
 from pydantic import Field
 
 from components.arguments import ComponentArgs, Text, child_options
@@ -35,6 +35,8 @@ class WeightsBucketArgs(ComponentArgs):
     create: bool = False
     readers: tuple[str, ...] = ()
     """E-mail addresses of the service accounts that may read the objects."""
+    writers: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Folder -> e-mail addresses of the service accounts that may write in it, and nowhere else."""
     force_destroy: bool = False
     """Whether a destroy may delete a bucket that still holds objects."""
     labels: Mapping[str, str] = Field(default_factory=dict)
@@ -76,4 +78,17 @@ class WeightsBucket(pulumi.ComponentResource):
                 member=f"serviceAccount:{reader}",
                 opts=child_options(self, opts, depends_on=made),
             )
+        for folder, writers in args.writers.items():
+            for writer in writers:
+                BucketIAMMember(
+                    f"{name}-writer-{folder}-{writer.partition('@')[0]}",
+                    bucket=args.bucket,
+                    role="roles/storage.objectUser",
+                    member=f"serviceAccount:{writer}",
+                    condition=BucketIAMMemberConditionArgs(
+                        title=f"only-{folder}",
+                        expression=f'resource.name.startsWith("projects/_/buckets/{args.bucket}/objects/{folder}/")',
+                    ),
+                    opts=child_options(self, opts, depends_on=made),
+                )
         self.register_outputs({"bucket": self.bucket, "url": self.url})

@@ -15,6 +15,7 @@ from bezel.ops.local import Local
 from bezel.ops.plan import print_plan
 from bezel.ops.project import Project, ProjectError, find_project
 from bezel.ops.recover import RecoveryError, recover_stack
+from bezel.ops.tpu import add_arguments, run_tpu
 from bezel.ops.weights import run_weights
 
 DIRECTORY = ".localcloud"
@@ -50,6 +51,7 @@ COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
         options.model, context=options.context, simulated=options.simulate, as_json=options.json
     ),
     "recover": lambda project, options: recover_stack(project, options.stack),
+    "tpu": run_tpu,
     "weights": lambda project, options: run_weights(
         project, options.stack, copy=options.action == "copy", origin=options.origin, deadline=options.deadline
     ),
@@ -108,6 +110,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     recover.add_argument("stack")
     _add_catalog(commands)
     _add_weights(commands)
+    add_arguments(commands)
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
     actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
     for name, text in STACK_COMMANDS.items():

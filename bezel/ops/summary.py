@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def summary(stack: str, outputs: Mapping[str, object], *, behind: str) -> str:
-    """Readable text for the outputs of a stack (`url`, `revision`, `model`, `plan`, `smoke`, `simulated`).
+    """Readable text for the outputs of a stack (`url`, `revision` or `leases`, `model`, `plan`, `smoke`, `simulated`).
 
     `behind` names what answers there, e.g. "a simulated vLLM".
     """
@@ -17,6 +17,7 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str) -> str:
     rows = {
         "url": url,
         "revision": str(outputs.get("revision", "")).rpartition("/")[2],
+        **_leases(_at(outputs, "leases")),
         "model": model,
         "memory": _memory(_at(outputs, "plan", "fit")),
         "price": _price(_at(outputs, "plan", "cost")),
@@ -38,6 +39,20 @@ def _at(outputs: Mapping[str, object], *path: str) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _leases(leases: Mapping[str, object]) -> dict[str, str]:
+    """Each lease: where it is, when it ends, what it has cost and is going to."""
+    return {f"lease {name}": _lease(_at(leases, name)) for name in leases}
+
+
+def _lease(lease: Mapping[str, object]) -> str:
+    cost = _at(lease, "cost")
+    where, until = f"{lease.get('state')} in {lease.get('zone')}", lease.get("ends_at")
+    return (
+        f"{where}, {f'ends {until}' if until else 'without an end'}; {_usd(cost, 'so_far_usd')} so far"
+        f" (as of {cost.get('as_of')}), {_usd(cost, 'at_end_usd')} at its end"
+    )
+
+
 def _memory(fit: Mapping[str, object]) -> str:
     if not fit:
         return ""
@@ -51,6 +66,13 @@ def _memory(fit: Mapping[str, object]) -> str:
 def _price(cost: Mapping[str, object]) -> str:
     if not cost:
         return ""
+    if "usd_per_lease" in cost:
+        hours = f"{float(str(cost.get('lease_seconds'))) / 3600:g} h"
+        return (
+            f"{_usd(cost, 'usd_per_hour')} per hour and {_usd(cost, 'usd_per_lease')} for {hours} of accelerators; "
+            f"with the gateway at most {_usd(cost, 'usd_per_hour_with_gateway')} per hour, "
+            f"{_usd(cost, 'usd_per_lease_with_gateway')} for {hours}"
+        )
     return (
         f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs, "
         f"{_usd(cost, 'usd_per_month_always_on')} per month if always on, "
@@ -74,6 +96,8 @@ def _basis(cost: Mapping[str, object]) -> str:
 
 def _usd(cost: Mapping[str, object], key: str) -> str:
     value = cost.get(key)
+    if isinstance(value, float) and key.endswith(("_lease", "_lease_with_gateway")):
+        return f"{value:.2f} USD"
     return f"{value:g} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
 
 

@@ -12,10 +12,26 @@ from typing import TYPE_CHECKING, Literal
 from bezel.catalog import accelerator, gpu_machines, tpus
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bezel.catalog import Accelerator, TpuSlice
 
 Device = Literal["tpu", "gpu"]
 BackEnd = Literal["queued_resource", "flex_start_vm"]
+
+
+TPU_API, COMPUTE_API = "tpu.googleapis.com", "compute.googleapis.com"
+# Compute Engine counts v6e chips by region; the preemptible quota is looked at first (its answers, 2026).
+V6E_IN_COMPUTE = ("TPUS-PER-TPU-FAMILY-per-project-region", "PREEMPTIBLE-TPU-V6E-per-project-region")
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The limits of an API on some hardware; flex-start and spot consume the preemptible one."""
+
+    service: str
+    standard: str
+    preemptible: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +49,7 @@ class Leased:
         zones: that are known to have it.
         zones_refused: that answered that they do not take a flex-start request.
         price_service, price_item, price_quantity: its price rows.
-        back_ends: control planes that can ask for it, the usual one first.
+        quotas: control planes that can ask for it, the usual one first, each with its quota.
     """
 
     id: str
@@ -49,7 +65,12 @@ class Leased:
     price_service: str
     price_item: str
     price_quantity: int
-    back_ends: tuple[BackEnd, ...]
+    quotas: Mapping[BackEnd, Quota]
+
+    @property
+    def back_ends(self) -> tuple[BackEnd, ...]:
+        """Control planes that can ask for it, the usual one first."""
+        return tuple(self.quotas)
 
     @property
     def refused_as(self) -> str:
@@ -74,7 +95,10 @@ def leased_hardware() -> dict[str, Leased]:
             price_service="tpu",
             price_item=f"{each.chip} chip",
             price_quantity=each.chips,
-            back_ends=("queued_resource", "flex_start_vm"),
+            quotas={
+                "queued_resource": Quota(TPU_API, each.quota, each.quota_preemptible),
+                "flex_start_vm": Quota(COMPUTE_API, *V6E_IN_COMPUTE),
+            },
         )
         for each in tpus().values()
     }
@@ -93,7 +117,7 @@ def leased_hardware() -> dict[str, Leased]:
             price_service="compute",
             price_item=machine.id,
             price_quantity=1,
-            back_ends=("flex_start_vm",),
+            quotas={"flex_start_vm": Quota(COMPUTE_API, machine.quota, machine.quota_preemptible)},
         )
     return found
 

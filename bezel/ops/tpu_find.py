@@ -1,0 +1,122 @@
+"""Where the hardware of a stack could be leased: three gates, each another question, and the money, zone by zone.
+
+Hardware that exists in a zone, a provisioning model that the zone takes, and capacity now say nothing of each other.
+Leaves asking to `bezel.leases.find` and printing to `bezel.ops.tpu`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bezel.leases.bodies import LeaseSpec, ProvisioningModel, ZoneChoice, instance_body, queued_body
+from bezel.leases.clock import Clock
+from bezel.leases.engine import LeaseError
+from bezel.leases.find import PROBE_STACK, probe, quota_of
+from bezel.leases.fleet import back_end_of, new_client
+from bezel.leases.names import labels
+from bezel.planner import LeasePlan
+from bezel.planner.lease_cost import lease_cost
+from bezel.planner.money import text
+from bezel.rest import GoogleClient, RestError
+
+PROBE_RUN_SECONDS = 600
+"""The least that the platform takes: what a probe can cost at most."""
+FINDING_COLUMNS = ("zone", "hardware", "provisioning model", "quota", "USD per hour", "capacity now")
+_MODELS: dict[str, ProvisioningModel] = {"flex-start": "FLEX_START", "spot": "SPOT", "on-demand": "STANDARD"}
+
+
+def find(
+    plan: LeasePlan, zones: Sequence[str], clock: Clock, *, probe_seconds: int | None, show: Callable[[str], None]
+) -> list[dict[str, str]]:
+    """What is known of each zone, under the names of FINDING_COLUMNS.
+
+    Args:
+        plan: of the stack whose hardware is looked for.
+        zones: where to look.
+        clock: the time.
+        probe_seconds: how long to wait for capacity in each zone; None to ask for nothing.
+        show: takes each line that says what is done.
+    """
+    if probe_seconds is not None:
+        most = text(plan.cost.seconds(PROBE_RUN_SECONDS), 2)
+        kind = plan.terms.hardware.id
+        show(f"each zone is asked for a real {kind} that ends by itself after 10 min: at most {most} USD each")
+    with new_client(clock) as client:
+        return [_row(client, clock, plan, zone, probe_seconds, show) for zone in zones]
+
+
+def _row(
+    client: GoogleClient,
+    clock: Clock,
+    plan: LeasePlan,
+    zone: str,
+    probe_seconds: int | None,
+    show: Callable[[str], None],
+) -> dict[str, str]:
+    terms = plan.terms
+    hardware, back_end = terms.hardware, back_end_of(terms.back_end, client, plan.project)
+    kind = hardware.id if terms.back_end == "queued_resource" else hardware.machine_type
+    has = _told(lambda: "yes" if back_end.hardware(zone, kind) else "no")
+    cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
+    capacity = "not asked (--probe)" if probe_seconds is None else "-"
+    if probe_seconds is not None and has == "yes":
+        wait = probe_seconds
+        capacity = _told(lambda: probe(back_end, _spec(plan, zone, wait), clock, wait, show).told)
+    taken = "taken" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "not known"
+    return dict(
+        zip(
+            FINDING_COLUMNS,
+            (
+                zone,
+                has,
+                taken if terms.provisioning == "flex-start" else "not known",
+                _told(lambda: _quota(client, plan, zone)),
+                text(cost.hourly, 2),
+                capacity,
+            ),
+            strict=True,
+        )
+    )
+
+
+def _told(ask: Callable[[], str]) -> str:
+    """An answer, or why there is none: the other columns and zones are worth having."""
+    try:
+        return ask()
+    except (RestError, LeaseError) as error:
+        return f"? ({str(error).splitlines()[0]})"
+
+
+def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
+    terms = plan.terms
+    quota = terms.hardware.quotas[terms.back_end]
+    name = quota.standard if terms.provisioning == "on-demand" else quota.preemptible
+    allowed = quota_of(client, plan.project, quota.service, name, zone)
+    return "not told" if allowed is None else str(allowed)
+
+
+def _spec(plan: LeasePlan, zone: str, wait: int) -> LeaseSpec:
+    """A lease without network, account or software of its own: it never gets as far as to need them."""
+    terms = plan.terms
+    hardware, name = terms.hardware, f"{PROBE_STACK}-{zone}"
+    shared: dict[str, Any] = {
+        "labels": labels(name, PROBE_STACK, plan.labels),
+        "metadata": {},
+        "service_account": None,
+        "provisioning_model": _MODELS[terms.provisioning],
+        "run_seconds": PROBE_RUN_SECONDS,
+    }
+    body = (
+        queued_body(name, accelerator_type=hardware.id, runtime_version=hardware.slice.runtime_version, **shared)
+        if hardware.slice is not None and terms.back_end == "queued_resource"
+        else instance_body(machine_type=hardware.machine_type, source_image=hardware.machine_image, **shared)
+    )
+    return LeaseSpec(
+        project=plan.project,
+        name=name,
+        stack=PROBE_STACK,
+        back_end=terms.back_end,
+        zones=(ZoneChoice(zone, float(wait)),),
+        subnetworks={},
+        body=body,
+        run_seconds=PROBE_RUN_SECONDS,
+    )
