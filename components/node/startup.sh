@@ -295,6 +295,8 @@ start_container() {
     # One that is not there, or cannot be read, costs time only.
     if retry 2 gsutil -m -q rsync -r "$compile_cache" "$ROOT$CACHE"; then
       cache="compile cache of $(bytes_in "$ROOT$CACHE") bytes"
+    elif [[ $said == *'does not name a directory'* ]]; then
+      cache='no compile cache yet'
     else
       cache="compile cache not restored: $(last_line)"
     fi
@@ -377,7 +379,7 @@ wait_until_healthy() {
     waited=$((waited + pause))
     pause=$((waited < 600 ? 10 : 30))
   done
-  report 'done' "vLLM answers /health after $waited s"
+  report 'done' "vLLM answers http://127.0.0.1:$port/health"
 }
 
 # Sets $state of its caller; fails if the container has given up, or has failed too often for one that never served.
@@ -399,7 +401,7 @@ show_last_words() {
   said=$(docker logs --tail 60 "$CONTAINER" 2>&1) || true
   say "the last lines of the container:"$'\n'"$said"
   local errors
-  errors=$(printf '%s\n' "$said" | grep -E 'rror:|RESOURCE_EXHAUSTED' | grep -v 'Engine core init') || errors=$said
+  errors=$(printf '%s\n' "$said" | grep -E 'rror[:,]|RESOURCE_EXHAUSTED' | grep -v 'Engine core init') || errors=$said
   said=$errors
 }
 

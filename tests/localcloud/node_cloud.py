@@ -23,6 +23,17 @@ NAME = f"projects/{PROJECT}/zones/{ZONE}/instances/lease"
 NETWORK = f"projects/{PROJECT}/global/networks/bezel"
 NODES = f"projects/{PROJECT}/regions/{REGION}/subnetworks/nodes"
 GATEWAY = f"projects/{PROJECT}/regions/{REGION}/subnetworks/gateway"
+ROUTER = f"projects/{PROJECT}/regions/{REGION}/routers/nat"
+SHORT_SCRIPT = """#!/bin/bash
+set -eu
+url="http://$GCE_METADATA_HOST/computeMetadata/v1/instance/service-accounts/default/token"
+curl --silent --header 'Metadata-Flavor: Google' "$url" | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/' |
+  docker login --username oauth2accesstoken --password-stdin https://{registry}
+docker pull --quiet {image}
+docker run --detach --name vllm --restart on-failure:3 --net host --gpus all --entrypoint vllm {image} serve model
+until curl --silent --fail --output /dev/null http://127.0.0.1:8000/health; do sleep 10; done
+echo container is up
+"""
 MODEL = "/dev/shm/models/gemma"  # noqa: S108 - a folder of the machine
 PHASES = ("network", "image", "weights", "compile", "healthy")
 SECRET = "planted-value-of-a-secret"
@@ -116,7 +127,7 @@ class RunningCloud:
 
     def nat(self) -> None:
         nat = {"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"}
-        self.put("router", f"projects/{PROJECT}/regions/{REGION}/routers/nat", network=NETWORK, nats=[nat])
+        self.put("router", ROUTER, network=NETWORK, nats=[nat])
 
     def image(self) -> str:
         return f"{REGION}-docker.pkg.dev/{PROJECT}/hub/vllm/vllm-openai@{self.client.digest()}"
@@ -150,6 +161,19 @@ class RunningCloud:
 
     def boot(self, spec: NodeSpec) -> None:
         self.do(self.nodes.boot, spec)
+
+    def serve(self, address: str, **changes: str) -> None:
+        """Boot a machine that only starts the container, and wait until it has."""
+        registry, image = f"{REGION}-docker.pkg.dev", self.image()
+        script = SHORT_SCRIPT.format(registry=registry, image=image)
+        self.boot(self.spec(address, **{"startup-script": script, **changes}))
+        until(lambda: "container is up" in self.console(), 60)
+
+    def clear(self) -> None:
+        """No machine, and the network as it was made."""
+        self.do(self.nodes.end, NAME)
+        self.network()
+        self.do(self.cloud.store.delete, "router", ROUTER)
 
     def phases(self) -> dict[str, dict]:
         told = self.do(self.nodes.guest_attributes, NAME)

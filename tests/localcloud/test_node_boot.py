@@ -18,12 +18,19 @@ pytestmark = pytest.mark.slow
 ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode())"
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    running = RunningCloud(tmp_path_factory.mktemp("machines") / "cloud")
+    running.furnish()
+    running.instances |= {"gateway": GATEWAY, "elsewhere": ""}
+    yield running
+    running.close()
+
+
 @pytest.fixture
-def world(tmp_path):
-    world = RunningCloud(tmp_path / "cloud")
-    world.furnish()
-    yield world
-    world.close()
+def world(running):
+    yield running
+    running.clear()
 
 
 def asked(url: str, instance: str = "") -> str:
@@ -40,12 +47,11 @@ def asked(url: str, instance: str = "") -> str:
     return run.stdout
 
 
-def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world, tmp_path):
+def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
     address = own_address(5)
     world.boot(world.spec(address))
     assert world.settled("healthy") == "done", world.console()
     assert world.states() == dict.fromkeys(PHASES, "done")
-    world.instances |= {"gateway": GATEWAY, "elsewhere": ""}
     seen = asked(f"http://{address}:8000/x", "gateway")
     assert f'"HF_TOKEN": "{SECRET}"' in seen
     assert '"PLAIN": "value"' in seen
@@ -66,7 +72,7 @@ def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world, tm
     until(lambda: not (root / "nodes").exists() or not list((root / "nodes").iterdir()))
     assert until(lambda: not marked(DIRECTORY_VARIABLE, str(root)))
     assert world.phases() == {}
-    kept = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix not in {".db", ".db-wal", ".db-shm"}]
+    kept = [path for path in root.rglob("*") if path.is_file() and path.suffix not in {".db", ".db-wal", ".db-shm"}]
     assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
 
 
@@ -108,28 +114,23 @@ def test_a_container_that_never_serves_ends_the_boot_with_its_exit_code(world):
 
 def test_a_container_that_dies_later_is_started_again(world):
     address = own_address(10)
-    world.instances["gateway"] = GATEWAY
-    world.boot(world.spec(address))
-    assert world.settled("healthy") == "done", world.console()
+    world.serve(address)
     assert asked(f"http://{address}:8000/die", "gateway") == ""
     until(lambda: asked(f"http://{address}:8000/health", "gateway"), 30)
 
 
 def test_an_external_address_is_open_to_the_internet_where_a_rule_says_so(world):
     address, external = own_address(11), own_address(111)
-    world.boot(world.spec(address, external=external))
-    assert world.settled("healthy") == "done", world.console()
+    world.serve(address, external=external)
     assert asked(f"http://{external}:8000/x") == ""
     world.rule("0.0.0.0/0")
-    assert SECRET in asked(f"http://{external}:8000/x")
+    assert "arguments" in asked(f"http://{external}:8000/x")
     assert asked(f"http://{address}:8000/x") == ""
 
 
 def test_the_hub_is_out_of_reach_without_a_nat(world):
     address = own_address(12)
-    world.instances["gateway"] = GATEWAY
-    world.boot(world.spec(address))
-    assert world.settled("healthy") == "done", world.console()
+    world.serve(address)
     hub = json.loads(asked(f"http://{address}:8000/x", "gateway"))["environment"]["HF_ENDPOINT"]
     model = f"{hub}/api/models/google/gemma-4-12B-it/revision/main"
     with pytest.raises(httpx.HTTPError):
