@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bezel.localcloud.store import Store
 
 _FIELD = "service.template.vpc_access"
-_EGRESS = {"", "ALL_TRAFFIC", "PRIVATE_RANGES_ONLY"}
 
 
 def subnetwork_of(template: Json, region: str) -> str:
@@ -35,8 +34,6 @@ def egress_violations(store: Store, template: Json, region: str) -> Iterator[Vio
     """(field, what is wrong) of a template's `vpcAccess`."""
     access = template.get("vpcAccess") or {}
     interfaces = access.get("networkInterfaces") or []
-    if access.get("egress", "") not in _EGRESS:
-        yield f"{_FIELD}.egress", f"'{access['egress']}' is none of {', '.join(sorted(_EGRESS - {''}))}"
     if access.get("connector"):
         yield f"{_FIELD}.connector", "localcloud has no Serverless VPC Access connectors: use network_interfaces"
     if len(interfaces) > 1:
