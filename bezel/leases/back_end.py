@@ -20,9 +20,10 @@ CONFLICT = 409
 _REFUSALS = frozenset({400, 403, 404, 429})
 # A limit on how often one may ask, which passes by itself; the other quota is on what one may hold.
 _TOO_OFTEN = re.compile(r"per (minute|second|100 seconds)|rate ?limit", re.IGNORECASE)
+# About the zone itself: IAM says "(or it may not exist)" of a resource that the caller may not see, too.
 _NO_SUCH_ZONE = re.compile(
-    r"may not exist|not found or access is unauthorized|unknown (zone|location)|invalid value for field 'zone'"
-    r"|zone.{0,80} (was )?not found|location.{0,80} (is )?not (found|supported)",
+    r"permission denied on '(projects/[^/']+/)?locations/[^/']+' \(or it may not exist"
+    r"|not found or access is unauthorized|unknown (zone|location)|invalid value for field 'zone'",
     re.IGNORECASE,
 )
 

@@ -75,7 +75,7 @@ def rfc3339(moment: float | None) -> str | None:
 
 def spoken(seconds: float) -> str:
     """A length of time for a person: `45 s`, `12 min`, `2 h 5 min`."""
-    if seconds < 90:
+    if seconds < 120:
         return f"{max(0.0, seconds):.0f} s"
     minutes = round(seconds / 60)
     if minutes < 90:

@@ -32,7 +32,7 @@ def _names(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "name",
             (
-                f"{name!r} is {len(name)} characters: Google would refuse the lease. Use a to z, 0 to 9 and -, beginning "
+                f"{name!r} is {len(name)} characters: Google would refuse it. Use a to z, 0 to 9 and -, beginning "
                 "with a letter, not ending with -, 63 characters at most."
             ),
         )

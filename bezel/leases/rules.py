@@ -52,6 +52,7 @@ class Wanted:
         boot_seconds: From ACTIVE to a server that answers.
         delete_seconds: From the first attempt to its being gone.
         hourly_usd: Zone -> price of an hour, None where unknown.
+        current: Id of the lease that serves already, "" where none was recorded.
     """
 
     spec: LeaseSpec
@@ -61,6 +62,7 @@ class Wanted:
     boot_seconds: float = 3600.0
     delete_seconds: float = DELETE_SECONDS
     hourly_usd: Mapping[str, float | None] = field(default_factory=dict)
+    current: str = ""
 
 
 @dataclass
@@ -163,7 +165,8 @@ def _note(seen: Mapping[str, Observation], wanted: Wanted, memory: Memory, clock
         elif one.live and one.spec == wanted.spec.hash:
             memory.hoped.add(zone)
             choice = wanted.spec.choice(zone)
-            if one.state is State.WAITING and _waited(one, clock) > choice.patience_seconds + GRACE_SECONDS:
+            queues = one.state is State.WAITING and one.word != STORING
+            if queues and _waited(one, clock) > choice.patience_seconds + GRACE_SECONDS:
                 memory.tried.setdefault(zone, told.out_of_patience(choice))
         elif zone in memory.hoped and one.state in {State.FAILED, State.ENDING, State.ENDED}:
             memory.tried.setdefault(zone, told.came_to_nothing(one))
@@ -172,11 +175,15 @@ def _note(seen: Mapping[str, Observation], wanted: Wanted, memory: Memory, clock
 
 
 def _keeper(there: list[Observation], wanted: Wanted, memory: Memory) -> Observation | None:
-    """The one lease to keep: the furthest on its way, then the best zone; none that waits where all was tried."""
+    """The one lease to keep: what serves, then the furthest on its way, then the oldest; none that waits in vain."""
     order = (State.WAITING, State.PROVISIONING, State.ACTIVE)
     live = [one for one in there if one.live and one.spec == wanted.spec.hash]
     live = [one for one in live if one.state is not State.WAITING or one.zone not in memory.tried]
-    return max(live, key=lambda one: order.index(one.state), default=None)
+    return max(
+        live,
+        key=lambda one: (one.id == wanted.current, order.index(one.state), -(one.created_at or 0.0)),
+        default=None,
+    )
 
 
 def _cleared(rest: list[Observation], wanted: Wanted, memory: Memory, clock: Clock) -> Step | None:
@@ -196,7 +203,7 @@ def _cleared(rest: list[Observation], wanted: Wanted, memory: Memory, clock: Clo
     if not rest:
         return None
     elapsed = clock.since(min(memory.clearing.values()))
-    return Wait(5.0, told.going(rest, elapsed, wanted.delete_seconds))
+    return Wait(_pace(elapsed), told.going(rest, elapsed, wanted.delete_seconds))
 
 
 def _asked(wanted: Wanted, memory: Memory) -> Step:
@@ -217,14 +224,14 @@ def _kept(keeper: Observation, wanted: Wanted, memory: Memory, clock: Clock, pha
     if keeper.state is State.PROVISIONING:
         if elapsed > wanted.provisioning_seconds:
             return Failed(told.not_provisioned(keeper, elapsed, wanted))
-        return Wait(10.0, told.provisioning(keeper, elapsed, wanted))
+        return Wait(_pace(elapsed), told.provisioning(keeper, elapsed, wanted))
     if broken := [phase for phase in phases.values() if phase.state == "failed"]:
         return Failed(told.boot_failed(keeper, broken[0], wanted))
     if "healthy" in phases and phases["healthy"].state == "done":
         return Done(keeper)
     if elapsed > wanted.boot_seconds:
         return Failed(told.never_healthy(keeper, phases, elapsed, wanted))
-    return Wait(10.0, told.booting(keeper, phases, elapsed, wanted))
+    return Wait(_pace(elapsed), told.booting(keeper, phases, elapsed, wanted))
 
 
 def _queued(keeper: Observation, wanted: Wanted, clock: Clock) -> Step:
@@ -234,11 +241,16 @@ def _queued(keeper: Observation, wanted: Wanted, clock: Clock) -> Step:
             return Failed(told.never_stored(keeper, elapsed))
         if wanted.goal is Goal.STORED and elapsed > SETTLING_SECONDS:
             return Done(keeper)
-        return Wait(3.0, told.storing(keeper, elapsed))
+        return Wait(_pace(elapsed), told.storing(keeper, elapsed))
     if wanted.goal is Goal.STORED:
         return Done(keeper)
-    return Wait(15.0, told.queued(keeper, elapsed, wanted.spec.choice(keeper.zone), wanted.spec))
+    return Wait(_pace(elapsed), told.queued(keeper, elapsed, wanted.spec.choice(keeper.zone), wanted.spec))
 
 
 def _waited(one: Observation, clock: Clock) -> float:
     return clock.since(one.created_at) if one.created_at is not None else 0.0
+
+
+def _pace(elapsed: float) -> float:
+    """How long to wait before the next look: the longer it takes, the less a minute matters."""
+    return min(60.0, max(5.0, elapsed / 8))

@@ -90,8 +90,8 @@ def used_up(spec: LeaseSpec, tried: Mapping[str, str]) -> str:
             *lines,
             "consequence: nothing is leased, and nothing is left behind",
             (
-                "repair: `bezel tpu find` shows where there is hardware, quota and capacity; list other zones, raise the "
-                "patience, or try again later"
+                "repair: `bezel tpu find` shows where there is hardware, quota and capacity; list other zones, raise "
+                "the patience, or try again later"
             ),
         ]
     )
@@ -163,7 +163,7 @@ def unanswered(doing: str, why: str) -> str:
     )
 
 
-def ended(name: str, end: str | None, hourly_usd: float | None, run_seconds: float | None) -> str:
+def ended(name: str, end: str | None, hourly_usd: float | None, run_seconds: float | None, *, renew: bool) -> str:
     """A lease that is over, and what another one would cost."""
     when = f" at {end}" if end else ""
     if hourly_usd is None:
@@ -172,7 +172,8 @@ def ended(name: str, end: str | None, hourly_usd: float | None, run_seconds: flo
         price = f"another one costs {hourly_usd:.2f} USD/h until it is given back"
     else:
         price = f"another one costs {hourly_usd * run_seconds / 3600:.2f} USD for {spoken(run_seconds)}"
-    return f"the lease {name} ended{when}: nothing serves; {price}; set lease.renew: true to buy it"
+    then = "lease.renew is true: it is bought" if renew else "set lease.renew: true to buy it"
+    return f"the lease {name} ended{when}: nothing serves; {price}; {then}"
 
 
 def _money(one: Observation, wanted: Wanted) -> str:

@@ -1,0 +1,150 @@
+"""A lease of a machine with accelerators, from the request to a server that answers: two back ends, one behaviour.
+
+Two resources: `TpuRequest` is in the state before anyone waits for it, `TpuNode` waits, moves on to the next zone and
+tells when the lease is over. Owns neither network, account nor image: they come in the body, which `bezel.leases`
+makes. What waits, decides and deletes is `bezel.leases`' too.
+
+Example:
+    ```python
+    lease = TpuLease("lease", TpuLeaseArgs(
+        project="acme-llm", name="bezel-v6e4", stack="v6e4", back_end="queued_resource",
+        zones=(ZoneChoice("us-east5-a", 7200), ZoneChoice("europe-west4-a", 7200)),
+        subnetworks={"us-east5": network.subnetworks["us-east5"], "europe-west4": network.subnetworks["europe-west4"]},
+        body=queued_body("bezel-v6e4", accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e",
+                         labels=labels("bezel-v6e4", "v6e4"), metadata=metadata, service_account=identity.email,
+                         run_seconds=14400),
+        hourly_usd={"us-east5-a": 5.4, "europe-west4-a": None}, run_seconds=14400,
+    ))
+    ```
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import Resource
+
+from bezel.leases.bodies import BackEndName, ZoneChoice
+from bezel.plugin import own_urn
+from components.arguments import ComponentArgs, Text, child_options
+from components.tpu_node_provider import TpuNodeProvider
+from components.tpu_request_provider import TpuRequestProvider
+
+REQUEST_TOKEN = "pulumi-python:dynamic/components:TpuRequest"  # noqa: S105 - a type's name
+NODE_TOKEN = "pulumi-python:dynamic/components:TpuNode"  # noqa: S105 - a type's name
+
+
+class TpuLeaseArgs(ComponentArgs):
+    """Arguments of `TpuLease`."""
+
+    project: str
+    name: str
+    """The lease's, in every zone: the queued resource's id and its node's, or the machine's name."""
+    stack: str
+    back_end: BackEndName
+    zones: tuple[ZoneChoice, ...]
+    """Where it may be, best first, each with how long to wait there (Google itself ends the wait)."""
+    subnetworks: Mapping[str, Text]
+    """Region -> subnetwork, for the region of every zone."""
+    body: Mapping[str, Any]
+    """The request without a zone, from `bezel.leases.bodies`."""
+    renew: bool = False
+    """Whether a lease that ended is bought again by the next deploy."""
+    provisioning_deadline_seconds: float = 1800.0
+    boot_deadline_seconds: float = 3600.0
+    hourly_usd: Mapping[str, float | None]
+    """Zone -> price of an hour of its accelerators; None where no price row has one."""
+    run_seconds: int | None = None
+    """How long it runs at most; None without an end. Stands in the body too."""
+    port: int = 8000
+
+
+class TpuRequest(Resource, module="components", name="TpuRequest"):
+    """The request for a lease, stored by Google.
+
+    Attributes:
+        asked: Identity of this request; another one after a replacement.
+        state: `asked`, or `expired` or `gone` once a refresh saw that.
+        former_zones: Where the lease may lie beside the zones that are listed.
+    """
+
+    asked: pulumi.Output[str]
+    state: pulumi.Output[str]
+    former_zones: pulumi.Output[list[str]]
+
+    def __init__(self, name: str, props: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        outputs = {"asked": None, "state": None, "former_zones": None}
+        own = {**props, "request_urn": own_urn(name, REQUEST_TOKEN, opts), **outputs}
+        super().__init__(TpuRequestProvider(), name, own, opts)
+
+
+class TpuNode(Resource, module="components", name="TpuNode"):
+    """The node of a lease, once its server answers.
+
+    Attributes:
+        lease: Identity of the lease; another one when it was bought again.
+        zone: Where it was granted.
+        state: `active`, or `expired` or `gone` once a refresh saw that.
+        address: Its internal address.
+        ends_at: When its run duration is over, RFC 3339; None without an end.
+        cost: usd_per_hour, so_far_usd, at_end_usd, as_of; "unknown" where no price is known.
+    """
+
+    lease: pulumi.Output[str]
+    zone: pulumi.Output[str]
+    state: pulumi.Output[str]
+    address: pulumi.Output[str]
+    active_at: pulumi.Output[str | None]
+    ends_at: pulumi.Output[str | None]
+    cost: pulumi.Output[dict[str, Any]]
+
+    def __init__(self, name: str, props: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        outputs = dict.fromkeys(("lease", "zone", "state", "address", "active_at", "ends_at", "cost"))
+        own = {**props, "urn": own_urn(name, NODE_TOKEN, opts), **outputs}
+        super().__init__(TpuNodeProvider(), name, own, opts)
+
+
+class TpuLease(pulumi.ComponentResource):
+    """A leased machine that serves.
+
+    Attributes:
+        lease: Identity of this very lease: what checks it takes it as the revision.
+        zone: Where it was granted.
+        state: `active`, `expired` or `gone`.
+        address: Internal address of its node.
+        ends_at: When it is over.
+        cost: What it has cost and is going to.
+    """
+
+    def __init__(self, name: str, args: TpuLeaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:lease:TpuLease", name, None, opts)
+        shared = {
+            "project": args.project,
+            "name": args.name,
+            "stack": args.stack,
+            "back_end": args.back_end,
+            "zones": [{"zone": one.zone, "patience_seconds": one.patience_seconds} for one in args.zones],
+            "subnetworks": dict(args.subnetworks),
+            "body": dict(args.body),
+            "run_seconds": args.run_seconds,
+            "provisioning_deadline_seconds": args.provisioning_deadline_seconds,
+            "boot_deadline_seconds": args.boot_deadline_seconds,
+        }
+        request = TpuRequest(f"{name}-request", shared, child_options(self, opts))
+        own = {
+            "request": request.asked,
+            "former_zones": request.former_zones,
+            "renew": args.renew,
+            "hourly_usd": {zone: price for zone, price in args.hourly_usd.items() if price is not None},
+            "port": args.port,
+        }
+        node = TpuNode(f"{name}-node", {**shared, **own}, child_options(self, opts))
+        self.lease = node.lease
+        self.zone = node.zone
+        self.state = node.state
+        self.address = node.address
+        self.ends_at = node.ends_at
+        self.cost = node.cost
+        self.register_outputs(
+            {key: getattr(self, key) for key in ("lease", "zone", "state", "address", "ends_at", "cost")}
+        )

@@ -1,0 +1,237 @@
+"""The two resources of a lease as the engine calls them, over both back ends, and the component that declares them."""
+
+import copy
+import math
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pulumi
+import pytest
+from lease_stack import Stack
+from lease_trial import SUBNETWORKS, Trial, body_of, lead_to
+from lease_world import Zone, answers, world_serving
+from pulumi.output import Unknown
+
+from bezel.leases.bodies import ZoneChoice
+from components.told_error import ToldError
+from components.tpu_lease import TpuLease, TpuLeaseArgs
+from components.tpu_node_provider import TpuNodeProvider
+from components.tpu_request_provider import TpuRequestProvider
+from tests.components.fake_engine import declare
+from tests.rest.fake_google import Answer
+
+FIRST, SECOND = "us-east5-a", "europe-west4-a"
+
+
+@pytest.fixture(params=["queued_resource", "flex_start_vm"])
+def stack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    with world_serving() as world:
+        lead_to(world, monkeypatch)
+        yield Stack(world, request.param)
+
+
+def left(stack: Stack) -> list[Any]:
+    return Trial(stack.world, stack.kind).left()  # type: ignore[arg-type]
+
+
+def test_up_leases_says_what_and_what_it_costs_and_an_unchanged_up_does_nothing(stack: Stack) -> None:
+    stack.up()
+    assert stack.node is not None
+    assert (stack.node["zone"], stack.node["state"], stack.node["address"]) == (FIRST, "active", "10.64.0.1")
+    assert stack.node["cost"]["usd_per_hour"] == 5.4
+    assert stack.node["cost"]["at_end_usd"] == 21.6
+    stack.did.clear()
+    stack.up()
+    assert stack.did == ["node diff"]
+    stack.down()
+    assert left(stack) == []
+
+
+@pytest.mark.slow
+def test_an_unknown_price_is_unknown(stack: Stack) -> None:
+    stack.world.zones[FIRST] = Zone(refusal=(400, "FLEX_START is not supported"))
+    stack.up()
+    assert stack.node is not None
+    assert stack.node["zone"] == SECOND
+    cost = {key: stack.node["cost"][key] for key in ("usd_per_hour", "so_far_usd", "at_end_usd")}
+    assert set(cost.values()) == {"unknown"}
+
+
+@pytest.mark.slow
+def test_a_change_of_the_body_is_a_replacement_that_names_the_field(stack: Stack) -> None:
+    stack.up()
+    assert stack.request is not None
+    diff = stack.requests.diff("r", stack.request, stack.inputs(image="vllm@sha256:2"))
+    assert diff.delete_before_replace
+    queued = "body.tpu.nodeSpec[0].node.metadata.bezel-image"
+    named = {"queued_resource": queued, "flex_start_vm": 'body.metadata.items["bezel-image"].value'}
+    assert diff.replaces == [named[stack.kind]]
+    stack.up(image="vllm@sha256:2")
+    assert [lease.number for lease in left(stack)] == [2]
+
+
+@pytest.mark.slow
+def test_a_change_of_the_zones_is_an_update_that_keeps_the_lease(stack: Stack) -> None:
+    stack.up()
+    assert stack.request is not None
+    diff = stack.requests.diff("r", stack.request, stack.inputs(zones=(SECOND,)))
+    assert (diff.changes, diff.replaces) == (True, [])
+    stack.up(zones=(SECOND,))
+    assert [lease.zone for lease in left(stack)] == [FIRST]
+    stack.down()
+    assert left(stack) == []
+
+
+@pytest.mark.slow
+def test_what_is_not_known_yet_passes_the_check_and_differs(stack: Stack) -> None:
+    stack.up()
+    assert stack.request is not None
+    news = stack.inputs()
+    news["subnetworks"] = Unknown()
+    news["body"]["labels"] = Unknown()
+    assert stack.requests.check({}, news).failures == []
+    diff = stack.requests.diff("r", stack.request, news)
+    assert "subnetworks" in diff.replaces
+    assert "body.labels" in diff.replaces
+    unchanged = stack.requests.diff("r", stack.request, stack.inputs())
+    assert (unchanged.changes, unchanged.replaces) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "told"),
+    [
+        ({"name": "Bezel_1"}, "name", "beginning with a letter"),
+        ({"run_seconds": 300.0}, "run_seconds", "between 10 minutes and 7 days"),
+        ({"run_seconds": 8 * 86400.0}, "run_seconds", "between 10 minutes and 7 days"),
+        ({"zones": []}, "zones", "List at least one"),
+        ({"zones": [{"zone": "us-west1-c", "patience_seconds": 60.0}]}, "zones", "us-west1-c has no subnetwork"),
+        ({"zones": [{"zone": FIRST, "patience_seconds": 0.0}]}, "zones", "patience 0 s"),
+        ({"zones": [{"zone": FIRST, "patience_seconds": 60.0}] * 2}, "zones", "listed twice"),
+        ({"boot_deadline_seconds": 0.0}, "boot_deadline_seconds", "Set it above 0"),
+    ],
+)
+def test_bad_input_is_found_before_anything_is_asked_for(
+    stack: Stack, change: dict[str, Any], key: str, told: str
+) -> None:
+    failures = stack.requests.check({}, stack.inputs() | change).failures
+    assert [(one.property, told in one.reason) for one in failures] == [(key, True)]
+    assert stack.world.log == []
+
+
+def test_a_machine_waits_two_hours_at_most_and_a_queued_resource_longer(stack: Stack) -> None:
+    news = stack.inputs()
+    news["zones"] = [{"zone": FIRST, "patience_seconds": 10800.0}]
+    found = [one.property for one in stack.requests.check({}, news).failures]
+    assert found == (["zones"] if stack.kind == "flex_start_vm" else [])
+
+
+@pytest.mark.slow
+def test_a_lease_that_ended_is_told_and_not_bought_again(stack: Stack, capfd: pytest.CaptureFixture[str]) -> None:
+    stack.up()
+    stack.world.advance(15000)
+    stack.refresh()
+    assert stack.request is not None
+    assert stack.node is not None
+    assert (stack.request["state"], stack.node["state"]) == ("expired", "expired")
+    assert stack.node["cost"]["so_far_usd"] == 21.6
+    stack.did.clear()
+    stack.up()
+    assert stack.did == ["node diff"]
+    told = capfd.readouterr().err
+    assert "another one costs 21.60 USD for 4 h; set lease.renew: true to buy it" in told
+    assert len(stack.world.leases) == 1
+
+
+@pytest.mark.slow
+def test_with_renew_it_is_bought_again_and_is_another_lease(stack: Stack, capfd: pytest.CaptureFixture[str]) -> None:
+    stack.up()
+    assert stack.node is not None
+    first = stack.node["lease"]
+    stack.world.advance(15000)
+    stack.up(renew=True)
+    assert "lease.renew is true: it is bought" in capfd.readouterr().err
+    assert (stack.node["state"], stack.node["lease"] == first) == ("active", False)
+    assert [lease.number for lease in left(stack)] == [2]
+
+
+@pytest.mark.slow
+def test_a_lease_that_went_before_its_end_is_gone_and_keeps_what_was_reckoned_last(stack: Stack) -> None:
+    stack.up()
+    assert stack.node is not None
+    cost = stack.node["cost"]
+    stack.world.leases[0].deleted = stack.world.now
+    stack.world.advance(60)
+    stack.refresh()
+    assert (stack.node["state"], stack.node["cost"]) == ("gone", cost)
+
+
+@pytest.mark.slow
+def test_one_lease_too_many_is_told_by_the_preview_and_deleted_by_the_deploy(
+    stack: Stack, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stack.world.zones[SECOND] = Zone(queue_seconds=0, provision_seconds=0)
+    stack.up()
+    serving = left(stack)[0]
+    twin = copy.deepcopy(serving)
+    twin.zone, twin.number, twin.created = SECOND, 9, stack.world.now
+    stack.world.take(twin)
+    stack.up()
+    assert "is there more than once" in capfd.readouterr().err
+    assert left(stack) == [serving]
+
+
+@pytest.mark.slow
+def test_without_a_line_to_google_the_preview_warns_and_changes_nothing(
+    stack: Stack, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stack.up()
+    stack.world.faults.append(answers(10**9, Answer(reset=True)))
+    assert stack.node is not None
+    assert not stack.nodes.diff("n", stack.node, stack.node).changes
+    assert "nobody could look at the lease" in capfd.readouterr().err
+    with pytest.raises(ToldError, match=r"roles/tpu\.viewer"):
+        stack.refresh()
+
+
+@pytest.mark.slow
+def test_a_wait_that_failed_is_gone_on_with(stack: Stack) -> None:
+    stack.world.zones[FIRST] = Zone(provision_seconds=math.inf)
+    with pytest.raises(ToldError, match="repair: run the same command again"):
+        stack.up()
+    assert stack.request is not None
+    stack.world.zones[FIRST].provision_seconds = stack.world.now - stack.world.leases[0].created + 30
+    stack.up()
+    assert len(stack.world.leases) == 1
+
+
+def test_nothing_of_a_provider_stands_in_the_state_but_its_name() -> None:
+    for provider in (TpuRequestProvider(), TpuNodeProvider()):
+        assert vars(provider) == {}
+        assert len(pickle.dumps(provider)) < 150
+
+
+def test_the_component_declares_the_request_before_the_wait_and_puts_out_what_the_lease_is() -> None:
+    def program() -> None:
+        args = TpuLeaseArgs(
+            project="acme",
+            name="bezel-v6e4",
+            stack="v6e4",
+            back_end="queued_resource",
+            zones=(ZoneChoice(FIRST, 60.0),),
+            subnetworks=SUBNETWORKS,
+            body=body_of("queued_resource"),
+            hourly_usd={FIRST: 5.4, SECOND: None},
+            run_seconds=14400,
+        )
+        TpuLease("lease", args, pulumi.ResourceOptions())
+
+    made = declare(program)
+    request, node = made.one("components:TpuRequest"), made.one("components:TpuNode")
+    component = made.one("bezel:lease:TpuLease")
+    assert made.waits_for(node, request)
+    assert not made.waits_for(request, node)
+    assert {request.parent, node.parent} == {component.urn}
+    assert component.outputs is not None
+    assert set(component.outputs) == {"lease", "zone", "state", "address", "ends_at", "cost"}
+    assert node.inputs["hourly_usd"] == {FIRST: 5.4}
