@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from toolchain_clone import FAKE_GO, FAKE_UV, Clone
+from toolchain_clone import FAKE_APT, FAKE_DPKG, FAKE_GO, FAKE_UV, Clone
 
 ROOT = Path(__file__).parent.parent.parent
 VERSION = "3.259.0"
@@ -19,18 +19,21 @@ VERSION = "3.259.0"
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    """uv is there; no release can be reached; Go is not installed."""
+    """uv and a proxy are there; no release can be reached; Go is not installed."""
     folder = tmp_path / "clone"
     copytree(ROOT / "tools", folder / "tools", ignore=lambda *_: ["__pycache__"])
     made = Clone(folder, tmp_path / "cache" / "bezel", tmp_path / "bin")
     made.bin.mkdir()
     made.tool("uv", FAKE_UV)
+    made.tool("haproxy", "#!/bin/sh\n")
     made.variables = {
         "BEZEL_PULUMI_RELEASES": "http://127.0.0.1:9",
         "FAKE_COUNT": str(tmp_path / "builds"),
         "FAKE_SDK": str(tmp_path / "sdk"),
         "FAKE_GATE": str(tmp_path / "gate"),
         "FAKE_BUILD_FAILS": "",
+        "FAKE_FETCHED": str(tmp_path / "fetched"),
+        "FAKE_OFFLINE": str(tmp_path / "offline"),
     }
     for script in ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python"):
         file = tmp_path / "sdk" / script
@@ -43,6 +46,17 @@ def clone(tmp_path: Path) -> Clone:
 def go(clone: Clone) -> Clone:
     """The clone, with a Go that is new enough."""
     clone.tool("go", FAKE_GO.format(version="go1.26.1"))
+    return clone
+
+
+@pytest.fixture
+def debian(clone: Clone) -> Clone:
+    """A clone with a Pulumi, and without a proxy, on a machine that has packages."""
+    clone.tool("pulumi", "#!/bin/sh\necho v3.259.0\n")
+    clone.tool("pulumi-language-python", "#!/bin/sh\n")
+    (clone.bin / "haproxy").unlink()
+    clone.tool("apt-get", FAKE_APT)
+    clone.tool("dpkg-deb", FAKE_DPKG)
     return clone
 
 

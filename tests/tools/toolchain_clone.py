@@ -23,6 +23,24 @@ case "$1" in
   *) echo "go $1 is not what a build needs"; exit 1 ;;
 esac
 """
+FAKE_APT = """#!/bin/sh
+if [ -e "$FAKE_OFFLINE" ]; then echo "E: Unable to locate package haproxy" >&2; exit 100; fi
+case "$1" in
+  install) printf 'NOTE: ...\\nInst liblua:amd64 (5 Debian)\\nInst lsb-base (1 Debian)\\nConf liblua\\n' ;;
+  download)
+    echo "$*" >> "$FAKE_FETCHED"
+    for name in "$@"; do case "$name" in haproxy|lib*|lsb*) : > "${name}_1.deb" ;; esac; done ;;
+esac
+"""
+FAKE_DPKG = """#!/bin/sh
+case "$2" in
+  */haproxy_1.deb)
+    mkdir -p "$3/usr/sbin"
+    printf '#!/bin/sh\\necho "haproxy $* with $LD_LIBRARY_PATH"\\n' > "$3/usr/sbin/haproxy"
+    chmod +x "$3/usr/sbin/haproxy" ;;
+  *) mkdir -p "$3/usr/lib/x" && : > "$3/usr/lib/x/liblua.so.5" ;;
+esac
+"""
 
 
 @dataclass

@@ -1,0 +1,80 @@
+"""`python3 tools/toolchain`: the gateway's proxy from PATH or from a package without root; its lack stops nothing."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from toolchain_clone import Clone
+
+pytestmark = pytest.mark.slow
+
+
+def started(clone: Clone) -> "subprocess.CompletedProcess[str]":
+    script = clone.folder / ".venv" / "bin" / "haproxy"
+    return subprocess.run([script, "-x"], capture_output=True, text=True, timeout=30, check=False)
+
+
+def fetched(clone: Clone) -> list[str]:
+    log = Path(clone.variables["FAKE_FETCHED"])
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def set_offline(clone: Clone) -> None:
+    Path(clone.variables["FAKE_OFFLINE"]).touch()
+
+
+def test_a_proxy_on_path_is_used_and_none_is_fetched(debian: Clone) -> None:
+    debian.tool("haproxy", '#!/bin/sh\necho "installed $*"\n')
+    assert debian.run()[0] == 0
+    assert started(debian).stdout == "installed -x\n"
+    assert fetched(debian) == []
+
+
+def test_a_package_is_unpacked_with_the_libraries_that_are_missing(debian: Clone) -> None:
+    code, text = debian.run()
+    assert code == 0, text
+    assert [line.split()[-2:] for line in fetched(debian)] == [["haproxy", "liblua"]]
+    (folder,) = (debian.cache / name for name in debian.made() if name.startswith("haproxy-"))
+    assert started(debian).stdout == f"haproxy -x with {folder}/usr/lib/x\n"
+    assert {entry.name for entry in folder.iterdir()} == {"usr"}
+
+
+def test_the_second_time_is_silent_and_needs_no_network(debian: Clone) -> None:
+    assert debian.run()[0] == 0
+    set_offline(debian)
+    (debian.folder / ".venv" / "bin" / "haproxy").unlink()
+    assert debian.run() == (0, "")
+    assert started(debian).returncode == 0
+    assert len(fetched(debian)) == 1
+
+
+def test_without_a_proxy_the_set_up_ends_well_and_says_once_what_is_missing(debian: Clone) -> None:
+    set_offline(debian)
+    code, text = debian.run()
+    assert code == 0
+    assert "Unable to locate package haproxy" in text
+    assert "Repair: install it so that it is on PATH (brew install haproxy; as root: apt-get update" in text
+    assert "Traceback" not in text
+    assert [name for name in debian.made() if name.startswith("haproxy-")] == []
+    told = started(debian)
+    assert told.returncode == 127
+    assert "the gateway of a TPU stack cannot start on localcloud" in told.stderr
+    assert debian.run() == (0, "")
+
+
+def test_a_proxy_that_is_installed_later_is_found(debian: Clone) -> None:
+    set_offline(debian)
+    debian.run()
+    debian.tool("haproxy", "#!/bin/sh\necho installed\n")
+    assert debian.run() == (0, "")
+    assert started(debian).stdout == "installed\n"
+
+
+def test_a_package_that_does_not_run_is_not_kept(debian: Clone) -> None:
+    debian.tool(
+        "dpkg-deb", '#!/bin/sh\nmkdir -p "$3/usr/sbin"; printf "#!/bin/sh\\nexit 1\\n" > "$3/usr/sbin/haproxy"\n'
+    )
+    code, text = debian.run()
+    assert code == 0
+    assert "haproxy -v`" in text
+    assert [name for name in debian.made() if name.startswith("haproxy-")] == []
