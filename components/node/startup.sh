@@ -1,9 +1,9 @@
 #!/bin/bash
 # The boot of a node: a machine with TPUs or GPUs that runs one vLLM container.
 #
-# Always the same text. What differs it reads from the metadata attributes bezel-*, none of which is secret. It tells how
-# far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds the
-# image, and starts the container anew.
+# Always the same text. What differs it reads from the metadata attributes bezel-*, none of which is secret. It tells
+# how far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds
+# the image, and starts the container anew.
 #
 # Owns all that happens between the power button and the first healthy answer. Leaves out who waits for it.
 #
@@ -13,6 +13,7 @@ set -euo pipefail
 set +x # a trace would show what is secret
 umask 077
 export PATH="$PATH:/snap/bin" # where Ubuntu's images keep gsutil
+export HOME=${HOME:-/root}    # which a unit of systemd may lack, and gsutil needs
 
 readonly ROOT=${BEZEL_ROOT:-}
 readonly METADATA="http://${GCE_METADATA_HOST:-metadata.google.internal}/computeMetadata/v1"
@@ -69,7 +70,7 @@ finish() {
   rm -rf "$RUN"
   if ((status != 0)) && [[ -z $told ]]; then
     told=yes
-    report failed "the startup script ended with status $status: nothing serves; its last lines are on the serial console"
+    report failed "the startup script ended with status $status: nothing serves; see the serial console"
   fi
   exit "$status"
 }
@@ -80,12 +81,8 @@ retry() {
   local pause=2 attempt
   shift
   for ((attempt = 1; ; attempt++)); do
-    if said=$("$@" 2>&1); then
-      return 0
-    fi
-    if ((attempt == times)); then
-      return 1
-    fi
+    if said=$("$@" 2>&1); then return 0; fi
+    if ((attempt == times)); then return 1; fi
     say "$1 failed, attempt $attempt of $times ($(last_line)); the next one in $pause s"
     sleep "$pause"
     pause=$((pause < 32 ? pause * 2 : 32))
@@ -93,27 +90,21 @@ retry() {
 }
 
 last_line() {
-  local line last='no output'
-  while IFS= read -r line; do
-    if [[ $line == *[![:space:]]* ]]; then
-      last=$line
-    fi
-  done <<<"$said"
-  printf '%s' "${last:0:400}"
+  local text=${said%"${said##*[![:space:]]}"}
+  text=${text##*$'\n'}
+  printf '%.400s' "${text:-no output}"
 }
 
 # http CURL-ARGUMENT...: the body of a good answer; else status 1 and a line that says why.
 http() {
   local answer status
-  answer=$(curl --silent --show-error --connect-timeout 5 --max-time 30 --write-out '\n%{http_code}' "$@") || {
-    printf '%s' "${answer%$'\n'*}"
-    return 1
-  }
+  answer=$(curl --silent --show-error --connect-timeout 5 --max-time 30 --write-out '\n%{http_code}' "$@") ||
+    { printf '%s' "${answer%$'\n'*}"; return 1; }
   status=${answer##*$'\n'}
   answer=${answer%$'\n'*}
   if [[ $status == 2* ]]; then
     printf '%s' "$answer"
-    return 0
+    return
   fi
   # An error of Google's APIs has its message in JSON; what else there is may be a page of HTML.
   if [[ $answer =~ \"message\":[[:space:]]*\"([^\"]+)\" ]]; then
@@ -130,25 +121,17 @@ metadata() {
 
 access_token() {
   local answer
-  answer=$(metadata instance/service-accounts/default/token) || {
-    printf '%s' "$answer"
-    return 1
-  }
+  answer=$(metadata instance/service-accounts/default/token) || { printf '%s' "$answer"; return 1; }
   [[ $answer =~ \"access_token\":[[:space:]]*\"([^\"]+)\" ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
 # secret ID: the value of its newest version. The token goes to curl by a pipe, never as an argument.
 secret() {
   local token answer
-  token=$(access_token) || {
-    printf '%s' "$token"
-    return 1
-  }
+  token=$(access_token) || { printf '%s' "$token"; return 1; }
   answer=$(printf 'Authorization: Bearer %s' "$token" |
-    http --header @- "${SECRETS}projects/$project/secrets/$1/versions/latest:access") || {
-    printf '%s' "$answer"
-    return 1
-  }
+    http --header @- "${SECRETS}projects/$project/secrets/$1/versions/latest:access") ||
+    { printf '%s' "$answer"; return 1; }
   [[ $answer =~ \"data\":[[:space:]]*\"([^\"]+)\" ]] && printf '%s' "${BASH_REMATCH[1]}" | base64 --decode
 }
 
@@ -182,7 +165,7 @@ read_inputs() {
   local -a words
   local place=7
   retry 8 metadata 'instance/attributes/?recursive=true&alt=json' ||
-    fail "the metadata attributes cannot be read ($(last_line)): nothing is known of the container; start the node again"
+    fail "the metadata attributes cannot be read ($(last_line)): no container can be started; start the node again"
   if ! said=$(printf '%s' "$said" | python3 -c "$INPUTS" 2>&1 >"$RUN/inputs"); then
     fail "the metadata attributes are wrong: $(last_line)"
   fi
@@ -214,20 +197,19 @@ Google access of the node's subnetwork, or set network.nat: true"
 }
 
 install_packages() {
-  if [[ -z $packages ]] || docker --version >/dev/null 2>&1; then
-    return 0
-  fi
+  if [[ -z $packages ]] || docker --version >/dev/null 2>&1; then return 0; fi
   if [[ $packages != docker ]]; then
     fail "bezel-packages is '$packages': only docker can be installed; leave the others out"
   fi
   report running 'installing docker'
   export DEBIAN_FRONTEND=noninteractive
   retry 4 install_docker ||
-    fail "docker cannot be installed ($(last_line)): no container can run; set network.nat: true, or use an image with docker"
+    fail "docker cannot be installed ($(last_line)): no container can run; set network.nat: true, or use
+an image with docker"
 }
 
 install_docker() {
-  apt-get --quiet --quiet update && apt-get --quiet --quiet --yes install docker.io
+  apt-get -qq update && apt-get -qq --yes install docker.io
 }
 
 pull_image() {
@@ -251,10 +233,7 @@ pull() {
   local -r registry=${image%%/*}
   local token
   if [[ $registry == *.pkg.dev ]]; then
-    token=$(access_token) || {
-      printf '%s' "$token"
-      return 1
-    }
+    token=$(access_token) || { printf '%s' "$token"; return 1; }
     printf '%s' "$token" | docker login --username oauth2accesstoken --password-stdin "https://$registry" || return 1
   fi
   docker pull --quiet "$image"
@@ -271,8 +250,10 @@ fetch_weights() {
   retry 4 gsutil -m -q rsync -r "$weights" "$ROOT$model_folder" ||
     fail "the weights $weights cannot be copied ($(last_line)): no model can be loaded; see that they are there and that
 the node's service account may read the bucket (roles/storage.objectViewer)"
-  retry 4 gsutil -q du -s "$weights" || fail "the size of $weights cannot be read: $(last_line)"
-  local -r wanted=${said%% *}
+  if ! retry 4 gsutil -q du -s "$weights" || [[ ! $said =~ ([0-9]+)[[:space:]]+gs:// ]]; then
+    fail "the size of $weights cannot be read ($(last_line)): the copy cannot be checked; start the node again"
+  fi
+  local -r wanted=${BASH_REMATCH[1]}
   local copied
   copied=$(bytes_in "$ROOT$model_folder")
   if [[ $copied != "$wanted" || ! -s $ROOT$model_folder/config.json ]]; then
@@ -311,9 +292,7 @@ start_container() {
 }
 
 save_cache() {
-  if [[ -z $compile_cache ]]; then
-    return 0
-  fi
+  if [[ -z $compile_cache ]]; then return 0; fi
   if retry 3 gsutil -m -q rsync -r "$ROOT$CACHE" "$compile_cache"; then
     phase=compile report 'done' "compile cache kept in $compile_cache: $(bytes_in "$ROOT$CACHE") bytes"
   else
@@ -336,8 +315,8 @@ write_environment() {
   fi
   for ((place = 0; place < ${#secret_ids[@]}; place += 2)); do
     retry 5 secret "${secret_ids[place + 1]}" ||
-      fail "the secret ${secret_ids[place + 1]} cannot be read ($(last_line)): ${secret_ids[place]} would be missing; see
-that it has a version and that the node's service account may read it (roles/secretmanager.secretAccessor)"
+      fail "the secret ${secret_ids[place + 1]} cannot be read ($(last_line)): ${secret_ids[place]} would be missing;
+see that it has a version and that the node's service account may read it (roles/secretmanager.secretAccessor)"
     private+=("$said")
     pairs+=("${secret_ids[place]}" "$said")
   done
@@ -370,7 +349,7 @@ wait_until_healthy() {
     check_container
     if ((waited >= HEALTHY_SECONDS)); then
       show_last_words
-      fail "vLLM does not answer /health after $waited s ($(last_line)): nothing serves; see the last lines on the serial console"
+      fail "vLLM does not answer /health after $waited s ($(last_line)): nothing serves; see the serial console"
     fi
     if ((waited % 60 == 0)); then
       say "healthy: $waited s of $HEALTHY_SECONDS s, container $state"
@@ -391,8 +370,8 @@ check_container() {
   if [[ $state == exited || $state == dead ]] || ((restarts > BOOT_RESTARTS)); then
     docker stop "$CONTAINER" >/dev/null 2>&1 || true
     show_last_words
-    fail "vLLM ended with exit code $code before it served, $restarts restarts ($(last_line)): nothing serves; change the
-arguments or the model as its last words say"
+    fail "vLLM ended with exit code $code before it served, $restarts restarts ($(last_line)): nothing serves; change
+the arguments or the model as its last words say"
   fi
 }
 

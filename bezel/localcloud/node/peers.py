@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.run.instance import INSTANCE_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 NODE_VARIABLE = "LOCALCLOUD_NODE"
 _MARKS = tuple(f"{name}=".encode() for name in (INSTANCE_VARIABLE, NODE_VARIABLE))
-_LOCAL, _INODE = 1, 9  # columns of /proc/net/tcp
+_INODE = 9  # column of /proc/net/tcp
+# Who was found last is looked at first: a gateway makes many connections.
+_recent: deque[Path] = deque(maxlen=4)
 
 
 def owner(peer: tuple[str, int]) -> Mapping[str, str]:
@@ -33,31 +37,29 @@ def owner(peer: tuple[str, int]) -> Mapping[str, str]:
     inode = _inode(peer)
     if inode is None:
         return {}
-    for folder, variables in _marked():
-        with contextlib.suppress(OSError):  # it has ended
-            if any(_link(entry) == f"socket:[{inode}]" for entry in (folder / "fd").iterdir()):
-                return variables
+    for folder in (*_recent, *Path("/proc").glob("[0-9]*")):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            entries = (folder / "environ").read_bytes().split(b"\0")
+            if any(entry.startswith(_MARKS) for entry in entries) and _holds(folder, inode):
+                if folder not in _recent:
+                    _recent.appendleft(folder)
+                pairs = (entry.decode(errors="replace").partition("=") for entry in entries if entry)
+                return {name: value for name, _, value in pairs}
     return {}
 
 
 def _inode(peer: tuple[str, int]) -> str | None:
     host = socket.inet_aton(peer[0])[::-1].hex().upper()
-    wanted = f"{host}:{peer[1]:04X}"
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-            columns = line.split()
-            if columns[_LOCAL] == wanted:
-                return columns[_INODE]
-    return None
+    try:
+        table = Path("/proc/net/tcp").read_text()
+    except OSError:
+        return None
+    found = re.search(rf"^ *\d+: {host}:{peer[1]:04X} .*$", table, re.MULTILINE)
+    return found[0].split()[_INODE] if found else None
 
 
-def _marked() -> Iterator[tuple[Path, dict[str, str]]]:
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is another user's
-            entries = (folder / "environ").read_bytes().split(b"\0")
-            if any(entry.startswith(_MARKS) for entry in entries):
-                pairs = (entry.decode(errors="replace").partition("=") for entry in entries if entry)
-                yield folder, {name: value for name, _, value in pairs}
+def _holds(folder: Path, inode: str) -> bool:
+    return any(_link(entry) == f"socket:[{inode}]" for entry in (folder / "fd").iterdir())
 
 
 def _link(entry: Path) -> str:

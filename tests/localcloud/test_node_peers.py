@@ -1,0 +1,47 @@
+"""Whose connection it is: told by the mark of the process that holds the other end, and by nothing else."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from bezel.localcloud.node.peers import NODE_VARIABLE, owner
+from bezel.localcloud.run.instance import INSTANCE_VARIABLE
+
+pytestmark = pytest.mark.slow
+CONNECT = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); sys.stdin.read()"
+
+
+@pytest.fixture
+def connected():
+    """A function that lets another process, with these variables, connect: its address as it is seen here."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        held = []
+
+        def connect(**variables):
+            argv = [sys.executable, "-I", "-S", "-c", CONNECT, str(listener.getsockname()[1])]
+            process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=variables)
+            connection, peer = listener.accept()
+            held.append((process, connection))
+            return peer
+
+        yield connect
+        for process, connection in held:
+            process.communicate(timeout=10)
+            connection.close()
+
+
+@pytest.mark.parametrize("variable", [INSTANCE_VARIABLE, NODE_VARIABLE])
+def test_a_marked_process_is_known_each_time(connected, variable):
+    first, second = connected(**{variable: "one", "OTHER": "x"}), connected(**{variable: "two"})
+    for _ in range(2):
+        assert owner(first)[variable] == "one"
+        assert owner(second)[variable] == "two"
+
+
+def test_any_other_process_is_a_stranger(connected):
+    assert owner(connected(OTHER="x")) == {}
+    assert owner(("127.0.0.1", 1)) == {}
+    assert INSTANCE_VARIABLE not in os.environ
