@@ -7,14 +7,14 @@ module may be renamed, and it holds nothing.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 from pulumi.output import contains_unknowns
 
 from bezel.leases import told
-from bezel.leases.clock import Clock, clock_of, rfc3339, unix
+from bezel.leases.clock import clock_of, rfc3339, unix
 from bezel.leases.cost import cost_of
 from bezel.leases.engine import Engine, LeaseError
 from bezel.leases.fleet import back_end_of, new_client
@@ -44,7 +44,7 @@ class TpuNodeProvider(ResourceProvider):
     """
 
     serialize_as_secret_always = False
-    clock: ClassVar[Callable[[], Clock]] = staticmethod(clock_of)
+    clock = staticmethod(clock_of)
     """How this process reckons time."""
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:

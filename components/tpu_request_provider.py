@@ -6,8 +6,8 @@ on to. The class is pickled into the stack's state by reference: neither it nor 
 holds nothing.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from pulumi.dynamic import (
     CheckFailure,
@@ -45,7 +45,7 @@ class TpuRequestProvider(ResourceProvider):
     """What the engine calls. Properties come and go by name: see `components.lease_properties`; asked, state."""
 
     serialize_as_secret_always = False
-    clock: ClassVar[Callable[[], Clock]] = staticmethod(clock_of)
+    clock = staticmethod(clock_of)
     """How this process reckons time."""
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:

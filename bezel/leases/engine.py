@@ -23,12 +23,13 @@ from bezel.leases.rules import (
     Memory,
     Wait,
     Wanted,
+    keeper_of,
     next_step,
 )
 from bezel.rest import ApiError, RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from bezel.leases.back_end import BackEnd
     from bezel.leases.bodies import ZoneChoice
@@ -93,11 +94,16 @@ class Engine:
 
     def _step(self, wanted: Wanted, memory: Memory) -> tuple[Ask | Delete | Wait | Done | Failed, str]:
         """Look, decide and act once; what is final, or costs money, follows from a look into every zone."""
-        whole = self._look(wanted, memory, everywhere=self._is_stale())
-        step = next_step(self._seen, wanted, memory, self.clock, self._phases(wanted))
-        if not whole and isinstance(step, Ask | Done):
-            self._look(wanted, memory, everywhere=True)
-            step = next_step(self._seen, wanted, memory, self.clock, self._phases(wanted))
+        zones = wanted.spec.everywhere
+        looked = zones if self._is_stale() else tuple(zone for zone in zones if self._is_expected(zone, memory))
+        self._look(looked, wanted)
+        phases = self._phases(wanted, memory)
+        step = next_step(self._seen, wanted, memory, self.clock, phases)
+        if isinstance(step, Ask | Done) and looked != zones:
+            self._look([zone for zone in zones if zone not in looked], wanted)
+            step = next_step(self._seen, wanted, memory, self.clock, phases)
+        if len(looked) == len(zones) or isinstance(step, Ask | Done):
+            self._looked = self.clock.now()
         if isinstance(step, Ask):
             self._ask(step.choice, wanted, memory)
             return step, f"{step.choice.zone}: asked for {wanted.spec.name}"
@@ -109,17 +115,13 @@ class Engine:
     def _is_stale(self) -> bool:
         return self._looked is None or self.clock.since(self._looked) > FULL_LOOK_SECONDS
 
-    def _look(self, wanted: Wanted, memory: Memory, *, everywhere: bool) -> bool:
-        zones = wanted.spec.everywhere
-        expected = [zone for zone in zones if zone in memory.hoped or zone in memory.clearing or self._is_there(zone)]
-        for zone in zones if everywhere else expected:
+    def _look(self, zones: Iterable[str], wanted: Wanted) -> None:
+        for zone in zones:
             self._seen[zone] = self._settled(self.back_end.look(zone, wanted.spec.name), wanted)
-        if everywhere:
-            self._looked = self.clock.now()
-        return everywhere
 
-    def _is_there(self, zone: str) -> bool:
-        return zone in self._seen and self._seen[zone].there
+    def _is_expected(self, zone: str, memory: Memory) -> bool:
+        there = zone in self._seen and self._seen[zone].there
+        return there or zone in memory.hoped or zone in memory.clearing
 
     def _settled(self, one: Observation, wanted: Wanted) -> Observation:
         """What is to be seen of a request that was sent a moment ago: what its operation says."""
@@ -139,12 +141,13 @@ class Engine:
         ours = {**labels(spec.name, spec.stack), SPEC: spec.hash}
         return replace(one, state=State.WAITING, word=STORING, labels=ours, created_at=sent, id=STORING)
 
-    def _phases(self, wanted: Wanted) -> Mapping[str, Phase]:
+    def _phases(self, wanted: Wanted, memory: Memory) -> Mapping[str, Phase]:
+        """What the node of the lease to keep reports; nothing where nobody wants to know."""
         if wanted.goal is not Goal.HEALTHY:
             return {}
-        spec = wanted.spec
-        active = [one for one in self._seen.values() if one.state is State.ACTIVE and one.spec == spec.hash]
-        return self.back_end.phases(active[0].zone, spec.name) if active else {}
+        one = keeper_of([one for one in self._seen.values() if one.belongs(wanted.spec.stack)], wanted, memory)
+        active = one is not None and one.state is State.ACTIVE
+        return self.back_end.phases(one.zone, one.name) if one is not None and active else {}
 
     def _ask(self, choice: ZoneChoice, wanted: Wanted, memory: Memory) -> None:
         spec, zone, now = wanted.spec, choice.zone, self.clock.now()

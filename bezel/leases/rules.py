@@ -15,7 +15,7 @@ from bezel.leases import told
 from bezel.leases.observation import Observation, Phase, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bezel.leases.bodies import LeaseSpec, ZoneChoice
     from bezel.leases.clock import Clock
@@ -144,7 +144,7 @@ def next_step(
     if strangers := [one for one in there if not one.belongs(spec.stack)]:
         return Failed(told.not_ours(strangers[0], spec))
     _note(seen, wanted, memory, clock)
-    keeper = _keeper(there, wanted, memory)
+    keeper = keeper_of(there, wanted, memory)
     rest = [one for one in there if one is not keeper]
     if keeper is None and not wanted.may_ask:
         return Done(None)
@@ -174,7 +174,7 @@ def _note(seen: Mapping[str, Observation], wanted: Wanted, memory: Memory, clock
             memory.tried.setdefault(zone, told.vanished())
 
 
-def _keeper(there: list[Observation], wanted: Wanted, memory: Memory) -> Observation | None:
+def keeper_of(there: Sequence[Observation], wanted: Wanted, memory: Memory) -> Observation | None:
     """The one lease to keep: what serves, then the furthest on its way, then the oldest; none that waits in vain."""
     order = (State.WAITING, State.PROVISIONING, State.ACTIVE)
     live = [one for one in there if one.live and one.spec == wanted.spec.hash]
