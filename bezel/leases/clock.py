@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SPEED = "BEZEL_SPEED"
 """Platform seconds in one second; 1 where it is not set. `bezel local` sets it to the pace of the embedded cloud."""
 
+_REAL_SECONDS = 60.0
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -26,11 +28,14 @@ class Clock:
         now: Unix seconds.
         pause: Waits that many real seconds.
         speed: Platform seconds in one second.
+        slack: Platform seconds beyond each deadline: machines of an embedded cloud are processes of this machine,
+            which take real time to start.
     """
 
     now: Callable[[], float] = time.time
     pause: Callable[[float], None] = time.sleep
     speed: float = 1.0
+    slack: float = 0.0
 
     def since(self, moment: float) -> float:
         """Platform seconds since a moment in unix seconds; never less than none."""
@@ -47,7 +52,8 @@ class Clock:
 
 def clock_of(environ: Mapping[str, str] | None = None) -> Clock:
     """The clock of a process."""
-    return Clock(speed=_positive((os.environ if environ is None else environ).get(SPEED, "")))
+    speed = _positive((os.environ if environ is None else environ).get(SPEED, ""))
+    return Clock(speed=speed, slack=_REAL_SECONDS * speed if speed > 1 else 0.0)
 
 
 def _positive(text: str) -> float:

@@ -166,7 +166,7 @@ def _note(seen: Mapping[str, Observation], wanted: Wanted, memory: Memory, clock
             memory.hoped.add(zone)
             choice = wanted.spec.choice(zone)
             queues = one.state is State.WAITING and one.word != STORING
-            if queues and _waited(one, clock) > choice.patience_seconds + GRACE_SECONDS:
+            if queues and _waited(one, clock) > choice.patience_seconds + GRACE_SECONDS + clock.slack:
                 memory.tried.setdefault(zone, told.out_of_patience(choice))
         elif zone in memory.hoped and one.state in {State.FAILED, State.ENDING, State.ENDED}:
             memory.tried.setdefault(zone, told.came_to_nothing(one))
@@ -194,7 +194,7 @@ def _cleared(rest: list[Observation], wanted: Wanted, memory: Memory, clock: Clo
         memory.deleted.pop(zone, None)
     for one in rest:
         since = memory.clearing.setdefault(one.zone, clock.now())
-        if clock.since(since) > wanted.delete_seconds:
+        if clock.since(since) > wanted.delete_seconds + clock.slack:
             return Failed(told.not_gone(one, clock.since(since), wanted))
     for one in rest:
         last = memory.deleted.get(one.zone)
@@ -222,14 +222,14 @@ def _kept(keeper: Observation, wanted: Wanted, memory: Memory, clock: Clock, pha
     if stored:
         return Done(keeper)
     if keeper.state is State.PROVISIONING:
-        if elapsed > wanted.provisioning_seconds:
+        if elapsed > wanted.provisioning_seconds + clock.slack:
             return Failed(told.not_provisioned(keeper, elapsed, wanted))
         return Wait(_pace(elapsed), told.provisioning(keeper, elapsed, wanted))
     if broken := [phase for phase in phases.values() if phase.state == "failed"]:
         return Failed(told.boot_failed(keeper, broken[0], wanted))
     if "healthy" in phases and phases["healthy"].state == "done":
         return Done(keeper)
-    if elapsed > wanted.boot_seconds:
+    if elapsed > wanted.boot_seconds + clock.slack:
         return Failed(told.never_healthy(keeper, phases, elapsed, wanted))
     return Wait(_pace(elapsed), told.booting(keeper, phases, elapsed, wanted))
 

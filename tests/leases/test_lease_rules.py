@@ -153,7 +153,8 @@ def test_the_platforms_seconds_pass_as_fast_as_the_environment_says() -> None:
     slept: list[float] = []
     fast = replace(clock_of({"BEZEL_SPEED": "60"}), now=lambda: 100.0, pause=slept.append)
     fast.sleep(120)
-    assert (slept, fast.since(90.0)) == ([2.0], 600.0)
+    assert (slept, fast.since(90.0), fast.slack) == ([2.0], 600.0, 3600.0)
+    assert clock_of({}).slack == 0
     assert clock_of({}).speed == clock_of({"BEZEL_SPEED": "fast"}).speed == clock_of({"BEZEL_SPEED": "-1"}).speed == 1
 
 
