@@ -13,6 +13,7 @@ from trial_machines import machines, networks
 from bezel.localcloud.apis import (
     artifact_registry,
     compute,
+    compute_instances,
     compute_vpc,
     iam,
     iam_credentials,
@@ -23,6 +24,7 @@ from bezel.localcloud.apis import (
     secret_manager,
     service_usage,
     storage,
+    tpu,
     uploads,
 )
 from bezel.localcloud.methods import served, unserved
@@ -32,7 +34,18 @@ from tools.discovery_data import document as discovery
 pytestmark = pytest.mark.slow
 
 MODULES = (
-    *(artifact_registry, compute, compute_vpc, iam, iam_credentials, logs, resource_manager, run),
+    *(
+        artifact_registry,
+        compute,
+        compute_instances,
+        compute_vpc,
+        tpu,
+        iam,
+        iam_credentials,
+        logs,
+        resource_manager,
+        run,
+    ),
     *(secret_manager, service_usage, storage, uploads, rewrites),
 )
 USAGE = f"/serviceusage/v1/{PARENT}/services"

@@ -43,6 +43,23 @@ def test_a_fault_of_the_quota_is_told_too(quotas, cloud):
     assert info["details"]["value"] == "0"
 
 
+@pytest.mark.parametrize(
+    ("name", "service", "place", "elsewhere"),
+    [
+        ("TPUV6EPreemptiblePerProjectPerZoneForTPUAPI", "tpu", "us-east5-a", "us-east4-a"),
+        ("PREEMPTIBLE-TPU-V6E-per-project-region", "compute", "us-east5", "us-east4"),
+        ("NVIDIA-L4-GPUS-per-project-region", "compute", "us-east4", "us-east5"),
+    ],
+)
+def test_the_quotas_of_leases_hold_for_zones_or_regions_with_the_hardware(quotas, name, service, place, elsewhere):
+    found = quotas(name, service=f"{service}.googleapis.com").json()
+    (info,) = found["dimensionsInfos"]
+    assert int(info["details"]["value"]) > 0
+    assert place in info["applicableLocations"]
+    assert elsewhere not in info["applicableLocations"]
+    assert quotas(name).status_code == 404
+
+
 def test_no_other_quota_is_known(quotas):
     assert quotas("CpuAllocPerProjectRegion").status_code == 404
     assert quotas(L4, service="compute.googleapis.com").status_code == 404

@@ -146,12 +146,8 @@ def test_a_patch_changes_what_it_names_and_refuses_what_is_fixed(made):
     change = {"logConfig": {"enable": True}}
     assert "fingerprint" in made.refused(400, "PATCH", f"{SUBNETWORKS}/sub", change)["message"]
     made.ok("PATCH", f"{SUBNETWORKS}/sub", change | {"fingerprint": subnetwork["fingerprint"]})
-    assert (
-        "not the current"
-        in made.refused(400, "PATCH", f"{SUBNETWORKS}/sub", change | {"fingerprint": subnetwork["fingerprint"]})[
-            "message"
-        ]
-    )
+    stale = change | {"fingerprint": subnetwork["fingerprint"]}
+    assert made.refused(412, "PATCH", f"{SUBNETWORKS}/sub", stale)["errors"][0]["reason"] == "conditionNotMet"
 
 
 def test_a_router_gets_and_loses_its_nat_by_a_patch(made):

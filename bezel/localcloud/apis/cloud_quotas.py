@@ -1,7 +1,7 @@
-"""Cloud Quotas v1: how many GPUs Cloud Run allows a project in each region.
+"""Cloud Quotas v1: how many GPUs Cloud Run allows a project in each region, and how many chips and GPUs may be leased.
 
 The shape is QuotaInfo's of Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota, and
-asking for more: what a project has here is in data/cloud_run.toml.
+asking for more: what a project has here is in data/cloud_run.toml and data/machines.toml.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from bezel.localcloud.api import Api
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.faults.platform import gpu_quota
 from bezel.localcloud.layout import PROJECT_NUMBER
+from bezel.localcloud.machines.market import quota_places
 from bezel.localcloud.run.quotas import gpu_quota_of
 from bezel.localcloud.run.spec import limits
 
@@ -37,13 +38,22 @@ def get_info(call: Call) -> Json:
             if (service, wanted) != ("run.googleapis.com", quota.name):
                 continue
             value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
-            return {
-                "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{service}/quotaInfos/{wanted}",
-                "quotaId": wanted,
-                "service": service,
-                "isPrecise": True,
-                "containerType": "PROJECT",
-                "dimensions": ["region"],
-                "dimensionsInfos": [{"details": {"value": str(value)}, "applicableLocations": known["regions"]}],
-            }
+            return _info(service, wanted, value, "region", known["regions"])
+    leased = call.cloud.machines.quotas()
+    if wanted in leased:
+        owner, dimension, places = quota_places(wanted)
+        if owner == service:
+            return _info(service, wanted, leased[wanted], dimension, places)
     raise ApiError("NOT_FOUND", f"Quota info {wanted} of {service} was not found.")
+
+
+def _info(service: str, quota: str, value: int, dimension: str, places: list[str]) -> Json:
+    return {
+        "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{service}/quotaInfos/{quota}",
+        "quotaId": quota,
+        "service": service,
+        "isPrecise": True,
+        "containerType": "PROJECT",
+        "dimensions": [dimension],
+        "dimensionsInfos": [{"details": {"value": str(value)}, "applicableLocations": places}],
+    }

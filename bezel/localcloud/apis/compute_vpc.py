@@ -19,6 +19,7 @@ from bezel.localcloud.compute.links import linked, relative
 from bezel.localcloud.compute.operations import once, root, timed
 from bezel.localcloud.compute.vpc_checks import check_placed, check_unused
 from bezel.localcloud.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked
+from bezel.localcloud.errors import ApiError
 from bezel.localcloud.layout import PROJECT
 from bezel.localcloud.regions import regions
 from bezel.localcloud.shapes import timestamp
@@ -124,7 +125,8 @@ def _check_fingerprint(kind: Kind, call: Call, old: Json) -> None:
     if not given:
         raise missing("resource.fingerprint")
     if given != fingerprint(old):
-        raise wrong("resource.fingerprint", given, "It is not the current one: read the resource and try again")
+        text = "The fingerprint is not the current one: read the resource, and send the one that it has now."
+        raise ApiError("FAILED_PRECONDITION", text, status=412)
 
 
 def _delete(kind: Kind, call: Call) -> Json:

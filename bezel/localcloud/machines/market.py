@@ -117,6 +117,17 @@ def quota_values() -> dict[str, int]:
     return dict(_table()["quota_values"])
 
 
+def quota_places(quota: str) -> tuple[str, str, list[str]]:
+    """(service, what it is counted by, where it holds) of a quota: zones of the TPU API, regions of Compute Engine."""
+    families = [family for family, ids in _table()["quotas"].items() if any(quota in names for names in ids.values())]
+    kinds = {name for name, one in goods().items() if ("tpu" if one.topology else "g2") in families}
+    kinds |= {name for name, one in goods().items() if one.topology and "ct6e" in families}
+    found = sorted(name for name, zone in zones().items() if kinds & zone.stock.keys())
+    if "tpu" in families:
+        return "tpu.googleapis.com", "zone", found
+    return "compute.googleapis.com", "region", sorted({zone.rpartition("-")[0] for zone in found})
+
+
 def exceeded(wanted: Held, held: Iterable[Held], allowed: dict[str, int]) -> Iterator[tuple[str, int, int]]:
     """(quota, what is used already, what is allowed) of each quota that a further request would exceed.
 
