@@ -27,6 +27,7 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
         "template.containers.readinessProbe.successThreshold": ("nothing", NEWER),
         "tags": ("nothing", NEWER),
     },
+    "gcp:compute/network:Network": {"networkId": ("string int64", TEXT), "numericId": ("string int64", TEXT)},
     "gcp:secretmanager/secretVersion:SecretVersion": {
         "secret": ("nothing", "in the path of :addVersion"),
         "secretData": ("nothing", "payload.data of :addVersion, and of :access"),

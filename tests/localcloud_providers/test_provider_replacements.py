@@ -28,6 +28,11 @@ HINT = re.compile(
 SCHEMAS = {
     "gcp:artifactregistry/repository:Repository": ("artifactregistry.v1", "Repository"),
     "gcp:cloudrunv2/service:Service": ("run.v2", "GoogleCloudRunV2Service"),
+    "gcp:compute/firewall:Firewall": ("compute.v1", "Firewall"),
+    "gcp:compute/network:Network": ("compute.v1", "Network"),
+    "gcp:compute/router:Router": ("compute.v1", "Router"),
+    "gcp:compute/routerNat:RouterNat": ("compute.v1", "RouterNat"),
+    "gcp:compute/subnetwork:Subnetwork": ("compute.v1", "Subnetwork"),
     "gcp:secretmanager/secret:Secret": ("secretmanager.v1", "Secret"),
     "gcp:secretmanager/secretVersion:SecretVersion": ("secretmanager.v1", "SecretVersion"),
     "gcp:serviceaccount/account:Account": ("iam.v1", "ServiceAccount"),

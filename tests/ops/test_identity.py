@@ -21,6 +21,8 @@ NAMED = {
     "serviceAccountId": "projects/acme/serviceAccounts/runner@acme.iam.gserviceaccount.com",
     "email": "runner@acme.iam.gserviceaccount.com",
     "bucket": "models",
+    "region": "us-east5",
+    "router": "nodes",
     "role": "roles/run.invoker",
     "member": "user:a@b.c",
 }

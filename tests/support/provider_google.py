@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import provider_google_compute as compute
+
 NUMBER = "123456789012"
 PROJECT = "bezel-local"
 NOW = "2026-11-21T10:00:00.000000Z"
@@ -60,7 +62,11 @@ PLACES = {
     "RESOURCE_MANAGER": "crm/v1/",
     "COMPUTE": "compute/v1/",
 }
-SLOW = {"POST": ("/run/", "/artifactregistry/"), "PATCH": ("/run/",), "DELETE": ("/run/", "/artifactregistry/")}
+SLOW = {
+    "POST": ("/run/", "/artifactregistry/", "/compute/"),
+    "PATCH": ("/run/", "/compute/"),
+    "DELETE": ("/run/", "/artifactregistry/", "/compute/"),
+}
 
 
 @dataclass
@@ -155,7 +161,8 @@ class FakeGoogle:
 
     def left(self) -> list[str]:
         """What is there: things that are not destroyed, members of policies, enabled services."""
-        things = [key for key, thing in self.things.items() if thing.get("state") != "DESTROYED"]
+        found = [key for key, thing in self.things.items() if thing.get("state") != "DESTROYED"]
+        things = [key for key in found if compute.left(key, self.things[key])]
         return [*things, *(key for key, policy in self.policies.items() if policy.get("bindings")), *self.enabled]
 
     def hold_at(self, boundary: Boundary) -> None:
@@ -217,6 +224,11 @@ class FakeGoogle:
         path = request.path
         if path.endswith(("/o", "/anywhereCaches/")):
             return 200, {"items": [item for key, item in self.things.items() if key.startswith(path + "/")]}
+        if standing := compute.standing(self.base, path):
+            self.things.setdefault(path, standing)
+        if request.method == "POST" and compute.of_verb(path) in self.things:
+            path = compute.of_verb(path)
+            return self.patch(path, self.things[path], request.body)
         if request.method == "POST":
             return self.create(request)
         thing = self.things.get(path)
@@ -224,7 +236,7 @@ class FakeGoogle:
             return 404, {"error": {"code": 404, "message": f"{path} was not found.", "status": "NOT_FOUND"}}
         if request.method == "DELETE":
             del self.things[path]
-            return (200, self.operation(path, {})) if path.startswith(self.slow["DELETE"]) else (200, {})
+            return (200, self.operation(path, {}, kind="delete")) if path.startswith(self.slow["DELETE"]) else (200, {})
         if request.method == "PATCH":
             return self.patch(path, thing, request.body)
         return 200, thing
@@ -240,6 +252,8 @@ class FakeGoogle:
         if key in self.things:
             return 409, {"error": {"code": 409, "message": f"{name} already exists.", "status": "ALREADY_EXISTS"}}
         made = {**body, "createTime": NOW}
+        if path.startswith("/compute/"):
+            made = compute.made(self.base, key, body)
         if path.startswith("/storage/"):
             made |= {"projectNumber": NUMBER, "timeCreated": NOW, "selfLink": f"{self.base}{key}"}
         if path.startswith("/secretmanager/"):
@@ -251,7 +265,7 @@ class FakeGoogle:
             self.things[key] = made
             return 200, self.operation(key, made, self.failing.pop("create", None))
         self.things[key] = made
-        return 200, self.operation(key, made) if path.startswith(self.slow["POST"]) else made
+        return 200, self.operation(key, made, kind="insert") if path.startswith(self.slow["POST"]) else made
 
     def run(self, key: str, body: dict[str, Any], generation: int) -> dict[str, Any]:
         name = key.removeprefix("/run/v2/")
@@ -277,8 +291,13 @@ class FakeGoogle:
         thing.update(body.get("serviceAccount", body))
         return 200, self.operation(path, thing) if path.startswith(self.slow["PATCH"]) else thing
 
-    def operation(self, key: str, response: dict[str, Any], error: Any = None) -> dict[str, Any]:
+    def operation(self, key: str, response: dict[str, Any], error: Any = None, kind: str = "patch") -> dict[str, Any]:
         self.count += 1
+        if key.startswith("/compute/"):
+            ended = compute.operation(self.base, key, self.count, kind, done=True)
+            if self.polls:
+                self.pending[urlsplit(ended["selfLink"]).path] = (self.polls, ended)
+            return compute.operation(self.base, key, self.count, kind, done=not self.polls)
         api, version, rest = key.lstrip("/").split("/", 2)
         parent = re.sub(r"/[^/]+/[^/]+$", "", rest)
         name = f"{parent}/operations/op-{self.count}" if api != "serviceusage" else f"operations/op-{self.count}"
@@ -292,7 +311,7 @@ class FakeGoogle:
     def poll(self, path: str) -> tuple[int, Any]:
         left, done = self.pending[path]
         self.pending[path] = (left - 1, done)
-        return 200, done if left <= 1 else {"name": done["name"]}
+        return 200, done if left <= 1 else {**done, "done": False, "status": "RUNNING"}
 
     def policy(self, request: Request) -> tuple[int, Any]:
         key = re.sub(r"(:[gs]etIamPolicy|/iam)$", "", request.path)

@@ -106,7 +106,8 @@ class Scene:
             return *self.provider.create(kind, wanted), False
         except FailedError as error:
             said = error.text
-        assert "googleapi: Error 409: " in said
+        # A part of another resource's body has no create of its own that Google could refuse.
+        assert "googleapi: Error 409: " in said or "existing object already found" in said
         assert said.endswith(TAKE_OVER), "the refusal names the repair"
         resource_id = LOG[kind]["state"]["id"]
         state = decode(self.provider.read(kind, resource_id).properties)

@@ -4,6 +4,8 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from provider_google_compute import STANDING
+
 # What goes over the wire in a whole life of each of them; test_provider_requests.py writes and holds it.
 GOLDEN = Path(__file__).parents[1] / "localcloud_providers" / "goldens" / "requests.json"
 
@@ -80,6 +82,33 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "role": "roles/artifactregistry.reader",
         "member": ROBOT,
     },
+    "gcp:compute/network:Network": {"name": "nodes", "autoCreateSubnetworks": False},
+    "gcp:compute/subnetwork:Subnetwork": {
+        "name": "nodes-us-east5",
+        "network": "projects/bezel-local/global/networks/nodes",
+        "region": "us-east5",
+        "ipCidrRange": "10.64.0.0/20",
+        "privateIpGoogleAccess": True,
+    },
+    "gcp:compute/firewall:Firewall": {
+        "name": "nodes-from-gateway",
+        "network": "projects/bezel-local/global/networks/nodes",
+        "allows": [{"protocol": "tcp", "ports": ["8000"]}],
+        "sourceRanges": ["10.79.0.0/24", "10.80.0.0/24"],
+        "targetTags": ["bezel-node"],
+    },
+    "gcp:compute/router:Router": {
+        "name": "nodes-us-east5",
+        "network": "projects/bezel-local/global/networks/nodes",
+        "region": "us-east5",
+    },
+    "gcp:compute/routerNat:RouterNat": {
+        "name": "nodes-us-east5",
+        "router": STANDING,
+        "region": "us-east5",
+        "natIpAllocateOption": "AUTO_ONLY",
+        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+    },
     "gcp:projects/service:Service": {"service": "run.googleapis.com", "disableOnDestroy": True},
     "gcp:projects/iAMMember:IAMMember": {
         "project": "bezel-local",
@@ -96,6 +125,10 @@ UPDATES: dict[str, tuple[str, Any]] = {
     "gcp:secretmanager/secret:Secret": ("labels", {"tier": "b"}),
     "gcp:secretmanager/secretVersion:SecretVersion": ("enabled", False),
     "gcp:artifactregistry/repository:Repository": ("description", "mirror"),
+    "gcp:compute/subnetwork:Subnetwork": ("privateIpGoogleAccess", False),
+    "gcp:compute/firewall:Firewall": ("allows.0.ports", ["9000"]),
+    "gcp:compute/router:Router": ("description", "for updates"),
+    "gcp:compute/routerNat:RouterNat": ("sourceSubnetworkIpRangesToNat", "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES"),
 }
 
 

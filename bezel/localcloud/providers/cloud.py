@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .errors import OperationError, ProviderError
@@ -16,6 +16,7 @@ from .tokens import Tokens
 
 DEFAULT_TIMEOUT = 20 * 60.0  # seconds; the provider's own for nearly every resource
 ATTRIBUTION = {"goog-pulumi-provisioned": "true"}
+Poll = Callable[[str], Mapping[str, Any]]
 
 
 class Cloud:
@@ -95,7 +96,14 @@ class Cloud:
         return self._rest.call("POST", base + path, query=query, data=data, content_type=content_type, until=until)
 
     def finished(
-        self, api: str, operation: Mapping[str, Any], *, until: float, version: str = "", leave: bool = False
+        self,
+        api: str,
+        operation: Mapping[str, Any],
+        *,
+        until: float,
+        version: str = "",
+        leave: bool = False,
+        poll: Poll | None = None,
     ) -> Any:
         """Wait for a long-running operation and return its response.
 
@@ -106,6 +114,7 @@ class Cloud:
             version: Polls under this version instead of the endpoint's (Service Usage: v1beta1).
             leave: Stop waiting when the engine calls the run off. Without it the wait goes on to its end, so that what
                 Google is making gets into the state.
+            poll: Asks for the operation by its name, where that is not done as most APIs have it.
 
         Raises:
             OperationError: It ended with an error.
@@ -123,7 +132,8 @@ class Cloud:
             else:
                 time.sleep(pause)
             pause = self._interval or min(pause * 1.5, 0.5)
-            operation = self.call("GET", api, str(operation["name"]), until=until, version=version)
+            name = str(operation["name"])
+            operation = poll(name) if poll else self.call("GET", api, name, until=until, version=version)
         if error := operation.get("error"):
             raise OperationError(int(error.get("code", 2)), str(error.get("message", "")))
         return operation.get("response")

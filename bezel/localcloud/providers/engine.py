@@ -96,8 +96,9 @@ class Engine:
         if preview:
             return "", self.seal(kind, {**planned, "id": UNKNOWN})
         planned = _without_unknowns(planned)
-        if "location" in planned and not planned["location"]:
-            planned["location"] = self.cloud.region
+        for place in ("location", "region"):
+            if place in planned and not planned[place]:
+                planned[place] = self.cloud.region
         try:
             resource_id, answer = self._operations(kind, timeout).create(planned)
         except PartlyDoneError as error:

@@ -70,6 +70,7 @@ class Field:
     default: str | int | bool | None = None
     fields: tuple["Field", ...] = ()
     same: Same | None = None  # what else counts as equal
+    renews: Same | None = None  # the changes, from one value to another, that replace the resource where others do not
 
     @property
     def path(self) -> list[str]:
@@ -86,10 +87,15 @@ Fields = tuple[Field, ...]
 
 
 def text(
-    name: str, marks: Mark = NOTHING, wire: str = "", default: str | None = None, same: Same | None = None
+    name: str,
+    marks: Mark = NOTHING,
+    wire: str = "",
+    default: str | None = None,
+    same: Same | None = None,
+    renews: Same | None = None,
 ) -> Field:
     """A string."""
-    return Field(name, Kind.TEXT, marks, wire, default, (), same)
+    return Field(name, Kind.TEXT, marks, wire, default, (), same, renews)
 
 
 def flag(name: str, marks: Mark = NOTHING, wire: str = "", default: bool | None = None) -> Field:

@@ -134,7 +134,7 @@ def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
         case Kind.TABLE | Kind.ITEMS:
             if not raw and nulls is not Nulls.NONE and not field.marks & COMPUTED and before is None:
                 return None
-            return dict(raw or {}) if field.kind is Kind.TABLE else list(raw or [])
+            return _many(field, raw)
         case Kind.BLOCK:
             if field.marks & LISTED:
                 raw = raw[0] if raw else None
@@ -143,6 +143,12 @@ def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
             known = before if isinstance(before, Mapping) else {}
             return outputs(field.fields, raw or {}, known, _inside(field, nulls))
     return _members(field, raw, before, _inside(field, nulls))
+
+
+def _many(field: Field, raw: Any) -> Any:
+    if field.kind is Kind.TABLE:
+        return dict(raw or {})
+    return in_set_order(field, raw or []) if field.marks & SET else list(raw or [])
 
 
 def _silent(field: Field, value: Mapping[str, Any]) -> bool:

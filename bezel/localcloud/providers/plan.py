@@ -71,7 +71,7 @@ def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
             )
             for index, item in enumerate(members)
         ]
-    return value
+    return in_set_order(field, value) if field.kind is Kind.ITEMS and field.marks & SET else value
 
 
 def _member(
@@ -170,6 +170,7 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
         yield from _list(field, old or [], new or [], path, replaces=replaces)
     elif not _same(field, old, new):
+        replaces = replaces or bool(field.renews and field.renews(old, new))
         yield Difference(path, _kind(old, new), replaces or _settled(field, new if old is None else old))
 
 

@@ -1,4 +1,4 @@
-"""The order of lists that are sets for the Google provider, such as a container's environment.
+"""The order of lists that are sets for the Google provider, such as a container's environment or a rule's ranges.
 
 The provider keeps a set sorted by a checksum over its members' properties, and sends it in that order
 (terraform-plugin-sdk, helper/schema/serialize.go and set.go). The recorded order of two variables agrees.
@@ -14,7 +14,8 @@ from .fields import COMPUTED, OUTPUT, Field, Kind
 
 def in_set_order(field: Field, members: list[Any]) -> list[Any]:
     """The members as the provider would list them."""
-    return sorted(members, key=lambda member: str(zlib.crc32(_member(field, member).encode())))
+    told = str if field.kind is Kind.ITEMS else lambda member: _member(field, member)
+    return sorted(members, key=lambda member: str(zlib.crc32(told(member).encode())))
 
 
 def _member(field: Field, member: Any) -> str:

@@ -2,7 +2,7 @@
 
 from bezel.localcloud.providers.resource import ResourceType
 
-from . import accounts, artifacts, buckets, objects, run, secrets, services
+from . import accounts, artifacts, buckets, networks, objects, routers, run, secrets, services
 
 TYPES: dict[str, ResourceType] = {
     row.pulumi_type: row
@@ -10,7 +10,9 @@ TYPES: dict[str, ResourceType] = {
         *accounts.ROWS,
         *artifacts.ROWS,
         *buckets.ROWS,
+        *networks.ROWS,
         *objects.ROWS,
+        *routers.ROWS,
         *run.ROWS,
         *secrets.ROWS,
         *services.ROWS,
