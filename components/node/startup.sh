@@ -5,13 +5,12 @@
 # how far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds
 # the image, and starts the container anew.
 #
-# Owns all that happens between the power button and the first healthy answer. Leaves out who waits for it.
+# Owns what happens from the power button to the first healthy answer. Leaves out who waits for it.
 #
 # Environment, for tests and the embedded cloud only: BEZEL_ROOT (a folder in place of /), GCE_METADATA_HOST and
 # GOOGLE_<API>_CUSTOM_ENDPOINT as Google's own clients read them.
 set -euo pipefail
 set +x # a trace would show what is secret
-umask 077
 export PATH="$PATH:/snap/bin" # where Ubuntu's images keep gsutil
 export HOME=${HOME:-/root}    # which a unit of systemd may lack, and gsutil needs
 
@@ -21,6 +20,7 @@ readonly SECRETS=${GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT:-https://secretmanager.
 readonly STORAGE=${GOOGLE_STORAGE_CUSTOM_ENDPOINT:-https://storage.googleapis.com/storage/v1/}
 readonly RUN="$ROOT/run/bezel"            # in memory: secrets on their way, gone when this ends
 readonly CACHE=/var/cache/bezel/compile   # what the compiler keeps
+readonly NVIDIA=https://nvidia.github.io/libnvidia-container
 readonly CONTAINER=vllm
 readonly RESTARTS=10        # of the container, all its life long
 readonly BOOT_RESTARTS=2    # before it was healthy once: what fails three times fails always, and the lease costs
@@ -51,12 +51,9 @@ report() {
   detail=${detail//\\/\\\\}
   detail=${detail//\"/\\\"}
   printf -v value '{"state": "%s", "at": %(%s)T, "detail": "%s"}' "$1" -1 "${detail//[[:cntrl:]]/ }"
-  retry 5 put_attribute "$value" || say "the guest attribute bezel/$phase could not be written: $(last_line)"
-}
-
-put_attribute() {
-  http --request PUT --header 'Metadata-Flavor: Google' --data "$1" \
-    "$METADATA/instance/guest-attributes/bezel/$phase"
+  retry 5 http --request PUT --header 'Metadata-Flavor: Google' --data "$value" \
+    "$METADATA/instance/guest-attributes/bezel/$phase" ||
+    say "the guest attribute bezel/$phase could not be written: $(last_line)"
 }
 
 fail() {
@@ -102,16 +99,10 @@ http() {
     { printf '%s' "${answer%$'\n'*}"; return 1; }
   status=${answer##*$'\n'}
   answer=${answer%$'\n'*}
-  if [[ $status == 2* ]]; then
-    printf '%s' "$answer"
-    return
-  fi
+  if [[ $status == 2* ]]; then printf '%s' "$answer" && return; fi
   # An error of Google's APIs has its message in JSON; what else there is may be a page of HTML.
-  if [[ $answer =~ \"message\":[[:space:]]*\"([^\"]+)\" ]]; then
-    printf 'HTTP %s: %s\n' "$status" "${BASH_REMATCH[1]}"
-  else
-    printf 'HTTP %s\n' "$status"
-  fi
+  [[ $answer =~ \"message\":[[:space:]]*\"([^\"]+)\" ]] || true
+  printf 'HTTP %s %s\n' "$status" "${BASH_REMATCH[1]:-}"
   return 1
 }
 
@@ -141,11 +132,13 @@ import json, sys
 given = json.load(sys.stdin)
 names = ("image", "weights", "model-folder", "compile-cache", "port", "device", "packages")
 words, problems = [given.get("bezel-" + name, "") for name in names], []
-image, device = words[0], words[5]
+image, device, packages = words[0], words[5], words[6]
 if "@sha256:" not in image:
     problems.append(f"bezel-image is {image!r}, which names no digest: two boots could run different images; name one")
 if device not in ("tpu", "gpu"):
     problems.append(f"bezel-device is {device!r}: the container would find no accelerator; make it tpu or gpu")
+if packages not in ("", "docker"):
+    problems.append(f"bezel-packages is {packages!r}: only docker can be installed; leave the others out")
 for name, kind in (("arguments", list), ("environment", dict), ("secrets-by-name", dict)):
     try:
         content = json.loads(given.get("bezel-" + name, ""))
@@ -167,10 +160,10 @@ read_inputs() {
   retry 8 metadata 'instance/attributes/?recursive=true&alt=json' ||
     fail "the metadata attributes cannot be read ($(last_line)): no container can be started; start the node again"
   if ! said=$(printf '%s' "$said" | python3 -c "$INPUTS" 2>&1 >"$RUN/inputs"); then
-    fail "the metadata attributes are wrong: $(last_line)"
+    fail "the metadata attributes are wrong: $said"
   fi
   mapfile -d '' -t words <"$RUN/inputs"
-  image=${words[0]} weights=${words[1]} model_folder=${words[2]} compile_cache=${words[3]}
+  image=${words[0]} weights=${words[1]} model_folder=${words[2]:-/dev/shm/models/hub} compile_cache=${words[3]}
   port=${words[4]} device=${words[5]} packages=${words[6]}
   arguments=("${words[@]:place+1:words[place]}")
   place=$((place + 1 + words[place]))
@@ -198,9 +191,6 @@ Google access of the node's subnetwork, or set network.nat: true"
 
 install_packages() {
   if [[ -z $packages ]] || docker --version >/dev/null 2>&1; then return 0; fi
-  if [[ $packages != docker ]]; then
-    fail "bezel-packages is '$packages': only docker can be installed; leave the others out"
-  fi
   report running 'installing docker'
   export DEBIAN_FRONTEND=noninteractive
   retry 4 install_docker ||
@@ -208,8 +198,21 @@ install_packages() {
 an image with docker"
 }
 
+# With GPUs also what hands them to containers, as NVIDIA packages it; only the machine's own image brings the driver.
 install_docker() {
-  apt-get -qq update && apt-get -qq --yes install docker.io
+  local -a names=(docker.io)
+  local key
+  if [[ $device == gpu ]]; then
+    names+=(nvidia-container-toolkit)
+    key=$(wget --quiet --timeout 30 --tries 1 --output-document - "$NVIDIA/gpgkey") || return 1
+    printf '%s\n' "$key" | install -D -m 644 /dev/stdin "$ROOT/etc/apt/keyrings/nvidia.asc"
+    printf 'deb [signed-by=/etc/apt/keyrings/nvidia.asc] %s/stable/deb/amd64 /\n' "$NVIDIA" |
+      install -D -m 644 /dev/stdin "$ROOT/etc/apt/sources.list.d/nvidia.list"
+  fi
+  apt-get -qq update && apt-get -qq --yes install "${names[@]}" || return 1
+  if [[ $device == gpu ]]; then
+    nvidia-ctk --quiet runtime configure --runtime=docker && systemctl restart docker
+  fi
 }
 
 pull_image() {
@@ -310,9 +313,7 @@ write_environment() {
   else
     pairs+=(VLLM_CACHE_ROOT "$CACHE")
   fi
-  if [[ -z $weights ]]; then
-    pairs+=(HF_HOME "$model_folder")
-  fi
+  if [[ -z $weights ]]; then pairs+=(HF_HOME "$model_folder"); fi
   for ((place = 0; place < ${#secret_ids[@]}; place += 2)); do
     retry 5 secret "${secret_ids[place + 1]}" ||
       fail "the secret ${secret_ids[place + 1]} cannot be read ($(last_line)): ${secret_ids[place]} would be missing;
@@ -326,7 +327,7 @@ see that it has a version and that the node's service account may read it (roles
     fi
     lines+=("${pairs[place]}=${pairs[place + 1]}")
   done
-  printf '%s\n' "${lines[@]}" >"$RUN/environment"
+  (umask 077 && printf '%s\n' "${lines[@]}" >"$RUN/environment")
 }
 
 run_container() {
@@ -351,9 +352,7 @@ wait_until_healthy() {
       show_last_words
       fail "vLLM does not answer /health after $waited s ($(last_line)): nothing serves; see the serial console"
     fi
-    if ((waited % 60 == 0)); then
-      say "healthy: $waited s of $HEALTHY_SECONDS s, container $state"
-    fi
+    ((waited % 60)) || say "healthy: $waited s of $HEALTHY_SECONDS s, container $state"
     sleep "$pause"
     waited=$((waited + pause))
     pause=$((waited < 600 ? 10 : 30))
@@ -387,7 +386,8 @@ show_last_words() {
 main() {
   trap finish EXIT
   rm -rf "$RUN"
-  mkdir -p "$RUN"
+  mkdir -p "${RUN%/*}"
+  mkdir -m 700 "$RUN"
   check_network
   pull_image
   fetch_weights

@@ -53,7 +53,7 @@ class Node:
         self.fake, self.root, self.home = folder / "fake", folder / "root", folder / "home"
         for one in (self.fake, self.root, self.home, folder / "bin"):
             one.mkdir()
-        for name in ("docker", "gsutil", "apt-get", "sleep", "curl", "python3"):
+        for name in ("docker", "gsutil", "apt-get", "wget", "nvidia-ctk", "systemctl", "sleep", "curl", "python3"):
             shutil.copy(COMMANDS, folder / "bin" / name)
             (folder / "bin" / name).chmod(0o755)
         self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Stands for docker, gsutil, apt-get, sleep, curl and python3 on a node, by the name that it is called by.
+# Stands for docker, gsutil, apt-get, curl, python3 and others on a node, by the name that it is called by.
 # FAKE holds its state: STEP.fail (how often that step fails), STEP.says (with which words), calls (one line a call).
 name=${0##*/}
 { printf '%s' "$name"; printf '\037%s' "$@"; printf '\n'; } >>"$FAKE/calls"
@@ -32,6 +32,7 @@ local_path() {
 case $step in
   curl | curl-health) exec "$REAL_CURL" "$@" ;;
   python3) exec "$REAL_PYTHON" -S "$@" ;;
+  wget) echo a key ;;
   docker-login)
     mkdir -p "$DOCKER_CONFIG" # as the real one keeps it
     cat >"$DOCKER_CONFIG/config.json"

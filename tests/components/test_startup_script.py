@@ -68,13 +68,13 @@ def test_a_first_boot_finds_no_compile_cache_and_keeps_one(node):
 
 
 def test_a_node_with_gpus_gets_them_without_privileges_and_leaves_weights_of_the_hub_to_the_server(node):
-    node.attributes |= {"bezel-weights": "", "bezel-compile-cache": "", "bezel-device": "gpu"}
+    node.attributes |= {"bezel-weights": "", "bezel-model-folder": "", "bezel-compile-cache": "", "bezel-device": "gpu"}
     assert node.boot().returncode == 0
     assert node.calls("gsutil") == []
     (started,) = node.calls("docker", "run")
     assert started[started.index("--gpus") :][:4] == ["--gpus", "all", "--ipc", "host"]
     assert "--privileged" not in started
-    assert f"HF_HOME={MODEL}" in (node.fake / "environment").read_text()
+    assert "HF_HOME=/dev/shm/models/hub\n" in (node.fake / "environment").read_text()
 
 
 def test_a_reboot_serves_again_with_a_new_container_and_the_image_that_is_there(node):
@@ -150,7 +150,7 @@ FAULTY_NODES = {
     ),
     "no access to a secret": (
         refused("/secretmanager/v1/projects/p/secrets/hf-token/versions/latest:access"),
-        ("compile", "HTTP 403: refused for a test"),
+        ("compile", "HTTP 403 refused for a test"),
     ),
     "two lines": (
         lambda node: node.attributes.update({"bezel-environment": json.dumps({"A": "1\n2"})}),
@@ -183,7 +183,14 @@ def test_a_node_that_cannot_serve_says_why_and_what_to_do(node, name):
 
 
 def test_everything_wrong_with_the_attributes_is_told_at_once(node):
-    wrong = {"image": "vllm:latest", "device": "abacus", "environment": "{", "arguments": "[1]", "secrets-by-name": ""}
+    wrong = {
+        "image": "vllm:latest",
+        "device": "abacus",
+        "environment": "{",
+        "arguments": "[1]",
+        "secrets-by-name": "",
+        "packages": "vim",
+    }
     node.attributes |= {f"bezel-{name}": value for name, value in wrong.items()}
     assert node.boot().returncode == 1
     for name in wrong:
@@ -216,6 +223,20 @@ def test_docker_is_installed_only_where_it_is_missing_and_asked_for(node):
     node.fails("docker", 1)
     assert node.boot().returncode == 0
     assert [call[-1] for call in node.calls("apt-get")] == ["update", "docker.io"]
+    assert node.calls("wget") == node.calls("nvidia-ctk") == []
+
+
+def test_docker_of_a_machine_with_gpus_comes_with_what_hands_them_over(node):
+    node.attributes |= {"bezel-packages": "docker", "bezel-device": "gpu"}
+    node.fails("docker", 1)
+    run = node.boot()
+    assert run.returncode == 0, run.stdout
+    assert node.calls("apt-get")[-1][-2:] == ["docker.io", "nvidia-container-toolkit"]
+    assert node.calls("nvidia-ctk")[0][-2:] == ["configure", "--runtime=docker"]
+    assert node.calls("systemctl") == [["systemctl", "restart", "docker"]]
+    source = (node.root / "etc/apt/sources.list.d/nvidia.list").read_text()
+    assert source.startswith("deb [signed-by=/etc/apt/keyrings/nvidia.asc] https://nvidia.github.io/")
+    assert (node.root / "etc/apt/keyrings/nvidia.asc").read_text() == "a key\n"
 
 
 def test_docker_that_cannot_be_installed_asks_for_a_way_to_the_internet(node):

@@ -1,4 +1,4 @@
-"""`docker` and `apt-get` of a machine, as far as a startup script uses them: command lines read and answered.
+"""`docker` of a machine and what installs it, as far as a startup script uses them: command lines read and answered.
 
 Owns the words. Leaves out what an image or a container is (engine.py).
 """
@@ -48,27 +48,29 @@ async def answer(engine: Engine, program: str, argv: Sequence[str], given: str, 
 
     Args:
         engine: The machine's containers.
-        program: docker or apt-get.
+        program: docker, apt-get, wget, or what comes with docker: nvidia-ctk and systemctl.
         argv: What follows the program's name.
         given: Its standard input.
         config: DOCKER_CONFIG.
     """
     try:
-        if program == "apt-get":
-            return _apt_get(engine, argv)
+        if program in {"apt-get", "wget"}:
+            return _download(engine, program, argv)
         if not engine.installed:
-            return Answer(127, err="docker: command not found")
+            return Answer(127, err=f"{program}: command not found")
+        if program != "docker":
+            return Answer()
         return await _docker(engine, argv, given, config)
     except RefusedError as refusal:
         return Answer(refusal.code, err=str(refusal))
 
 
-def _apt_get(engine: Engine, argv: Sequence[str]) -> Answer:
+def _download(engine: Engine, program: str, argv: Sequence[str]) -> Answer:
+    """What comes over the internet: packages, docker among them, and anything else as a line of text."""
     if not engine.ways.internet():
-        host = "archive.ubuntu.com:80"
-        return Answer(100, err=f"E: Failed to fetch http://{host}  Could not connect to {host}, connection timed out")
+        return Answer(100, err="E: Failed to fetch: Could not connect, connection timed out")
     engine.installed = engine.installed or "docker.io" in argv
-    return Answer()
+    return Answer(out="made up" if program == "wget" else "")
 
 
 async def _docker(engine: Engine, argv: Sequence[str], given: str, config: Path) -> Answer:

@@ -1,7 +1,7 @@
 """One machine: its metadata server, its way out, and its startup script, which runs as on the real one.
 
 What differs from a real machine: its file system is a folder, its 127.0.0.1 is its own address, its waits are as short
-as localcloud's clock is fast, and docker, gsutil and apt-get are stand-ins of ours.
+as localcloud's clock is fast, and docker, gsutil and what installs packages are stand-ins of ours.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Machine:
         python = f"{shlex.quote(sys.executable)} -I -S"
         texts = {"sleep": _SLEEP.format(sleep=shutil.which("sleep"), speed=self._speed)}
         texts["gsutil"] = f'#!/bin/sh\nexec {python} {shlex.quote(str(_PROGRAMS / "gsutil.py"))} "$@"\n'
-        for name in ("docker", "apt-get"):
+        for name in ("docker", "apt-get", "wget", "nvidia-ctk", "systemctl"):
             program = shlex.quote(str(_PROGRAMS / "command.py"))
             texts[name] = f'#!/bin/sh\nexec {python} {program} {name} "$@"\n'
         for name, text in texts.items():

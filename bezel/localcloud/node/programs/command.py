@@ -1,4 +1,4 @@
-"""`docker` and `apt-get` on a machine: hands the command line to the machine's own daemon and prints its answer."""
+"""`docker`, `apt-get` and others on a machine: hands the command line to the machine's daemon, prints its answer."""
 
 from __future__ import annotations
 
