@@ -30,7 +30,7 @@ class Relay:
         Raises:
             OSError: If the port is taken or the address is none of this machine.
         """
-        self._server = await asyncio.start_server(self._accepted, host, port)
+        self._server = await asyncio.start_server(self._accepted, host, port, backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
