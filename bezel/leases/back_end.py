@@ -20,6 +20,8 @@ CONFLICT = 409
 _REFUSALS = frozenset({400, 403, 404, 429})
 # A limit on how often one may ask, which passes by itself; the other quota is on what one may hold.
 _TOO_OFTEN = re.compile(r"per (minute|second|100 seconds)|rate ?limit", re.IGNORECASE)
+# Of whoever asks, in whatever zone.
+_NOT_ALLOWED = re.compile(r"permission '[\w.]+' denied|has not been used in project|is disabled", re.IGNORECASE)
 # About the zone itself: IAM says "(or it may not exist)" of a resource that the caller may not see, too.
 _NO_SUCH_ZONE = re.compile(
     r"permission denied on '(projects/[^/']+/)?locations/[^/']+' \(or it may not exist"
@@ -58,7 +60,9 @@ class BackEnd(Protocol):
 
 def refusal(error: RestError) -> str | None:
     """Why a zone refused a request, in Google's words; None where the failure may pass or says nothing of the zone."""
-    if not isinstance(error, ApiError) or error.status not in _REFUSALS or _TOO_OFTEN.search(error.message):
+    if not isinstance(error, ApiError) or error.status not in _REFUSALS:
+        return None
+    if _TOO_OFTEN.search(error.message) or (error.status == 403 and _NOT_ALLOWED.search(error.message)):
         return None
     return f"{error.status} {error.reason}: {error.message}".replace(" :", ":")
 

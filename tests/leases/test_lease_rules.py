@@ -114,7 +114,8 @@ def test_what_is_not_ours_stops_everything_but_giving_back() -> None:
     ("status", "message", "refused", "later", "nowhere"),
     [
         (400, "FLEX_START provisioning model is not supported", True, False, False),
-        (403, "Permission 'tpu.queuedResources.get' denied on resource (or it may not exist).", True, False, False),
+        (403, "Permission 'tpu.queuedResources.get' denied on resource (or it may not exist).", False, False, False),
+        (403, "Cloud TPU API has not been used in project 1 before or it is disabled.", False, False, False),
         (403, "Permission denied on 'locations/us-nowhere1-a' (or it may not exist).", True, False, True),
         (400, "Invalid value for field 'zone': 'us-nowhere1-a'. Unknown zone.", True, False, True),
         (404, "Resource 'projects/p/locations/z/queuedResources/l' was not found", True, False, False),
