@@ -1,8 +1,8 @@
 """Made-up model files in the layout of the model hub: real shapes and real sizes, no real weights.
 
 They let localcloud's server compute load time, memory and speed as for the real checkpoint, in a few kilobytes. Shapes
-and sizes come from the catalogue. What the catalogue leaves out because no source gives it (the number of attention
-heads of the 26B-A4B) is derived from the hidden size, which changes no figure of the cache.
+and sizes come from the catalogue. What the catalogue leaves out (the number of attention heads of the 26B-A4B) is two
+for each head of the cache, as in the 12B and the 31B; several public code bases that quote its configuration agree.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _text_config(row: Model) -> dict[str, Any]:
         "hidden_size": shape.hidden_size,
         "intermediate_size": shape.intermediate_size,
         "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.attention_heads or shape.hidden_size // shape.sliding_head_dim,
+        "num_attention_heads": shape.attention_heads or 2 * shape.sliding_kv_heads,
         "num_key_value_heads": shape.sliding_kv_heads,
         "num_kv_shared_layers": shape.shared_kv_layers,
         "num_global_key_value_heads": shape.full_kv_heads,

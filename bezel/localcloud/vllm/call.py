@@ -174,6 +174,8 @@ def start_call(
     limits = [_limit(len(prompt), max_tokens, settings.max_model_len) for prompt in prompts]
     # A prompt that leaves no room is refused like a client that asks for no token.
     check_sampling(body, min(limits))
+    if settings.machine.accelerator.xla and body.seed is not None and body.temperature != 0:
+        raise ApiError("JAX does not support per-request seed.")  # vLLM's TPU plugin, at each request
     count = (body.n or 1) * len(prompts)
     try:
         engine.check_admission(count)

@@ -19,8 +19,32 @@ GIB = 1 << 30
 
 
 @dataclass(frozen=True)
+class Xla:
+    """What only a TPU has, since its graphs are compiled before the first request (see `hardware.toml`).
+
+    Attributes:
+        resident_per_weight: bytes that stay in memory for each byte of the weights' files.
+        page_tokens: tokens in a block of the KV cache.
+        logit_copies: how many times a batch's logits lie in memory, in 32 bits.
+        graph_seconds: compiling one graph, whatever the model.
+        graph_seconds_per_gb: and for each GB of its weights.
+        cached_share: share of that where an earlier start has left the graphs.
+    """
+
+    resident_per_weight: float
+    page_tokens: int
+    logit_copies: float
+    graph_seconds: float
+    graph_seconds_per_gb: float
+    cached_share: float
+
+
+@dataclass(frozen=True)
 class Accelerator:
-    """One kind of accelerator; units stand in the names of the fields (see `hardware.toml`)."""
+    """One kind of accelerator; units stand in the names of the fields (see `hardware.toml`).
+
+    `xla` tells a TPU from a GPU.
+    """
 
     name: str
     memory_gib: float
@@ -40,6 +64,8 @@ class Accelerator:
     default_sequences: int
     source: str
     date: str
+    sequence_overhead_seconds: float = 0.0
+    xla: Xla | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +98,10 @@ class Machine:
 def accelerators() -> dict[str, Accelerator]:
     """Every accelerator of `hardware.toml`, by name."""
     table = tomllib.loads(Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8"))
-    return {name: Accelerator(name=name, **row) for name, row in table.items()}
+    return {
+        name: Accelerator(name=name, **{**row, "xla": Xla(**row["xla"]) if "xla" in row else None})
+        for name, row in table.items()
+    }
 
 
 def machine_from_environment(environment: Mapping[str, str]) -> Machine:

@@ -3,7 +3,7 @@
 The rules are those of vLLM's hybrid cache: pages of the two kinds of layers are made equal by longer blocks for the
 smaller kind, layers are grouped so that every group has as many layers as the rarer kind, and all groups draw from one
 pool. A request of full length holds every block of its full-attention group, but of each sliding group only the window
-and what is in flight. Therefore the token capacity that is reported depends on `--max-model-len`.
+and what is in flight. Therefore the token capacity that is reported depends on `--max-model-len`. TPUs know one group.
 """
 
 from __future__ import annotations
@@ -64,6 +64,16 @@ class KvLayout:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.blocks_at_most(middle) <= blocks else (low, middle - 1)
         return low
+
+
+def unwindowed_layout(model: Checkpoint, *, tensor_parallel: int, block: int) -> KvLayout:
+    """The layout on a TPU: sliding layers keep every token, numbers have 16 bits whatever the type that was asked for.
+
+    A head that does not divide by `tensor_parallel` lies on more than one chip.
+    """
+    sliding = model.sliding_layers * max(1, model.sliding_kv_heads // tensor_parallel) * model.sliding_head_dim
+    full = model.full_layers * max(1, model.full_kv_heads // tensor_parallel) * model.full_head_dim
+    return KvLayout(block, block, 0, 1, block * 2 * 2 * (sliding + full), 0)
 
 
 def kv_layout(

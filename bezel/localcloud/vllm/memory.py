@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from bezel.localcloud.vllm.failures import StartError
 from bezel.localcloud.vllm.hardware import GIB
-from bezel.localcloud.vllm.kv_layout import KvLayout, kv_layout
+from bezel.localcloud.vllm.kv_layout import KvLayout, kv_layout, unwindowed_layout
+from bezel.localcloud.vllm.tpu import exhausted
 
 if TYPE_CHECKING:
     from bezel.localcloud.vllm.checkpoint import Checkpoint
@@ -73,16 +74,25 @@ def memory_use(
     chip = machine.accelerator
     offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes // tensor_parallel)
     weights = (model.weight_bytes + (draft.weight_bytes if draft else 0)) // tensor_parallel - offloaded
+    if chip.xla:
+        weights = int(weights * chip.xla.resident_per_weight)
     host_peak = int(HOST_BASE_GIB * GIB) + loader_bytes + offloaded * tensor_parallel
     if host_peak > machine.memory_gib * GIB:
         raise StartError("Killed", f"{host_peak / GIB:.2f} GiB of {machine.memory_gib:g} GiB", "host-memory")
     total = chip.memory_gib * GIB
     runtime = chip.runtime_gib * GIB
+    if weights + runtime > total and chip.xla:
+        raise exhausted(weights, total)
     if weights + runtime > total:
         raise StartError("torch.OutOfMemoryError", _out_of_memory(weights, total, runtime), "engine")
     activations = (chip.activation_gib + chip.activation_gib_per_1k_tokens * batched_tokens / 1024) * GIB
     available = kv_cache_memory_bytes or int(total * utilization - weights - runtime - activations)
-    layout = kv_layout(model, dtype=kv_cache_dtype, in_flight_tokens=in_flight_tokens, tensor_parallel=tensor_parallel)
+    if chip.xla:
+        layout = unwindowed_layout(model, tensor_parallel=tensor_parallel, block=chip.xla.page_tokens)
+    else:
+        layout = kv_layout(
+            model, dtype=kv_cache_dtype, in_flight_tokens=in_flight_tokens, tensor_parallel=tensor_parallel
+        )
     if available <= 0:
         raise StartError(
             "ValueError",

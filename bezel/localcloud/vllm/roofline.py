@@ -30,12 +30,14 @@ class Load:
         attention_flops: arithmetic of the attention itself.
         kv_bytes: bytes of KV cache read.
         drafting: whether the draft model runs after the step.
+        sequences: how many sequences these are of.
     """
 
     tokens: int = 0
     attention_flops: float = 0.0
     kv_bytes: float = 0.0
     drafting: bool = False
+    sequences: int = 0
 
 
 class Roofline:
@@ -57,7 +59,8 @@ class Roofline:
         self._flops = chip.flops_per_second * chip.compute_efficiency * tensor_parallel
         self._bandwidth = chip.memory_bytes_per_second * chip.memory_efficiency * tensor_parallel
         self._overhead = chip.step_overhead_seconds
-        self._element = bytes_per_element(kv_cache_dtype)
+        self._sequence_overhead = chip.sequence_overhead_seconds
+        self._element = bytes_per_element("auto" if chip.xla else kv_cache_dtype)
         self._speculation = speculation
 
     def add(self, load: Load, *, computed: int, new: int) -> None:
@@ -65,6 +68,7 @@ class Roofline:
         model = self._model
         end = computed + new
         load.tokens += new
+        load.sequences += 1
         load.kv_bytes += model.kv_bytes_read(end, self._element)
         context = (computed + end) / 2
         sliding_layers, full_layers = model.attending_layers
@@ -78,7 +82,8 @@ class Roofline:
         touched = self._weights_touched(load.tokens)
         traffic = (touched * (1 - self._offloaded) + load.kv_bytes) / self._bandwidth
         traffic += touched * self._offloaded / self._host_link
-        return max(arithmetic, traffic) + self._overhead + self._drafting(load)
+        overhead = self._overhead + self._sequence_overhead * load.sequences
+        return max(arithmetic, traffic) + overhead + self._drafting(load)
 
     def _weights_touched(self, tokens: int) -> float:
         """With experts, a larger batch touches more of them; a dense model and the tied embedding are read whole."""

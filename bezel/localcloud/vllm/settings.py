@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import vllm_options
+from bezel.localcloud.vllm import tpu
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
 from bezel.localcloud.vllm.failures import StartError, validation_error
 from bezel.localcloud.vllm.hub import is_hub_id
@@ -85,6 +86,9 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
     model = read_checkpoint(directory)
     max_model_len = _max_model_len(options, model, environment)
     _check_quantisation(options, model)
+    xla = machine.accelerator.xla
+    if xla:
+        tpu.check(options, model)
     drafting = speculation(options, machine, _methods())
     batched = options.max_num_batched_tokens or machine.accelerator.default_batched_tokens
     sequences = options.max_num_seqs or min(machine.accelerator.default_sequences, batched)
@@ -108,6 +112,8 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
         blocks_override=options.num_gpu_blocks_override,
         cpu_offload_gib=options.cpu_offload_gb,
     )
+    if xla:
+        tpu.check_sampling_fits(model, machine.accelerator, xla, sequences=sequences, utilization=_utilization(options))
     return Settings(
         model_path=options.model,
         served_names=tuple(options.served_model_name or [options.model]),

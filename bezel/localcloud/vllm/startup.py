@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.vllm import faults
+from bezel.localcloud.vllm import faults, tpu
 from bezel.localcloud.vllm.failures import StartError
 from bezel.localcloud.vllm.hardware import GIB
 from bezel.localcloud.vllm.hub import hub_models, is_hub_id
@@ -66,7 +66,7 @@ def start(
     _configured(settings)
     sleep(ENGINE_SECONDS)
     try:
-        _loaded(settings, sleep, ordered)
+        _loaded(settings, tpu.Graphs(settings, environment), sleep, ordered)
     except StartError as failure:
         _engine_failed(failure)
         raise
@@ -89,6 +89,8 @@ def _configured(settings: Settings) -> None:
         flash = settings.machine.accelerator.compute_capability.startswith(_FLASH_ATTENTION)
         backend = "Using FA4." if flash else "FA4 not available, forcing TRITON_ATTN backend."
         line(f"Gemma4 model has heterogeneous head dimensions {dims}. {backend}", source="config.py:286")
+    for note in tpu.kv_notes(settings.kv_cache_dtype) if settings.machine.accelerator.xla else ():
+        line(note, source="tpu_platform.py:190")
     if settings.kv_cache_dtype.startswith("fp8"):
         line(
             "Using fp8 data type to store kv cache. It reduces the GPU memory footprint and boosts the performance. "
@@ -113,7 +115,9 @@ def load_seconds(model: Checkpoint, machine: Machine) -> float:
     return model.weight_bytes / machine.accelerator.load_bytes_per_second
 
 
-def _loaded(settings: Settings, sleep: Callable[[float], None], ordered: faults.StartFaults) -> None:
+def _loaded(
+    settings: Settings, graphs: tpu.Graphs, sleep: Callable[[float], None], ordered: faults.StartFaults
+) -> None:
     memory, chip = settings.memory, settings.machine.accelerator
     line(f"Initializing a V1 LLM engine (v{VERSION}) with config: model='{settings.model_path}', "
          f"max_seq_len={settings.max_model_len}, tensor_parallel_size={settings.tensor_parallel}, "
@@ -126,7 +130,7 @@ def _loaded(settings: Settings, sleep: Callable[[float], None], ordered: faults.
         text = f"Time spent downloading weights for {settings.model_path}: {downloading:.6f} seconds"
         line(text, source="weight_utils.py:713", process=ENGINE)
     loading = load_seconds(settings.model, settings.machine) * ordered.slowness
-    compiling = chip.compile_seconds * ordered.slowness
+    compiling = (graphs.seconds(chip.xla) if chip.xla else chip.compile_seconds) * ordered.slowness
     sleep(loading)
     line(f"Loading weights took {loading:.2f} seconds", source="default_loader.py:502", process=ENGINE)
     line(
@@ -139,7 +143,12 @@ def _loaded(settings: Settings, sleep: Callable[[float], None], ordered: faults.
     sleep(compiling)
     if ordered.disk_full:
         raise faults.disk_full()
-    line(f"torch.compile took {compiling:.2f} s in total", source="monitor.py:20", process=ENGINE)
+    if chip.xla:
+        graphs.keep()
+        line(f"Compilation of {graphs.count} graphs finished in {compiling:.2f} [secs].",
+             source="compilation_manager.py:120", process=ENGINE)  # fmt: skip
+    else:
+        line(f"torch.compile took {compiling:.2f} s in total", source="monitor.py:20", process=ENGINE)
     line(f"Available KV cache memory: {memory.available / GIB:.2f} GiB", source="gpu_worker.py:760", process=ENGINE)
     line(
         f"GPU KV cache size: {memory.tokens:,} tokens, Maximum concurrency for {settings.max_model_len:,} tokens per "
