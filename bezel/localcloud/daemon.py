@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import zlib
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from bezel.localcloud.run.front import listen
 from bezel.localcloud.run.leftovers import end_leftovers
 from bezel.localcloud.serving import HttpServer
 from bezel.localcloud.source import fingerprint
+from bezel.localcloud.vpc import FIRST_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,6 +82,7 @@ async def _run(
         timing,
         lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
     )
+    cloud.store.set_setting(FIRST_ADDRESS, str(zlib.crc32(str(layout.root).encode())))
     listener = listen(int(cloud.store.setting("port") or 0))
     port = listener.getsockname()[1]
     cloud.store.set_setting("port", str(port))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from bezel.localcloud.shapes import Json
     from bezel.localcloud.store import Store
 
+# The setting that tells where a cloud begins to give out addresses. They are ports of this computer in the end, and two
+# clouds on it, with networks of the same ranges, would else meet at each first one.
+FIRST_ADDRESS = "first address"
 _RESERVED = 2  # the first two addresses of a range: the network's and the gateway's
 
 
@@ -75,14 +78,19 @@ def loopback(address: str) -> str:
 
 
 def free_address(store: Store, subnetwork: str) -> str | None:
-    """The first address of a subnetwork that no machine has (as in the network: 10.64.0.5); None if all are taken."""
+    """An address of a subnetwork that no machine has (as in the network: 10.64.0.5); None if all are taken.
+
+    The first one, or where the store names another the first from there on: see `FIRST_ADDRESS`.
+    """
     found = store.get("subnetwork", subnetwork)
     if found is None:
         return None
     taken = {machine["address"] for _, machine in machines(store) if machine["subnetwork"] == subnetwork}
     ip_range = ipaddress.IPv4Network(found["ipCidrRange"])
     spare = range(_RESERVED, ip_range.num_addresses - _RESERVED)  # the last two are Google's as well
-    return next((str(ip_range[number]) for number in spare if str(ip_range[number]) not in taken), None)
+    first = int(store.setting(FIRST_ADDRESS) or 0) % len(spare)
+    turned = (*spare[first:], *spare[:first])
+    return next((str(ip_range[number]) for number in turned if str(ip_range[number]) not in taken), None)
 
 
 def machines(store: Store) -> Iterator[tuple[str, Json]]:

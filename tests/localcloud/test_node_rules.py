@@ -22,6 +22,7 @@ from bezel.localcloud.run.instance import INSTANCE_VARIABLE
 from bezel.localcloud.store import Store
 from bezel.localcloud.tokens import Tokens
 from bezel.localcloud.vllm.hardware import accelerators
+from bezel.localcloud.vpc import FIRST_ADDRESS, free_address
 
 NETWORK = f"projects/{PROJECT}/global/networks/bezel"
 PREFIX = f"projects/{PROJECT}/regions/us-east5"
@@ -129,6 +130,24 @@ class Http:
     async def ask(self, method, path, headers=FLAVOR, **named):
         async with httpx.AsyncClient(transport=self.transport, base_url="http://metadata", verify=NO_TLS) as http:
             return await http.request(method, path, headers=headers, **named)
+
+
+def test_two_clouds_of_one_computer_begin_at_different_addresses_and_give_out_all_the_same(store):
+    store.put("subnetwork", NODES, store.get("subnetwork", NODES) | {"ipCidrRange": "10.64.0.0/29"})
+
+    def given():
+        found = []
+        while address := free_address(store, NODES):
+            place = {"network": NETWORK, "subnetwork": NODES, "address": address}
+            store.put("node", f"n{len(found)}", {"place": place})
+            found.append(address)
+        for number in range(len(found)):
+            store.delete("node", f"n{number}")
+        return found
+
+    plain = given()
+    store.set_setting(FIRST_ADDRESS, "4006")  # of four addresses the third
+    assert given() == [*plain[2:], *plain[:2]]
 
 
 @pytest.fixture
