@@ -26,6 +26,7 @@ def world(tmp_path_factory):
     world.furnish()
     for name in (NETWORK, NETWORK.replace("networks/bezel", "networks/other")):
         world.put("network", name)
+    world.put("subnetwork", GATEWAY.replace("gateway", "small"), network=NETWORK, ipCidrRange="10.64.17.0/27")
     # Who sends from where is what the services say.
     world.instances = SimpleNamespace(get=lambda instance, _: world.cloud.services.subnetwork_of(instance))
     yield world
@@ -108,6 +109,7 @@ ACCESS = {
         "does not exist in region us-east4",
     ),
     "another network": ({"networkInterfaces": [INTERFACE | {"network": "other"}]}, "does not belong to network"),
+    "a small one": ({"networkInterfaces": [{"subnetwork": "small"}]}, "is a /27, less than /26"),
     "neither": ({"networkInterfaces": [{"tags": ["a"]}]}, "at least one of network and subnetwork"),
     "two": ({"networkInterfaces": [INTERFACE, INTERFACE]}, "only one network interface"),
     "connector": ({"connector": "c"}, "no Serverless VPC Access connectors"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.store import Store
 
 _FIELD = "service.template.vpc_access"
+_LONGEST_PREFIX = 26  # Cloud Run takes addresses by sixteens, twice as many as instances (its documentation)
 
 
 def subnetwork_of(template: Json, region: str) -> str:
@@ -56,3 +57,5 @@ def _interface_violations(store: Store, interface: Json, subnetwork: str, region
         yield f"{field}.subnetwork", f"subnetwork '{subnetwork}' does not exist in region {region}"
     elif network and found["network"] != network:
         yield f"{field}.subnetwork", f"subnetwork '{subnetwork}' does not belong to network '{network}'"
+    elif (length := int(found["ipCidrRange"].rpartition("/")[2])) > _LONGEST_PREFIX:
+        yield f"{field}.subnetwork", f"the range of subnetwork '{subnetwork}' is a /{length}, less than /26"
