@@ -1,5 +1,8 @@
 """Cloud TPU: queued resources from their request to their end, their nodes, and what goes wrong on the way."""
 
+import asyncio
+import time
+
 import pytest
 from cloud_in_process import COMPUTE, PARENT, Project
 
@@ -225,6 +228,24 @@ def test_a_zone_that_does_not_take_flex_start_says_so_and_one_without_tpus_is_no
     assert len(project.ok("GET", TPU, pageSize=2)["locations"]) == 2
 
 
+def test_who_has_not_enabled_the_api_is_told_so(project):
+    project.cloud.store.put("api", "tpu.googleapis.com", {"state": "DISABLED"})
+    assert "Cloud TPU API has not been used" in project.refused(403, "GET", f"{EAST}/queuedResources")["message"]
+
+
+def test_a_machine_for_which_no_address_is_left_fails(project):
+    network = f"{PARENT}/global/networks/net"
+    small = {"name": "small", "network": network, "ipCidrRange": "10.65.0.0/29"}
+    project.ok("POST", f"{COMPUTE}/regions/us-east5/subnetworks", small)
+    for number in range(5):
+        ask(project, f"m-{number}", kind="v6e-1", networkConfig={"subnetwork": "small"})
+    project.passes(120)
+    found = [project.ok("GET", f"{EAST}/queuedResources/m-{number}")["state"] for number in range(5)]
+    assert [one["state"] for one in found] == ["ACTIVE"] * 4 + ["FAILED"]
+    assert "no address is left" in found[-1]["failedData"]["error"]["message"]
+    assert len({spec.address for spec in project.nodes.running.values()}) == 4
+
+
 def test_a_topology_buys_the_slice_of_its_shape(project):
     spec = body()
     node = spec["tpu"]["nodeSpec"][0]["node"]
@@ -281,6 +302,26 @@ def test_a_restart_boots_what_runs_and_goes_on_with_what_waits(project):
     project.passes(RUN)
     project.restart()
     assert project.nodes.running == {}
+
+
+def test_a_machine_boots_and_ends_though_nobody_looks(project):
+    ask(project)
+
+    async def until(count):
+        deadline = time.monotonic() + 20
+        while len(project.nodes.running) != count:
+            assert time.monotonic() < deadline, project.nodes.calls
+            await asyncio.sleep(0.01)
+
+    async def live():
+        project.cloud.machines.resume()
+        project.passes(120)
+        await until(1)
+        project.passes(RUN)
+        await until(0)
+        await project.cloud.machines.close()
+
+    asyncio.run(live())
 
 
 def test_a_subnetwork_is_held_by_the_machines_in_it(project):

@@ -42,6 +42,7 @@ class Keeper:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._task: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
 
     def advance(self) -> None:
         """Bring every request to where it is by now; every handler calls this before it looks."""
@@ -52,10 +53,12 @@ class Keeper:
 
     def begin(self, kind: str, name: str, row: Json) -> None:
         """Keep a request that has just come in."""
+        self._asked.set()
         self._cloud.store.put(kind, name, row)
 
     def begin_late(self, kind: str, name: str, row: Json) -> None:
         """Let a request come in when its life begins, unless its name is taken then."""
+        self._asked.set()
         self._cloud.store.put(LATE, name, {"kind": kind, "row": row})
 
     def move(self, kind: str, name: str, row: Json, life: Life) -> None:
@@ -114,6 +117,9 @@ class Keeper:
 
     async def _tick(self) -> None:
         while True:
+            if not any(self._cloud.store.rows(kind, limit=1) for kind in (*KINDS, LATE)):
+                self._asked.clear()
+                await self._asked.wait()
             await asyncio.sleep(_TICK_SECONDS)
             try:
                 self.advance()
