@@ -11,7 +11,7 @@ nodes: other components, which this one waits for as its options say.
   check nodes too, but no package of Debian or PyPI brings the Envoy that would be deployed, and Caddy's configuration
   decodes a path before it is matched, while here the spelling counts.
 - The image is the series that Debian 12 has, so that tests run the very proxy: 2.6, maintained until the second quarter
-  of 2027. The same text is valid for newer ones.
+  of 2027. The same tests pass with 3.0.11.
 - The configuration comes as an environment variable, and a shell hands it to HAProxy as its standard input: no image to
   build, no secret to grant, no file to write, which the image's user (99) could do in few places.
 - CPU only while requests are answered (a stream is one request), no instance without them. Health checks rest with the
