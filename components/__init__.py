@@ -11,6 +11,8 @@
 | `vllm_container.py` | no resource: the container block of a service or job, typed |
 | `cloud_run_gpu_service.py` | the service itself, and who may call it |
 | `traffic_switch.py` | nothing: it moves the traffic to a revision that was checked |
+| `node_network.py` | the private network of nodes with accelerators, open to their gateway alone |
+| `node_ranges.py` | nothing: which addresses a region's subnetwork gets |
 | `identity_gateway.py` | a small service that lets its callers, and nobody else, through to nodes |
 | `gateway_configuration.py` | nothing: what the proxy in it does, as its configuration |
 | `invokers.py` | who may call a service |

@@ -23,6 +23,7 @@ ORDER = (
     "vllm_container",
     "cloud_run_gpu_service",
     "traffic_switch",
+    "node_network",
     "identity_gateway",
 )
 
@@ -49,7 +50,9 @@ def test_all_examples_make_one_program() -> None:
     assert declared.waits_for(declared.named("service-service"), declared.named("runtime-account"))
 
 
-@pytest.mark.parametrize("module", ["enabled_apis", "runtime_identity", "container_image", "vllm_container"])
+@pytest.mark.parametrize(
+    "module", ["enabled_apis", "runtime_identity", "container_image", "vllm_container", "node_network"]
+)
 def test_a_component_that_needs_no_other_stands_alone(module: str) -> None:
     run((module,))
 
