@@ -43,27 +43,30 @@ class NodeAddressError(ValueError):
     """An address that no configuration can be made of; the text says what to do."""
 
 
-def gateway_configuration(addresses: Sequence[str], port: int) -> str:
+def gateway_configuration(addresses: Sequence[str | None], port: int) -> str:
     """Write the configuration for some nodes.
 
     It reads two variables of the environment: `PORT`, where it listens, and `GATEWAY_ADDRESS`, at which address (by
     default at all of them, as a container must).
 
     Args:
-        addresses: IPv4 addresses of the nodes; a node's number is its place here.
+        addresses: IPv4 addresses of the nodes, "" or None for one that is not there (yet, or any more); a node's number
+            is its place here.
         port: Where vLLM listens on each of them.
 
     Raises:
-        NodeAddressError: An address is none, or there is no address at all.
+        NodeAddressError: A text is no address, or there is not even a place for a node.
     """
     _check(addresses)
-    lines = [*_PROCESS, *_frontend(len(addresses)), *_backend(len(addresses))]
-    servers = [f"    server node-{number} {address}:{port}" for number, address in enumerate(addresses)]
+    there = [number for number, address in enumerate(addresses) if address]
+    lines = [*_PROCESS, *_frontend(len(addresses), there), *_backend(len(addresses))]
+    servers = [f"    server node-{number} {addresses[number]}:{port}" for number in there]
     return "\n".join([*lines, *servers, ""])
 
 
-def _check(addresses: Sequence[str]) -> None:
-    wrong = [f"node {number}: {address!r}" for number, address in enumerate(addresses) if not _is_address(address)]
+def _check(addresses: Sequence[str | None]) -> None:
+    given = [(number, address) for number, address in enumerate(addresses) if address]
+    wrong = [f"node {number}: {address!r}" for number, address in given if not _is_address(address)]
     if wrong or not addresses:
         raise NodeAddressError(
             f"{'; '.join(wrong) or 'no node'}: not an IPv4 address, so the gateway could not reach it; pass the"
@@ -104,7 +107,7 @@ _PROCESS = (
 )
 
 
-def _frontend(nodes: int) -> list[str]:
+def _frontend(nodes: int, there: Sequence[int]) -> list[str]:
     not_served = _answer(404, "The gateway serves /v1/*, /tokenize, /health, /version and /metrics.")
     not_taken = _answer(405, "The gateway takes GET and POST.")
     return [
@@ -117,7 +120,7 @@ def _frontend(nodes: int) -> list[str]:
         f"    acl startup path -m str {PROBE_PATH}",
         f"    {not_served} unless plain served or plain startup",
         f"    {not_taken} hdr Allow 'GET, POST' unless {{ method GET POST }}",
-        *(_asked_for_one(nodes) if nodes > 1 else ()),
+        *(_asked_for_one(there) if nodes > 1 and there else ()),
         "    http-request set-var(proc.attempts) var(proc.attempts),add(1) if startup",
         f"    acl patient var(proc.attempts) -m int le {PROBE_ATTEMPTS}",
         "    http-request return status 200 content-type text/plain string 'no node yet' if startup !patient",
@@ -128,12 +131,12 @@ def _frontend(nodes: int) -> list[str]:
     ]
 
 
-def _asked_for_one(nodes: int) -> tuple[str, ...]:
-    numbers = " ".join(str(number) for number in range(nodes))
-    text = f"Each of the {nodes} nodes counts for itself: ask for one, /metrics?node=0 to {nodes - 1}."
+def _asked_for_one(there: Sequence[int]) -> tuple[str, ...]:
+    numbers = [str(number) for number in there]
+    text = f"Each node counts for itself: ask for one, /metrics?node=N with N of {', '.join(numbers)}."
     return (
         "    acl metrics path -m str /metrics",
-        f"    acl known url_param(node) -m str {numbers}",
+        f"    acl known url_param(node) -m str {' '.join(numbers)}",
         f"    {_answer(400, text)} if metrics !known",
     )
 

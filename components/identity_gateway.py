@@ -76,7 +76,7 @@ class IdentityGatewayArgs(ComponentArgs):
     image: Text
     """Reference of HAProxy's image, by digest."""
     nodes: tuple[Text, ...] = Field(min_length=1)
-    """Internal addresses of the nodes."""
+    """Internal addresses of the nodes; one that turns out as "" is a node that is not there."""
     port: int = 8000
     """Where vLLM listens on each node."""
     network: str
@@ -200,7 +200,7 @@ def _configuration(args: IdentityGatewayArgs) -> pulumi.Input[str]:
 
     def write(addresses: Sequence[Any]) -> str:
         try:
-            return gateway_configuration([str(address) for address in addresses], args.port)
+            return gateway_configuration(addresses, args.port)
         except NodeAddressError as error:
             raise pulumi.RunError(f"{args.service}: {error}") from None
 

@@ -223,7 +223,25 @@ def test_metrics_of_a_fleet_are_those_of_the_node_that_is_named(fleet: Fleet) ->
     ]
     for target in ("/metrics", "/metrics?node=2", "/metrics?node=00", "/metrics?node=", "/metrics?other=0"):
         status, told = gateway.ask(target)
-        assert (status, told["error"]["message"][-26:]) == (400, "one, /metrics?node=0 to 1.")
+        assert status == 400
+        assert told["error"]["message"].endswith("/metrics?node=N with N of 0, 1.")
+
+
+def test_a_node_that_is_not_there_keeps_its_number() -> None:
+    (node,) = nodes(1)
+    with Gateway([node], absent=1) as gateway:
+        assert gateway.ask("/version")[1]["node"] == node.address
+        assert gateway.ask("/metrics?node=1")[1]["node"] == node.address
+        assert gateway.ask("/metrics?node=0")[0] == 400
+    node.close()
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_without_any_node_the_caller_is_told(places: int) -> None:
+    with Gateway([], absent=places) as gateway:
+        status, told = gateway.ask("/metrics")
+        assert status == 503
+        assert told["error"]["message"].endswith(f": 0 of {places} passed the last health checks.")
 
 
 # The start
@@ -245,7 +263,9 @@ def test_the_startup_probe_waits_for_a_node_but_not_forever() -> None:
         assert gateway.ask("/v1/models")[0] == 503
 
 
-@pytest.mark.parametrize("addresses", [[], [""], ["10.0.0.1", "node"], ["10.0.0.1\n    server x 1.2.3.4"], ["10.0.0"]])
+@pytest.mark.parametrize(
+    "addresses", [[], ["None"], ["10.0.0.1", "node"], ["10.0.0.1\n    server x 1.2.3.4"], ["10.0.0"]]
+)
 def test_what_is_no_address_gets_into_no_configuration(addresses: list[str]) -> None:
     with pytest.raises(NodeAddressError, match="not an IPv4 address"):
         gateway_configuration(addresses, 8000)

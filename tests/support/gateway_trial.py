@@ -157,12 +157,13 @@ def nodes(count: int) -> list[Node]:
 
 
 class Gateway:
-    """The proxy as a process; a context."""
+    """The proxy as a process, before so many nodes that are not there and before these; a context."""
 
-    def __init__(self, behind: list[Node]) -> None:
+    def __init__(self, behind: list[Node], absent: int = 0) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        text = gateway_configuration([node.address for node in behind], behind[0].port)
+        addresses = [*[""] * absent, *(node.address for node in behind)]
+        text = gateway_configuration(addresses, behind[0].port if behind else 8000)
         environment = {"PATH": PATH, "PORT": str(self.port), "GATEWAY_ADDRESS": "127.0.0.1", CONFIGURATION: text}
         self._process = subprocess.Popen(
             ["sh", "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
