@@ -6,7 +6,7 @@ import pulumi
 
 from bezel.planner import PlanError, make_plan
 from stacks import config
-from stacks.cloud_run import deploy
+from stacks.deploying import deploy
 
 try:
     plan = make_plan(config.settings(), project=config.google_project(), stack=pulumi.get_stack())

@@ -18,10 +18,9 @@ from components.model_files import ModelFiles, ModelFilesArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
-from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
-from smoke.health import HealthCheck, HealthCheckArgs
 from smoke.hooks import service_failure_hook
 from stacks import config, rollout
+from stacks.checks import check_and_measure
 
 
 def deploy(plan: Plan) -> dict[str, Any]:
@@ -33,7 +32,18 @@ def deploy(plan: Plan) -> dict[str, Any]:
     simulated = config.simulated()
     rollout.look_for_room(plan)
     service = _service(plan)
-    health, benchmark = _smoke(plan, service, simulated=simulated)
+    health, benchmark = check_and_measure(
+        plan.smoke,
+        service=service.resource_name,
+        url=service.newest_url,
+        # Without a gate there is one address, and the state of older stacks knows of no other.
+        audience=service.url if rollout.is_gated(plan) else None,
+        revision=service.created_revision,
+        served_model=plan.served_model,
+        public=plan.service.public,
+        simulated=simulated,
+        after=service,
+    )
     return {
         "url": service.url,
         "revision": rollout.serving(plan, service, benchmark),
@@ -158,45 +168,3 @@ def _mounts(plan: Plan) -> tuple[BucketMount, ...]:
 
 def _after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
     return pulumi.ResourceOptions(depends_on=list(earlier))
-
-
-def _smoke(plan: Plan, service: CloudRunGpuService, *, simulated: bool) -> tuple[HealthCheck, ShortBenchmark]:
-    public, wanted = plan.service.public, plan.smoke
-    # Without a gate there is one address, and the state of older stacks knows of no other.
-    audience = service.url if rollout.is_gated(plan) else None
-    health = HealthCheck(
-        "health",
-        HealthCheckArgs(
-            service=service.resource_name,
-            url=service.newest_url,
-            audience=audience,
-            revision=service.created_revision,
-            served_model=plan.served_model,
-            public=public,
-            speculative=wanted.speculative,
-            min_draft_acceptance=wanted.min_draft_acceptance,
-            random_weights=wanted.random_weights,
-            deadline_seconds=wanted.deadline_seconds,
-            impersonate=wanted.impersonate,
-        ),
-        opts=_after(service),
-    )
-    benchmark = ShortBenchmark(
-        "benchmark",
-        ShortBenchmarkArgs(
-            url=service.newest_url,
-            audience=audience,
-            revision=service.created_revision,
-            service=service.resource_name,
-            served_model=plan.served_model,
-            requests=wanted.requests,
-            concurrency=wanted.concurrency,
-            prompt_tokens=wanted.prompt_tokens,
-            output_tokens=wanted.output_tokens,
-            public=public,
-            impersonate=wanted.impersonate,
-            simulated=simulated,
-        ),
-        opts=_after(health),
-    )
-    return health, benchmark

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 MOST_CONCURRENCY = 1000  # Cloud Run's own bound
-SMOKE_CONCURRENCY = 256  # a short benchmark, not a load test
+SMOKE_CONCURRENCY = 64  # a short benchmark, not a load test
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class Smoke(_Section):
     deadline_seconds: Whole = Field(2400, ge=30, description="how long the check waits for a healthy service")
     requests: Whole | None = Field(None, ge=1, le=1000, description="benchmark requests; default three rounds")
     concurrency: Whole | None = Field(
-        None, ge=1, le=1000, description="at a time; default a full batch of each instance, at most 256"
+        None, ge=1, le=1000, description="at a time; default a full batch of each instance, at most 64"
     )
     prompt_tokens: Whole = Field(256, ge=1, description="tokens of each prompt")
     output_tokens: Whole = Field(64, ge=2, description="tokens of each answer")

@@ -29,6 +29,15 @@ OUTPUTS = {
         ],
     },
     "gcp:storage/bucket:Bucket": {"url": "gs://made"},
+    "pulumi-python:dynamic/components:TpuRequest": {"asked": "bezel-moe#1", "state": "asked", "former_zones": []},
+    "pulumi-python:dynamic/components:TpuNode": {
+        "lease": "projects/acme-llm/locations/us-east5-a/queuedResources/bezel-moe#1",
+        "zone": "us-east5-a",
+        "state": "active",
+        "address": "10.64.0.5",
+        "ends_at": "2026-11-21T04:00:00Z",
+        "cost": {"usd_per_hour": 5.4, "so_far_usd": 0.3, "at_end_usd": 21.6, "as_of": "2026-11-21T00:05:00Z"},
+    },
 }
 
 

@@ -1,0 +1,70 @@
+"""The check and the short benchmark behind what a stack deploys, whatever it is: the same for all kinds of stacks."""
+
+import pulumi
+
+from bezel.planner import SmokePlan
+from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
+from smoke.health import HealthCheck, HealthCheckArgs
+
+
+def check_and_measure(
+    wanted: SmokePlan,
+    *,
+    service: str,
+    url: pulumi.Input[str],
+    audience: pulumi.Input[str] | None,
+    revision: pulumi.Input[str],
+    served_model: str,
+    public: bool,
+    simulated: bool,
+    after: pulumi.Resource,
+) -> tuple[HealthCheck, ShortBenchmark]:
+    """Declare both.
+
+    Args:
+        wanted: What is checked, and how much is measured.
+        service: `projects/P/locations/L/services/S` that answers.
+        url: Where it is asked.
+        audience: Of the identity token, where it is another address than `url`.
+        revision: Changes with whatever has to be checked again.
+        served_model: The model's id at the server.
+        public: Whether anybody may call it.
+        simulated: Whether a simulated server answers.
+        after: What has to be there first.
+    """
+    health = HealthCheck(
+        "health",
+        HealthCheckArgs(
+            service=service,
+            url=url,
+            audience=audience,
+            revision=revision,
+            served_model=served_model,
+            public=public,
+            speculative=wanted.speculative,
+            min_draft_acceptance=wanted.min_draft_acceptance,
+            random_weights=wanted.random_weights,
+            deadline_seconds=wanted.deadline_seconds,
+            impersonate=wanted.impersonate,
+        ),
+        opts=pulumi.ResourceOptions(depends_on=[after]),
+    )
+    benchmark = ShortBenchmark(
+        "benchmark",
+        ShortBenchmarkArgs(
+            url=url,
+            audience=audience,
+            revision=revision,
+            service=service,
+            served_model=served_model,
+            requests=wanted.requests,
+            concurrency=wanted.concurrency,
+            prompt_tokens=wanted.prompt_tokens,
+            output_tokens=wanted.output_tokens,
+            public=public,
+            impersonate=wanted.impersonate,
+            simulated=simulated,
+        ),
+        opts=pulumi.ResourceOptions(depends_on=[health]),
+    )
+    return health, benchmark

@@ -1,0 +1,16 @@
+"""From a plan to the kind of stack that it is of. Each is imported when needed: no preview pays for the others."""
+
+from typing import Any
+
+from bezel.planner import AnyPlan, LeasePlan
+
+
+def deploy(plan: AnyPlan) -> dict[str, Any]:
+    """Declare the resources of a plan; the stack's outputs."""
+    if isinstance(plan, LeasePlan):
+        from stacks import lease
+
+        return lease.deploy(plan)
+    from stacks import cloud_run
+
+    return cloud_run.deploy(plan)

@@ -1,0 +1,134 @@
+"""A whole plan of leased machines as resources: in the right order, known to policies at once, and nothing exposed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bezel.planner import LeasePlan, make_plan
+from components.gateway_configuration import gateway_configuration
+from stacks.lease import deploy
+from tests.components.fake_engine import DIGEST, Declarations, declare, has_unknown
+from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed
+
+GATEWAY = "cloudrunv2/service:Service"
+
+
+def plan(config: dict[str, Any] | None = None, **changes: Any) -> LeasePlan:
+    made = make_plan(changed(config or V6E4_MOE, **changes), project="acme-llm", stack="moe")
+    assert isinstance(made, LeasePlan)
+    return made
+
+
+def deployed(config: dict[str, Any] | None = None, *, preview: bool = False, **changes: Any) -> Declarations:
+    made = plan(config, **changes)
+    return declare(lambda: deploy(made), preview=preview)
+
+
+def node_of(declared: Declarations) -> dict[str, Any]:
+    (spec,) = declared.one("TpuRequest").inputs["body"]["tpu"]["nodeSpec"]
+    return dict(spec["node"])
+
+
+def test_the_plan_arrives_at_the_queue() -> None:
+    declared = deployed()
+    request = declared.one("TpuRequest").inputs
+    assert [(one["zone"], one["patience_seconds"]) for one in request["zones"]] == [
+        ("europe-west4-a", 1800),
+        ("us-east5-a", 7200),
+    ]
+    assert request["body"]["provisioningModel"] == "FLEX_START"
+    assert request["body"]["runDuration"] == {"maxRunDuration": "14400s"}
+    assert node_of(declared)["acceleratorType"] == "v6e-4"
+    assert set(request["subnetworks"]) == {"europe-west4", "us-east5"}
+
+
+def test_a_machine_is_told_what_to_run_and_no_secret() -> None:
+    metadata = node_of(deployed(secrets={"HF_TOKEN": "hf-token"}))["metadata"]
+    assert json.loads(metadata["bezel-arguments"]) == list(plan().node.arguments)
+    assert metadata["bezel-image"].endswith(f"/vllm/vllm-tpu@{DIGEST}")
+    assert json.loads(metadata["bezel-secrets-by-name"]) == {"HF_TOKEN": "hf-token"}
+    assert metadata["bezel-weights"] == "gs://acme-llm-models/gemma-4-26B-A4B-it"
+    assert metadata["startup-script"].startswith("#!/bin/bash")
+    assert metadata["bezel-packages"] == ""
+
+
+def test_no_machine_has_an_address_on_the_internet_and_only_the_gateway_reaches_it() -> None:
+    declared = deployed()
+    assert node_of(declared)["networkConfig"]["enableExternalIps"] is False
+    (rule,) = declared.of("compute/firewall:Firewall")
+    interface = declared.one(GATEWAY).inputs["template"]["vpcAccess"]["networkInterfaces"][0]
+    assert interface["subnetwork"].endswith("-gateway")
+    (subnetwork,) = [
+        one for one in declared.of("compute/subnetwork:Subnetwork") if one.inputs["name"].endswith("-gateway")
+    ]
+    assert rule.inputs["sourceRanges"] == [subnetwork.inputs["ipCidrRange"]]
+    assert rule.inputs["targetTags"] == node_of(declared)["tags"]
+    assert not declared.of("compute/routerNat:RouterNat")
+
+
+def test_a_way_to_the_internet_is_there_only_where_it_was_asked_for() -> None:
+    assert len(deployed(L4X8).of("compute/routerNat:RouterNat")) == 1
+
+
+def test_the_gateway_forwards_to_the_machine_and_waits_for_it() -> None:
+    declared = deployed()
+    gateway = declared.one(GATEWAY)
+    (environment,) = gateway.inputs["template"]["containers"][0]["envs"]
+    assert environment["value"] == gateway_configuration(["10.64.0.5"], 8000)
+    assert declared.waits_for(gateway, declared.one("TpuNode"))
+
+
+def test_what_a_machine_needs_is_made_before_it_is_asked_for_and_the_checks_come_last() -> None:
+    declared = deployed(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
+    request, node = declared.one("TpuRequest"), declared.one("TpuNode")
+    for token in ("SecretIamMember", "storage/bucket:Bucket", "compute/firewall:Firewall", "RepositoryIamMember"):
+        assert declared.waits_for(request, declared.of(token)[0]), token
+    assert declared.waits_for(node, request)
+    assert declared.waits_for(declared.one("HealthCheck"), declared.one(GATEWAY))
+
+
+def test_a_machine_writes_compiled_graphs_to_one_folder_and_reads_the_rest() -> None:
+    members = {one.inputs["role"]: one.inputs for one in deployed().of("BucketIAMMember")}
+    assert members["roles/storage.objectUser"]["condition"]["expression"] == (
+        'resource.name.startsWith("projects/_/buckets/acme-llm-models/objects/compile-cache/")'
+    )
+    assert "condition" not in members["roles/storage.objectViewer"]
+    without = deployed(lease={"compile_cache": False}).of("BucketIAMMember")
+    assert [one.inputs["role"] for one in without] == ["roles/storage.objectViewer"]
+
+
+def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
+    two, three = deployed(lease={"count": 2}), deployed(lease={"count": 3})
+    names = {one.name for one in two.of("TpuRequest")}
+    assert names < {one.name for one in three.of("TpuRequest")}
+    for name in names:
+        assert two.named(name).inputs == three.named(name).inputs
+    assert two.one(GATEWAY).inputs != three.one(GATEWAY).inputs
+    assert deployed().named("lease-request").inputs == two.named("lease-request").inputs
+
+
+def test_eight_gpus_are_asked_for_as_a_machine() -> None:
+    body = deployed(L4X8).one("TpuRequest").inputs["body"]
+    assert body["machineType"] == "g2-standard-96"
+    assert body["scheduling"]["provisioningModel"] == "SPOT"
+    assert body["scheduling"]["maxRunDuration"]["seconds"] == "14400"
+    attributes = {one["key"]: one["value"] for one in body["metadata"]["items"]}
+    assert (attributes["bezel-device"], attributes["bezel-packages"]) == ("gpu", "docker")
+
+
+@pytest.mark.parametrize("config", [V6E4_MOE, L4X8], ids=["tpu", "gpus"])
+def test_in_a_first_preview_every_value_that_a_policy_judges_is_known(config: dict[str, Any]) -> None:
+    declared = deployed(config, preview=True, weights={"create": True})
+    judged = [one for one in declared.all if one.type.startswith("gcp:") and not one.type.endswith(GATEWAY)]
+    judged += declared.of("TpuRequest")
+    assert len(judged) >= 12
+    assert not [one.name for one in judged if has_unknown(one.inputs)]
+
+
+def test_the_outputs_tell_where_the_lease_is_when_it_ends_and_what_it_costs() -> None:
+    outputs = declare(lambda: deploy(plan()), preview=False).result
+    assert set(outputs) == {"url", "leases", "model", "arguments", "plan", "smoke", "simulated"}
+    assert set(outputs["leases"]["bezel-moe"]) == {"state", "zone", "ends_at", "cost"}
