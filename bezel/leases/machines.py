@@ -57,8 +57,7 @@ class Machines:
         """GET the operation."""
         answer = self._client.get(f"{self._zone(zone)}/operations/{operation}")
         errors = (answer.get("error") or {}).get("errors") or []
-        told = "; ".join(f"{one.get('code', '')}: {one.get('message', '')}".strip(": ") for one in errors)
-        return answer.get("status") == "DONE", told
+        return answer.get("status") == "DONE", "; ".join(_told(one) for one in errors)
 
     def look(self, zone: str, name: str) -> Observation:
         """GET the instance."""
@@ -149,3 +148,8 @@ class Machines:
             run_seconds=run,
             kind=KIND,
         )
+
+
+def _told(error: Mapping[str, Any]) -> str:
+    code, message = str(error.get("code") or ""), str(error.get("message") or "")
+    return message if code in message else f"{code}: {message}".strip(": ")

@@ -170,8 +170,10 @@ def _on_node(seen: Observation, node: Mapping[str, Any]) -> Observation:
     state = str(node.get("state") or "")
     made = unix(node.get("createTime"))
     end = unix((node.get("schedulingConfig") or {}).get("terminationTimestamp"))
-    if end is None and made is not None and seen.run_seconds is not None:
-        end = made + seen.run_seconds
+    if seen.run_seconds is not None:
+        # A node is made a while before it is ready; what it runs for counts from then on.
+        made = end - seen.run_seconds if end is not None else made
+        end = made + seen.run_seconds if end is None and made is not None else end
     endpoints = node.get("networkEndpoints") or [{}]
     return replace(
         seen,
