@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.compute.links import region_of, relative
+from bezel.localcloud.compute.links import relative
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -124,12 +124,6 @@ def interface_names(interface: Json, region: str) -> set[str]:
         if given := interface.get(field):
             found.add(relative(given if "/" in given else f"{place}/{field}s/{given}"))
     return found
-
-
-def region_network(store: Store, subnetwork: str) -> tuple[str, str]:
-    """(region, network) of a subnetwork, ("", "") if there is none."""
-    found = store.get("subnetwork", subnetwork)
-    return (region_of(subnetwork), found["network"]) if found else ("", "")
 
 
 def _targets(rule: Json, tags: set[str], service_account: str) -> bool:

@@ -59,6 +59,16 @@ def body(zone="us-east5-a", kind="ct6e-standard-4t", **changes):
     return SENT | {"machineType": f"zones/{zone}/machineTypes/{kind}", "networkInterfaces": [interface]} | changes
 
 
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """One for all tests that change nothing."""
+    found = Project(tmp_path_factory.mktemp("cloud"))
+    network, _ = found.network()
+    found.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    yield found
+    found.close()
+
+
 @pytest.fixture
 def project(tmp_path):
     found = Project(tmp_path)
@@ -188,9 +198,9 @@ def scheduling(**changes):
         (501, {"guestAccelerators": [{"acceleratorCount": 1}]}, "guestAccelerators"),
     ],
 )
-def test_what_cannot_be_had_is_refused_at_once(project, status, change, says):
-    assert says in project.refused(status, "POST", f"{EAST}/instances", body(**change))["message"]
-    assert "items" not in project.ok("GET", f"{EAST}/instances")
+def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
+    assert says in refusing.refused(status, "POST", f"{EAST}/instances", body(**change))["message"]
+    assert "items" not in refusing.ok("GET", f"{EAST}/instances")
 
 
 def test_a_zone_that_does_not_take_flex_start_says_so_and_sells_otherwise(project):

@@ -34,6 +34,16 @@ SENT = {
 NAT = {"name": "nat", "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"}
 
 
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """One for all tests that change nothing."""
+    found = Project(tmp_path_factory.mktemp("cloud"))
+    found.ok("POST", NETWORKS, SENT["networks"])
+    found.ok("POST", SUBNETWORKS, SENT["subnetworks"])
+    yield found
+    found.close()
+
+
 @pytest.fixture
 def project(tmp_path):
     found = Project(tmp_path)
@@ -103,9 +113,9 @@ def test_a_name_that_is_taken_is_refused_and_the_same_request_is_not(project):
         (FIREWALLS, {"priority": 65536}, "65535"),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_field(made, path, change, says):
+def test_what_cannot_be_is_refused_by_its_field(refusing, path, change, says):
     body = SENT[path.rpartition("/")[2]] | change
-    assert says in made.refused(400, "POST", path, body)["message"]
+    assert says in refusing.refused(400, "POST", path, body)["message"]
 
 
 def test_what_is_in_a_network_that_does_not_exist_is_not_found(made):
@@ -137,7 +147,7 @@ def test_a_patch_changes_what_it_names_and_refuses_what_is_fixed(made):
     made.ok("PATCH", f"{FIREWALLS}/fw", change)
     firewall = made.ok("GET", f"{FIREWALLS}/fw")
     assert (firewall["sourceRanges"], firewall["targetTags"]) == (["198.51.100.0/24"], ["llm"])
-    made.ok("PUT", f"{FIREWALLS}/fw", {"name": "fw", "allowed": [{"IPProtocol": "udp"}]})
+    made.ok("PUT", f"{FIREWALLS}/fw", {"name": "fw", "network": "net", "allowed": [{"IPProtocol": "udp"}]})
     assert "targetTags" not in made.ok("GET", f"{FIREWALLS}/fw")
     assert "cannot be changed" in made.refused(400, "PATCH", f"{FIREWALLS}/fw", {"direction": "EGRESS"})["message"]
     made.ok("POST", f"{SUBNETWORKS}/sub/setPrivateIpGoogleAccess", {"privateIpGoogleAccess": True})

@@ -26,6 +26,16 @@ def body(node="lease", zone="us-east5-a", kind="v6e-4", model="FLEX_START", run=
     return {"tpu": {"nodeSpec": [spec]}, "provisioningModel": model} | duration | policy
 
 
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """One for all tests that change nothing."""
+    found = Project(tmp_path_factory.mktemp("cloud"))
+    network, _ = found.network()
+    found.subnetwork(network, "europe-west4", "10.64.16.0/20")
+    yield found
+    found.close()
+
+
 @pytest.fixture
 def project(tmp_path):
     found = Project(tmp_path)
@@ -208,11 +218,11 @@ def test_what_is_not_deleted_counts_in_the_quota_whatever_became_of_it(project):
         (501, {"model": "RESERVATION_BOUND"}, "RESERVATION_BOUND"),
     ],
 )
-def test_what_cannot_be_had_is_refused_at_once(project, status, change, says):
+def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
     given = {"node": "lease"} | change
-    error = project.refused(status, "POST", f"{EAST}/queuedResources", body(**given), queuedResourceId="lease")
+    error = refusing.refused(status, "POST", f"{EAST}/queuedResources", body(**given), queuedResourceId="lease")
     assert says in error["message"]
-    assert "queuedResources" not in project.ok("GET", f"{EAST}/queuedResources")
+    assert "queuedResources" not in refusing.ok("GET", f"{EAST}/queuedResources")
 
 
 def test_a_zone_that_does_not_take_flex_start_says_so_and_one_without_tpus_is_not_there(project):

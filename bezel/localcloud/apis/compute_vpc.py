@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.localcloud.api import Api
 from bezel.localcloud.compute.errors import already_exists, missing, not_found, wrong
-from bezel.localcloud.compute.links import linked, relative
+from bezel.localcloud.compute.links import linked
 from bezel.localcloud.compute.operations import once, root, timed
 from bezel.localcloud.compute.vpc_checks import check_placed, check_unused
-from bezel.localcloud.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked
+from bezel.localcloud.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked, network_name
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.layout import PROJECT
 from bezel.localcloud.regions import regions
@@ -108,7 +108,7 @@ def _changed(kind: Kind, call: Call, verb: str, change: Any) -> str:
         fixed = {key: old[key] for key in kind.fixed if key in old}
         for field, kept in sorted(fixed.items()):
             given = call.body.get(field)
-            if given is not None and (relative(given) if field == "network" else given) != kept:
+            if given is not None and (network_name(given) if field == "network" else given) != kept:
                 raise wrong(f"resource.{field}", given, f"It cannot be changed: it is {kept}")
         _check_fingerprint(kind, call, old)
         new = checked(kind, _given(change(old, call.body) | fixed))

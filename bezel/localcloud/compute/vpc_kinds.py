@@ -145,7 +145,12 @@ def _router(body: Json) -> Json:
 def _in_network(body: Json) -> str:
     if not body.get("network"):
         raise missing("resource.network")
-    return relative(f"global/networks/{body['network']}" if "/" not in body["network"] else body["network"])
+    return network_name(body["network"])
+
+
+def network_name(given: str) -> str:
+    """`projects/P/global/networks/N` of a link or of the last part of one."""
+    return relative(given if "/" in given else f"global/networks/{given}")
 
 
 def _check_range(field: str, text: str) -> None:
