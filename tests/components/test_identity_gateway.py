@@ -100,6 +100,16 @@ def test_the_preview_knows_all_but_addresses_that_are_not_known_yet() -> None:
     assert "server node-0 10.64.0.5:8000" in made["template"]["containers"][0]["envs"][0]["value"]
 
 
+def test_a_node_that_turns_out_not_to_be_there_stops_no_deploy() -> None:
+    def program() -> None:
+        gone: pulumi.Output[str] = pulumi.Output.from_input("").apply(lambda _: "")
+        IdentityGateway("gateway", gateway_args(nodes=(gone, "10.64.0.6")))
+
+    made = declare(program).one("cloudrunv2/service:Service").inputs
+    text = made["template"]["containers"][0]["envs"][0]["value"]
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("    server ")] == ["node-1"]
+
+
 def test_the_startup_probe_lasts_until_it_passes_without_a_node() -> None:
     probe = service()["template"]["containers"][0]["startupProbe"]
     assert probe["httpGet"]["path"] == "/gateway"
