@@ -75,7 +75,6 @@ class _Compute:
         number = len(world.leases) + 1
         late = script.late_seconds
         script.late_seconds = None
-        world.bodies.append(body)
         wait = body.get("params", {}).get("requestValidForDuration", {}).get("seconds", "0")
         run = body["scheduling"].get("maxRunDuration", {}).get("seconds", "inf")
         created = world.now + (late or 0)

@@ -75,7 +75,6 @@ class _Tpu:
         late = script.late_seconds
         script.late_seconds = None
         body = call.json
-        world.bodies.append(body)
         lease = Lease(
             zone,
             name,

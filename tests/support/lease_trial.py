@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -103,6 +102,3 @@ def lead_to(world: World, monkeypatch: pytest.MonkeyPatch, caller: str = "plante
 def become(token: str) -> None:
     """Another caller from now on, in an environment that leads somewhere already."""
     os.environ[TOKEN] = token
-
-
-NEVER = math.inf

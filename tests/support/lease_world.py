@@ -86,8 +86,6 @@ class World:
     dead: set[str] = field(default_factory=set)
     kill: tuple[str, int, str] | None = None
     faults: list[Callable[[Call], Answer | None]] = field(default_factory=list)
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    hidden_states: set[str] = field(default_factory=set)
 
     @property
     def clock(self) -> Clock:
