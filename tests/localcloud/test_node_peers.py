@@ -13,6 +13,16 @@ from bezel.localcloud.run.instance import INSTANCE_VARIABLE
 pytestmark = pytest.mark.slow
 CONNECT = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); sys.stdin.read()"
 
+FROM = """
+import socket, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+s.bind(("127.0.0.1", int(sys.argv[1])))
+s.connect(("127.0.0.1", int(sys.argv[2])))
+sys.stdin.read()
+"""
+
 
 @pytest.fixture
 def connected():
@@ -25,7 +35,7 @@ def connected():
             process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=variables)
             connection, peer = listener.accept()
             held.append((process, connection))
-            return peer
+            return peer, connection.getsockname()
 
         yield connect
         for process, connection in held:
@@ -37,11 +47,32 @@ def connected():
 def test_a_marked_process_is_known_each_time(connected, variable):
     first, second = connected(**{variable: "one", "OTHER": "x"}), connected(**{variable: "two"})
     for _ in range(2):
-        assert owner(first)[variable] == "one"
-        assert owner(second)[variable] == "two"
+        assert owner(*first)[variable] == "one"
+        assert owner(*second)[variable] == "two"
 
 
 def test_any_other_process_is_a_stranger(connected):
-    assert owner(connected(OTHER="x")) == {}
-    assert owner(("127.0.0.1", 1)) == {}
+    assert owner(*connected(OTHER="x")) == {}
+    assert owner(("127.0.0.1", 1), ("127.0.0.1", 2)) == {}
     assert INSTANCE_VARIABLE not in os.environ
+
+
+def test_one_port_that_leads_to_two_places_is_told_apart_by_the_place():
+    """The kernel gives a port away again for another destination."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        port = 0
+        held = []
+        for listener, variables in ((one, {INSTANCE_VARIABLE: "one"}), (other, {INSTANCE_VARIABLE: "two"})):
+            argv = [sys.executable, "-I", "-S", "-c", FROM, str(port), str(listener.getsockname()[1])]
+            process = subprocess.Popen(argv, stdin=subprocess.PIPE, env=variables)
+            connection, peer = listener.accept()
+            port = peer[1]
+            held.append((process, connection, peer))
+        try:
+            found = [owner(peer, connection.getsockname())[INSTANCE_VARIABLE] for _, connection, peer in held]
+            assert held[0][2] == held[1][2]
+            assert found == ["one", "two"]
+        finally:
+            for process, connection, _ in held:
+                process.communicate(timeout=10)
+                connection.close()

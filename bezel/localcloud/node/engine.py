@@ -169,7 +169,7 @@ class Engine:
         return relays
 
     async def _admits(self, address: str, port: int, peer: tuple[str, int]) -> bool:
-        return self.ways.admits(await asyncio.to_thread(owner, peer), address, port)
+        return self.ways.admits(await asyncio.to_thread(owner, peer, (address, port)), address, port)
 
     def _launched(self, options: RunOptions, image: str, arguments: tuple[str, ...], port: int) -> Launched:
         machine = machines()[self._spec.hardware]

@@ -21,20 +21,23 @@ if TYPE_CHECKING:
 NODE_VARIABLE = "LOCALCLOUD_NODE"
 _MARKS = tuple(f"{name}=".encode() for name in (INSTANCE_VARIABLE, NODE_VARIABLE))
 _INODE = 9  # column of /proc/net/tcp
+# The table is read page by page while sockets come and go, and then leaves out some that are there all the time.
+_LOOKS = 5
 # Who was found last is looked at first: a gateway makes many connections.
 _recent: deque[Path] = deque(maxlen=4)
 
 
-def owner(peer: tuple[str, int]) -> Mapping[str, str]:
-    """The variables of the marked process that holds a socket.
+def owner(peer: tuple[str, int], here: tuple[str, int]) -> Mapping[str, str]:
+    """The variables of the marked process that holds the other end of a connection.
 
     Args:
-        peer: Address and port of the socket, as whoever accepted its connection sees them.
+        peer: Its address and port, as whoever accepted the connection sees them.
+        here: Address and port of this end: one port of the other side may lead to several places at a time.
 
     Returns:
         {} if no instance and no machine of a cloud holds it.
     """
-    inode = _inode(peer)
+    inode = _inode(peer, here)
     if inode is None:
         return {}
     for folder in (*_recent, *Path("/proc").glob("[0-9]*")):
@@ -48,14 +51,17 @@ def owner(peer: tuple[str, int]) -> Mapping[str, str]:
     return {}
 
 
-def _inode(peer: tuple[str, int]) -> str | None:
-    host = socket.inet_aton(peer[0])[::-1].hex().upper()
-    try:
-        table = Path("/proc/net/tcp").read_text()
-    except OSError:
-        return None
-    found = re.search(rf"^ *\d+: {host}:{peer[1]:04X} .*$", table, re.MULTILINE)
-    return found[0].split()[_INODE] if found else None
+def _inode(peer: tuple[str, int], here: tuple[str, int]) -> str | None:
+    ends = " ".join(f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}" for host, port in (peer, here))
+    line = re.compile(rf"^ *\d+: {ends} .*$", re.MULTILINE)
+    for _ in range(_LOOKS):
+        try:
+            found = line.search(Path("/proc/net/tcp").read_text())
+        except OSError:
+            return None
+        if found and (inode := found[0].split()[_INODE]) != "0":
+            return inode
+    return None
 
 
 def _holds(folder: Path, inode: str) -> bool:
