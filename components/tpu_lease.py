@@ -6,15 +6,26 @@ makes. What waits, decides and deletes is `bezel.leases`' too.
 
 Example:
     ```python
+    from bezel.leases.bodies import queued_body
+    from bezel.leases.names import labels
+    from components.node_metadata import node_metadata
+
+    metadata = node_metadata(
+        image="us-east4-docker.pkg.dev/acme-llm/hub/vllm/vllm-tpu@sha256:…",
+        arguments=("/dev/shm/models/gemma-4-12b-it", "--max-model-len=8192"), environment={}, secrets={},
+        weights="gs://acme-llm-models/gemma-4-12b-it", model_folder="/dev/shm/models/gemma-4-12b-it",
+        compile_cache="gs://acme-llm-models/compile-cache/gemma-4-12b-it", port=8000, device="tpu", packages="",
+    )
     lease = TpuLease("lease", TpuLeaseArgs(
         project="acme-llm", name="bezel-v6e4", stack="v6e4", back_end="queued_resource",
         zones=(ZoneChoice("us-east5-a", 7200), ZoneChoice("europe-west4-a", 7200)),
-        subnetworks={"us-east5": network.subnetworks["us-east5"], "europe-west4": network.subnetworks["europe-west4"]},
+        subnetworks=network.subnetworks,
         body=queued_body("bezel-v6e4", accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e",
                          labels=labels("bezel-v6e4", "v6e4"), metadata=metadata, service_account=identity.email,
-                         run_seconds=14400),
+                         network=network.network, tags=(network.tag,), run_seconds=14400),
         hourly_usd={"us-east5-a": 5.4, "europe-west4-a": None}, run_seconds=14400,
-    ))
+    ), opts=pulumi.ResourceOptions(depends_on=[network, identity]))
+    pulumi.export("lease_ends_at", lease.ends_at)
     ```
 """
 

@@ -24,6 +24,7 @@ ORDER = (
     "cloud_run_gpu_service",
     "traffic_switch",
     "node_network",
+    "tpu_lease",
     "identity_gateway",
 )
 
@@ -48,6 +49,7 @@ def test_all_examples_make_one_program() -> None:
     declared = run(ORDER)
     assert declared.named("service-service").inputs["name"] == "chat"
     assert declared.waits_for(declared.named("service-service"), declared.named("runtime-account"))
+    assert declared.waits_for(declared.named("lease-node"), declared.named("nodes-network"))
 
 
 @pytest.mark.parametrize(
