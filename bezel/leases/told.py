@@ -44,10 +44,11 @@ def booting(one: Observation, phases: Mapping[str, Phase], elapsed: float, wante
     return f"{one.zone}: {one.word}{node}, boot {spoken(elapsed)}, {spoken(left)} left; {phase_line(phases.values())}"
 
 
-def phase_line(phases: Iterable[Phase]) -> str:
-    """What a node has reported, in order."""
+def phase_line(phases: Iterable[Phase], *, whole: bool = False) -> str:
+    """What a node has reported, in order; of what is done no details, unless the whole is asked for."""
     by_name = {phase.name: phase for phase in phases}
-    parts = [f"{name} {by_name[name].state}{_detail(by_name[name])}" for name in PHASES if name in by_name]
+    told = [by_name[name] for name in PHASES if name in by_name]
+    parts = [f"{one.name} {one.state}{_detail(one) if whole or one.state != 'done' else ''}" for one in told]
     return ", ".join(parts) or "the node reports nothing yet"
 
 
@@ -138,7 +139,7 @@ def never_healthy(one: Observation, phases: Mapping[str, Phase], elapsed: float,
     """An active node that does not get to a server."""
     return (
         f"the node {one.name} in {one.zone} is {one.word} for {spoken(elapsed)}, and not healthy: "
-        f"{phase_line(phases.values())}\n"
+        f"{phase_line(phases.values(), whole=True)}\n"
         f"consequence: the lease goes on{_money(one, wanted)}, and nothing serves\n"
         f"repair: `bezel tpu describe {one.name}` shows its console; raise boot_deadline_seconds and deploy again, "
         "which goes on waiting, or `pulumi destroy`"

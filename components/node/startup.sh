@@ -345,7 +345,7 @@ run_container() {
 wait_until_healthy() {
   phase=healthy
   local waited=0 pause=10 state
-  report running "waiting until http://127.0.0.1:$port/health answers, at most $HEALTHY_SECONDS s"
+  report running "waiting for /health, $HEALTHY_SECONDS s at most"
   until curl --silent --fail --output /dev/null --max-time 5 "http://127.0.0.1:$port/health"; do
     check_container
     if ((waited >= HEALTHY_SECONDS)); then
@@ -357,7 +357,7 @@ wait_until_healthy() {
     waited=$((waited + pause))
     pause=$((waited < 600 ? 10 : 30))
   done
-  report 'done' "vLLM answers http://127.0.0.1:$port/health"
+  report 'done' 'vLLM answers /health'
 }
 
 # Sets $state of its caller; fails if the container has given up, or has failed too often for one that never served.

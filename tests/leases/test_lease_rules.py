@@ -11,8 +11,9 @@ from bezel.leases.bodies import LeaseSpec, ZoneChoice
 from bezel.leases.clock import Clock, clock_of, rfc3339, spoken, unix
 from bezel.leases.cost import cost_of
 from bezel.leases.names import SPEC, labels
-from bezel.leases.observation import Observation, State, phases_of
+from bezel.leases.observation import Observation, Phase, State, phases_of
 from bezel.leases.rules import Ask, Delete, Done, Failed, Goal, Memory, Step, Wait, Wanted, next_step
+from bezel.leases.told import phase_line
 from bezel.rest import ApiError, CredentialsError, UnreachableError
 
 FIRST, SECOND = ZONES
@@ -148,6 +149,19 @@ def test_a_phase_that_cannot_be_read_is_none() -> None:
     )
     assert list(found) == ["image"]
     assert (found["image"].state, found["image"].at, found["image"].detail) == ("done", 1.0, "d")
+
+
+def test_a_waiting_deploy_is_told_details_of_what_is_not_done_and_an_error_has_them_all() -> None:
+    phases = [
+        Phase("image", "done", 2, "r/i@sha256:1"),
+        Phase("network", "done", 1, "it answers"),
+        Phase("weights", "running", 3, "copying gs://b/m"),
+    ]
+    assert phase_line(phases) == "network done, image done, weights running (copying gs://b/m)"
+    whole = "network done (it answers), image done (r/i@sha256:1), weights running (copying gs://b/m)"
+    assert phase_line(phases, whole=True) == whole
+    assert phase_line([Phase("weights", "failed", 3, "no such bucket")]) == "weights failed (no such bucket)"
+    assert phase_line([]) == "the node reports nothing yet"
 
 
 def test_the_platforms_seconds_pass_as_fast_as_the_environment_says() -> None:
