@@ -55,6 +55,10 @@ class Inputs:
                 raise InputError(_not_known(self.key(*path[:depth])))
         return here
 
+    def is_unknown(self, key: str) -> bool:
+        """Whether what stands under a key comes from a resource that does not exist yet."""
+        return isinstance(self.values, Mapping) and self.values.get(key) is UNKNOWN
+
     def key(self, *path: str) -> str:
         """The path's full name, e.g. `template.scaling.maxInstanceCount`."""
         return ".".join((*self.where, *path))

@@ -164,7 +164,7 @@ def _lease(
         TpuLeaseArgs(
             project=plan.project,
             name=name,
-            stack=plan.stack,
+            stack=plan.labels["stack"],
             back_end=terms.back_end,
             zones=tuple(ZoneChoice(each.zone, each.patience_seconds) for each in terms.zones),
             subnetworks=network.subnetworks,
@@ -188,7 +188,7 @@ def _body(
     terms, node = plan.terms, plan.node
     hardware = terms.hardware
     shared: dict[str, Any] = {
-        "labels": labels(name, plan.stack, plan.labels),
+        "labels": labels(name, plan.labels["stack"], plan.labels),
         "metadata": node_metadata(
             image=image.reference,
             arguments=node.arguments,

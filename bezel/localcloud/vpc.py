@@ -80,12 +80,13 @@ def loopback(address: str) -> str:
 def free_address(store: Store, subnetwork: str) -> str | None:
     """An address of a subnetwork that no machine has (as in the network: 10.64.0.5); None if all are taken.
 
-    The first one, or where the store names another the first from there on: see `FIRST_ADDRESS`.
+    The first one, or where the store names another the first from there on: see `FIRST_ADDRESS`. Machines of different
+    networks may have one address on Google's side; here they all listen on one computer, so none has another's.
     """
     found = store.get("subnetwork", subnetwork)
     if found is None:
         return None
-    taken = {machine["address"] for _, machine in machines(store) if machine["subnetwork"] == subnetwork}
+    taken = {place["address"] for _, place in machines(store)}
     ip_range = ipaddress.IPv4Network(found["ipCidrRange"])
     spare = range(_RESERVED, ip_range.num_addresses - _RESERVED)  # the last two are Google's as well
     first = int(store.setting(FIRST_ADDRESS) or 0) % len(spare)

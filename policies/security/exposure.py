@@ -50,7 +50,7 @@ def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterat
                 "a tag can be moved: what runs could change without a deploy, and without being judged.",
                 "look its digest up (ContainerImage does) and write NAME@sha256:DIGEST.",
             )
-    for place, name, image in _readable(token, inputs):
+    for place, name, image in _attributes(token, inputs):
         if name == NODE_IMAGE and not _DIGEST.fullmatch(image):
             yield Problem(
                 place,
@@ -78,7 +78,11 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
     """(place, name, value) of each text that is shown with the resource."""
     for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
         for variable in container.each("envs"):
-            yield variable.key("value"), variable.text("name") or "", _text(variable.get("value"))
+            name = variable.text("name") or ""
+            # What another resource has yet to tell is judged when it is known: in the `up`, before this is made.
+            if variable.is_unknown("value") and not _SECRET_NAME.fullmatch(name):
+                continue
+            yield variable.key("value"), name, _text(variable.get("value"))
         for words in ("args", "commands"):
             previous = ""
             for argument in container.each(words):
@@ -87,6 +91,11 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
                 name, value = (option[1], option[2]) if option else (previous, word)
                 yield argument.key(), name, value
                 previous = word.lstrip("-") if word.startswith("-") and not option else ""
+    yield from _attributes(token, inputs)
+
+
+def _attributes(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
+    """The same of the metadata of machines."""
     for place in _machines(token, inputs):
         listed = place.each("metadata", "items")  # as the API writes it, for a request's own body
         for entry in listed:

@@ -105,6 +105,14 @@ def test_addresses_are_given_once_and_run_out(store):
     assert loopback(found[0]) == "127.64.0.2"
 
 
+def test_machines_of_two_networks_never_share_an_address_of_this_computer(store):
+    other = SUB.replace("/sub", "/other")
+    add(store, "subnetwork", other, ipCidrRange="10.64.0.0/29", privateIpGoogleAccess=True)
+    store.put("node", "n", {"place": {"network": NET, "subnetwork": SUB, "address": free_address(store, SUB)}})
+    assert free_address(store, other) == "10.64.0.3"
+    assert free_address(store, SUB) == "10.64.0.3"
+
+
 def test_an_interface_of_a_service_is_named_by_link_or_by_its_last_word():
     for given in ("sub", SUB, f"https://www.googleapis.com/compute/v1/{SUB}"):
         assert any(

@@ -68,6 +68,14 @@ def test_a_grant_to_somebody_passes(token: str, inputs) -> None:
     assert asked("no-public-invoker", token, inputs) == []
 
 
+def test_a_variable_that_is_not_known_yet_waits_for_the_up_unless_it_is_named_like_a_secret() -> None:
+    for name, messages in (("GATEWAY_CONFIGURATION", 0), ("HF_TOKEN", 1)):
+        unknown = service({f"{CONTAINER}.envs": [{"name": name, "value": UNKNOWN}]})
+        assert len(asked("no-plain-secret", SERVICE, unknown)) == messages
+    known = service({f"{CONTAINER}.envs": [{"name": "GATEWAY_CONFIGURATION", "value": "hf_" + "a" * 30}]})
+    assert len(asked("no-plain-secret", SERVICE, known)) == 1
+
+
 @pytest.mark.parametrize(
     ("policy", "changes", "words"),
     [
