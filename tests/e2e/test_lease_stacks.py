@@ -1,4 +1,4 @@
-"""Stacks of leased machines under the real engine: asked for, moved on, booted, reached through the gateway, given back."""
+"""Stacks of leased machines under the real engine: asked for, moved on, booted, behind a gateway, given back."""
 
 from __future__ import annotations
 
