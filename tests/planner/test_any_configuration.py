@@ -109,7 +109,7 @@ def test_a_minimal_stack_is_planned():
     ("changes", "taken", "concurrency", "requests"),
     [
         ({"vllm": {"max-num-seqs": 4}}, 8, 4, 12),
-        ({"vllm": {"max-num-seqs": 600}}, 1000, 256, 768),
+        ({"vllm": {"max-num-seqs": 600}}, 1000, 64, 192),
         ({"scaling": {"request_concurrency": 4}}, 4, 4, 12),
         ({"scaling": {"max_instances": 2}}, 16, 16, 48),
         ({"smoke": {"concurrency": 2, "requests": 5}}, 16, 2, 5),
