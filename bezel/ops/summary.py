@@ -48,8 +48,8 @@ def _lease(lease: Mapping[str, object]) -> str:
     cost = _at(lease, "cost")
     where, until = f"{lease.get('state')} in {lease.get('zone')}", lease.get("ends_at")
     return (
-        f"{where}, {f'ends {until}' if until else 'without an end'}; {_usd(cost, 'so_far_usd')} so far"
-        f" (as of {cost.get('as_of')}), {_usd(cost, 'at_end_usd')} at its end"
+        f"{where}, {f'ends {until}' if until else 'without an end'}; {_cents(cost, 'so_far_usd')} so far"
+        f" (as of {cost.get('as_of')}), {_cents(cost, 'at_end_usd')} at its end"
     )
 
 
@@ -69,9 +69,9 @@ def _price(cost: Mapping[str, object]) -> str:
     if "usd_per_lease" in cost:
         hours = f"{float(str(cost.get('lease_seconds'))) / 3600:g} h"
         return (
-            f"{_usd(cost, 'usd_per_hour')} per hour and {_usd(cost, 'usd_per_lease')} for {hours} of accelerators; "
-            f"with the gateway at most {_usd(cost, 'usd_per_hour_with_gateway')} per hour, "
-            f"{_usd(cost, 'usd_per_lease_with_gateway')} for {hours}"
+            f"{_cents(cost, 'usd_per_hour')} per hour and {_cents(cost, 'usd_per_lease')} for {hours} of accelerators; "
+            f"with the gateway at most {_cents(cost, 'usd_per_hour_with_gateway')} per hour, "
+            f"{_cents(cost, 'usd_per_lease_with_gateway')} for {hours}"
         )
     return (
         f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs, "
@@ -96,9 +96,13 @@ def _basis(cost: Mapping[str, object]) -> str:
 
 def _usd(cost: Mapping[str, object], key: str) -> str:
     value = cost.get(key)
-    if isinstance(value, float) and key.endswith(("_lease", "_lease_with_gateway")):
-        return f"{value:.2f} USD"
     return f"{value:g} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
+
+
+def _cents(cost: Mapping[str, object], key: str) -> str:
+    """An amount of a lease: to the cent, as an invoice has it."""
+    value = cost.get(key)
+    return f"{value:.2f} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
 
 
 def _verdict(verdict: Mapping[str, object]) -> str:

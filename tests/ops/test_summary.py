@@ -86,3 +86,32 @@ def test_requests_of_the_benchmark_that_failed_are_told_by_their_kinds(outputs: 
     outputs["smoke"]["figures"] |= {"completed": 21, "failed": {"truncated": 2, "http_503": 1}}
     text = summary("l4-qat", outputs, behind="x")
     assert "21 of 24 requests answered, the others failed (http_503: 1, truncated: 2)" in text
+
+
+def leased(outputs: dict[str, Any]) -> dict[str, Any]:
+    cost = {"usd_per_hour": 5.4, "so_far_usd": 0.3, "at_end_usd": 21.6, "as_of": "2026-11-21T10:00:00Z"}
+    lease = {"state": "active", "zone": "us-east5-a", "ends_at": "2026-11-21T14:00:00Z", "cost": cost}
+    money = {
+        "usd_per_hour": 5.4,
+        "usd_per_lease": 21.6,
+        "lease_seconds": 14400,
+        "usd_per_hour_with_gateway": 5.5818,
+        "usd_per_lease_with_gateway": 22.33,
+    }
+    plan = {**outputs["plan"], "cost": money}
+    return {key: value for key, value in outputs.items() if key != "revision"} | {"leases": {"l": lease}, "plan": plan}
+
+
+def test_tells_of_a_lease_where_it_is_when_it_ends_and_its_money_beside_the_gateways(outputs: dict[str, Any]) -> None:
+    text = summary("v6e4-moe", leased(outputs), behind="x")
+    assert "active in us-east5-a, ends 2026-11-21T14:00:00Z; 0.30 USD so far (as of 2026-11-21T10:00:00Z)" in text
+    assert "5.40 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.58 USD" in text
+    assert "revision" not in text
+
+
+def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> None:
+    found = leased(outputs)
+    found["leases"]["l"]["cost"] |= {"so_far_usd": "unknown", "at_end_usd": "unknown"}
+    text = summary("v6e4-moe", found, behind="x")
+    assert "an unknown price (unknown) so far" in text
+    assert "0.30" not in text
