@@ -61,7 +61,7 @@ class TpuNodeProvider(ResourceProvider):
             # The plugin has no line to the engine's log; what it writes here the engine shows.
             sys.stderr.write(f"warning: nobody could look at the lease {_olds['name']}: {error}\n")
             return DiffResult(changes=changed)
-        return DiffResult(changes=_moved(seen, _olds, _news) or changed)
+        return DiffResult(changes=_moved(seen, _olds, _news, clock.now()) or changed)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Wait until the lease serves.
@@ -130,13 +130,14 @@ class TpuNodeProvider(ResourceProvider):
         return {**kept(props), **_outputs(one, seen, {**(before or {}), **kept(props)}, clock.now())}
 
 
-def _moved(seen: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
+def _moved(seen: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[str, Any], now: float) -> bool:
     """Whether the lease is not what was recorded, in a way that an update would put right; says what is wrong."""
     live = [one for one in seen if one.live]
     if not live:
         hourly = (olds.get("hourly_usd") or {}).get(str(olds.get("zone")))
         end, run = olds.get("ends_at"), olds.get("run_seconds")
-        sys.stderr.write(f"warning: {told.ended(olds['name'], end, hourly, run, renew=bool(news.get('renew')))}\n")
+        early, renew = (unix(end) or now) > now, bool(news.get("renew"))
+        sys.stderr.write(f"warning: {told.ended(olds['name'], end, hourly, run, early=early, renew=renew)}\n")
         return bool(news.get("renew"))
     if len(seen) > 1:
         where = ", ".join(f"{one.zone} ({one.word})" for one in seen)

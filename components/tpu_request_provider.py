@@ -72,10 +72,9 @@ class TpuRequestProvider(ResourceProvider):
         """
         clock = self.clock()
         _run(props, Goal.STORED, clock)
-        asked = f"{spec_of(props).hash}@{rfc3339(clock.now())}"
         return CreateResult(
             f"projects/{props['project']}/leases/{props['name']}",
-            {**kept(props), "asked": asked, "state": "asked", "former_zones": []},
+            {**kept(props), "asked": _identity(props, clock), "state": "asked", "former_zones": []},
         )
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
@@ -86,6 +85,8 @@ class TpuRequestProvider(ResourceProvider):
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """See at a refresh whether it is still there; one that ended stays, so that it is not bought again unasked.
 
+        One of which nobody recorded that it was stored (its run was killed) is there only if a zone has it.
+
         Raises:
             TpuRequestError: Nobody could look.
         """
@@ -95,6 +96,10 @@ class TpuRequestProvider(ResourceProvider):
                 seen = look_everywhere(client, spec_of(props))
         except RestError as error:
             raise TpuRequestError(_unseen(props, error)) from None
+        if not props.get("asked"):
+            if not seen:
+                return ReadResult("", {})
+            props = {**props, "asked": _identity(props, clock), "former_zones": []}
         live = any(one.live for one in seen)
         return ReadResult(id_, {**props, "state": "asked" if live else state_of(seen, props, clock.now())})
 
@@ -105,6 +110,10 @@ class TpuRequestProvider(ResourceProvider):
             TpuRequestError: Something is left, or nobody could look.
         """
         _run(_props, Goal.GONE, self.clock())
+
+
+def _identity(props: Mapping[str, Any], clock: Clock) -> str:
+    return f"{spec_of(props).hash}@{rfc3339(clock.now())}"
 
 
 def _run(props: Mapping[str, Any], goal: Goal, clock: Clock) -> Observation | None:

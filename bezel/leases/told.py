@@ -164,9 +164,11 @@ def unanswered(doing: str, why: str) -> str:
     )
 
 
-def ended(name: str, end: str | None, hourly_usd: float | None, run_seconds: float | None, *, renew: bool) -> str:
-    """A lease that is over, and what another one would cost."""
-    when = f" at {end}" if end else ""
+def ended(
+    name: str, end: str | None, hourly_usd: float | None, run_seconds: float | None, *, early: bool, renew: bool
+) -> str:
+    """A lease that is over, `early` before the end that was recorded, and what another one would cost."""
+    when = (f" before its time was over, {end}" if early else f" at {end}") if end else ""
     if hourly_usd is None:
         price = "what it would cost is unknown: no price row has an hour of it"
     elif run_seconds is None:

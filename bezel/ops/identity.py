@@ -33,11 +33,14 @@ IDS: Mapping[str, str] = {
     "gcp:storage/bucket:Bucket": "{name}",
     "gcp:storage/bucketIAMMember:BucketIAMMember": f"b/{{bucket}}{_MEMBER}",
     "gcp:storage/bucketObject:BucketObject": "{bucket}-{name}",
+    "pulumi-python:dynamic/components:TpuRequest": "projects/{project}/leases/{name}",
 }
-# Looks, measures, or moves traffic: nothing exists that a killed run could have left, and the next `up` does it again.
+# Looks, waits, measures, or moves traffic: nothing exists that a killed run could have left, and the next `up` does it
+# again. What a wait for a lease asks for in another zone is of the lease's request, and found and given back with it.
 MAKES_NOTHING = frozenset(
     {
         "pulumi-python:dynamic/components:ModelFiles",
+        "pulumi-python:dynamic/components:TpuNode",
         "pulumi-python:dynamic/components:TrafficSwitch",
         "pulumi-python:dynamic/smoke:HealthCheck",
         "pulumi-python:dynamic/smoke:ShortBenchmark",

@@ -141,8 +141,35 @@ def test_a_lease_that_ended_is_told_and_not_bought_again(stack: Stack, capfd: py
     stack.up()
     assert stack.did == ["node diff"]
     told = capfd.readouterr().err
+    assert f"ended at {stack.node['ends_at']}: nothing serves" in told
     assert "another one costs 21.60 USD for 4 h; set lease.renew: true to buy it" in told
     assert len(stack.world.leases) == 1
+
+
+@pytest.mark.slow
+def test_a_lease_that_was_taken_away_is_not_said_to_have_reached_its_end(
+    stack: Stack, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stack.world.zones[FIRST] = Zone(preempted_seconds=6000)
+    stack.up()
+    assert stack.node is not None
+    stack.world.advance(7000)
+    stack.up()
+    assert f"ended before its time was over, {stack.node['ends_at']}: nothing serves" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_request_of_which_nothing_is_recorded_is_there_only_if_a_zone_has_it(stack: Stack) -> None:
+    """What a recovery asks after a kill: its inputs are all that is known."""
+    inputs = stack.inputs()
+    assert stack.requests.read("r", inputs).id == ""
+    stack.up()
+    assert stack.request is not None
+    found = stack.requests.read("r", inputs)
+    assert (found.id, found.outs["state"]) == ("r", "asked")
+    # Another moment, the same lease: whoever waits for it looks once more.
+    assert found.outs["asked"].partition("@")[0] == stack.request["asked"].partition("@")[0]
+    assert found.outs["former_zones"] == []
 
 
 @pytest.mark.slow

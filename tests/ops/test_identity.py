@@ -43,6 +43,12 @@ def test_every_type_has_the_id_that_its_provider_gives_it(kind: tuple[str, Resou
     assert derived_id(token, NAMED, None) == expected
 
 
+def test_the_request_for_a_lease_is_named_by_its_lease() -> None:
+    token = "pulumi-python:dynamic/components:TpuRequest"
+    assert derived_id(token, {"project": "acme", "name": "bezel-v6e4"}, None) == "projects/acme/leases/bezel-v6e4"
+    assert derived_id(token, {"project": "acme"}, None) is None
+
+
 def test_a_project_left_out_is_the_provider_s_own_and_a_parent_s_path_counts_for_itself() -> None:
     service, member = "gcp:cloudrunv2/service:Service", "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
     inputs = {"location": "us-east4", "name": "llm"}
