@@ -26,8 +26,6 @@ from stacks import config
 from stacks.checks import check_and_measure
 
 _MODELS = {"flex-start": "FLEX_START", "spot": "SPOT", "on-demand": "STANDARD"}
-# Machines with TPU chips take hyperdisks only, those with L4 GPUs none.
-_DISKS = {"tpu": "hyperdisk-balanced", "gpu": "pd-balanced"}
 
 
 def deploy(plan: LeasePlan) -> dict[str, Any]:
@@ -210,7 +208,7 @@ def _body(
         return instance_body(
             machine_type=hardware.machine_type,
             source_image=hardware.machine_image,
-            disk_type=_DISKS[hardware.device],
+            disk_type=hardware.disk_type,
             **shared,
         )
     assert hardware.slice is not None  # noqa: S101 - the plan asks for nothing else there

@@ -22,6 +22,7 @@ _REFUSALS = frozenset({400, 403, 404, 429})
 _TOO_OFTEN = re.compile(r"per (minute|second|100 seconds)|rate ?limit", re.IGNORECASE)
 # Of whoever asks, in whatever zone.
 _NOT_ALLOWED = re.compile(r"permission '[\w.]+' denied|has not been used in project|is disabled", re.IGNORECASE)
+_NOT_ENABLED = re.compile(r"has not been used in project \S+ before or it is disabled", re.IGNORECASE)
 # About the zone itself: IAM says "(or it may not exist)" of a resource that the caller may not see, too.
 _NO_SUCH_ZONE = re.compile(
     r"permission denied on '(projects/[^/']+/)?locations/[^/']+' \(or it may not exist"
@@ -70,6 +71,11 @@ def refusal(error: RestError) -> str | None:
 def no_such_zone(error: ApiError) -> bool:
     """Whether a look was refused because the API knows no such zone: nothing of ours can be there."""
     return error.status in {400, 403, 404} and _NO_SUCH_ZONE.search(error.message) is not None
+
+
+def not_enabled(error: ApiError) -> bool:
+    """Whether the project has not enabled the API: nothing can have been leased by it."""
+    return error.status == 403 and _NOT_ENABLED.search(error.message) is not None
 
 
 def passes(error: RestError) -> bool:

@@ -106,7 +106,7 @@ def queued_body(
         runtime_version: The image of the machine, e.g. `v2-alpha-tpuv6e`.
         labels: Of the node.
         metadata: Attributes of the machine.
-        service_account: E-mail of whom it runs as.
+        service_account: E-mail of whom it runs as; None for the project's default account.
         accelerator_type: e.g. `v6e-4`; left out where a topology is given.
         topology: Type and topology, e.g. `("V6E", "2x2")`.
         provisioning_model: How it is paid for and kept.
@@ -123,7 +123,7 @@ def queued_body(
         **hardware,
         "runtimeVersion": runtime_version,
         "networkConfig": {"enableExternalIps": False, **({"network": network} if network is not None else {})},
-        "serviceAccount": {"email": service_account, "scope": [SCOPE]},
+        **({"serviceAccount": {"email": service_account, "scope": [SCOPE]}} if service_account is not None else {}),
         "metadata": dict(metadata),
         "labels": dict(labels),
         **({"tags": list(tags)} if tags else {}),
@@ -156,7 +156,7 @@ def instance_body(
         source_image: `projects/P/global/images/family/F`.
         labels: Of the machine.
         metadata: Its attributes.
-        service_account: E-mail of whom it runs as.
+        service_account: E-mail of whom it runs as; None for nobody.
         provisioning_model: How it is paid for and kept.
         run_seconds: How long it runs at most.
         disk_type: Short name; v6e takes hyperdisks only.
@@ -178,7 +178,7 @@ def instance_body(
         "scheduling": scheduling,
         "disks": [{"autoDelete": True, "boot": True, "initializeParams": parameters}],
         "metadata": {"items": [{"key": key, "value": metadata[key]} for key in sorted(metadata)]},
-        "serviceAccounts": [{"email": service_account, "scopes": [SCOPE]}],
+        **({"serviceAccounts": [{"email": service_account, "scopes": [SCOPE]}]} if service_account is not None else {}),
         "labels": dict(labels),
         "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
         **({"tags": {"items": list(tags)}} if tags else {}),

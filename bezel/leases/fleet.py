@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from bezel.leases.back_end import not_enabled
 from bezel.leases.bodies import LeaseSpec, ZoneChoice
 from bezel.leases.engine import Engine, LeaseError
 from bezel.leases.machines import Machines
 from bezel.leases.observation import Observation, State
 from bezel.leases.queued_resources import QueuedResources
 from bezel.leases.rules import Goal, Wanted
-from bezel.rest import GoogleClient, RestError
+from bezel.rest import ApiError, GoogleClient, RestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from bezel.leases.back_end import BackEnd
     from bezel.leases.bodies import BackEndName
@@ -78,14 +79,22 @@ class Fleet:
         self._show = show
 
     def list(self, back_ends: Iterable[BackEndName] = ("queued_resource", "flex_start_vm")) -> list[Observation]:
-        """Every lease of ours, of any stack.
+        """Every lease of ours, of any stack; an API that the project has not enabled has none, and is told.
 
         Raises:
             RestError: A zone could not be asked: a list that left it out would look complete.
         """
-        kinds = [back_end_of(name, self._client, self._project) for name in back_ends]
-        found = [one for zone in self._zones for kind in kinds for one in kind.list(zone)]
-        return [one for one in found if one.ours]
+        return [one for name in back_ends for one in self._listed(name) if one.ours]
+
+    def _listed(self, name: BackEndName) -> Sequence[Observation]:
+        kind = back_end_of(name, self._client, self._project)
+        try:
+            return [one for zone in self._zones for one in kind.list(zone)]
+        except ApiError as error:
+            if not not_enabled(error):
+                raise
+            self._show(f"{self._project} has not enabled the API of {name}: nothing can be leased by it")
+            return []
 
     def describe(self, one: Observation) -> dict[str, Any]:
         """All that is known of a lease, its boot and the end of its console among it."""
@@ -104,13 +113,21 @@ class Fleet:
         """Give a lease back, and see it gone.
 
         Raises:
-            LeaseError: It is not ours, or not gone in time.
+            LeaseError: It is not ours, not what was seen any more, or not gone in time.
             RestError: Google refused.
         """
+        back_end = self._back_end(one)
         if not one.ours:
             raise LeaseError(
                 f"{one.name} in {one.zone} carries no label of ours\nconsequence: it is left as it is\n"
                 "repair: delete it by other means if it is yours"
+            )
+        # Names are the same in every lease of a stack: somebody was asked since, and may have leased it again.
+        now = back_end.look(one.zone, one.name)
+        if now.there and (now.id != one.id or (now.live and not one.live)):
+            raise LeaseError(
+                f"{one.name} in {one.zone} is another one by now ({now.word})\nconsequence: it is left as it is\n"
+                "repair: look at it again, and delete it then if it is to go"
             )
         spec = LeaseSpec(
             project=self._project,
@@ -121,7 +138,7 @@ class Fleet:
             subnetworks={},
             body={},
         )
-        Engine(self._back_end(one), self._clock, self._show).run(Wanted(spec, Goal.GONE))
+        Engine(back_end, self._clock, self._show).run(Wanted(spec, Goal.GONE))
 
     def sweep(self, plan: Iterable[Leftover]) -> dict[str, str]:
         """Delete what a plan lists; returns what could not be deleted, as zone/name -> why."""

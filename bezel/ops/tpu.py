@@ -8,23 +8,25 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bezel.leases.clock import Clock, clock_of, rfc3339
 from bezel.leases.engine import LeaseError
-from bezel.leases.fleet import Fleet, new_client, sweep_plan
+from bezel.leases.fleet import Fleet, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
 from bezel.ops.project import Project
 from bezel.ops.tpu_find import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, PlanError, make_plan
-from bezel.planner.durations import parse_duration
-from bezel.planner.leased import Leased, leased_hardware
+from bezel.planner.durations import duration_text, parse_duration
+from bezel.planner.leased import leased_hardware
 from bezel.rest import RestError
 
 if TYPE_CHECKING:
     Parsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no other name
 
+MOST_PROBE_SECONDS = 7200
+"""What Compute Engine lets a request wait for at most, and longer than anybody watches."""
 HELP = "leases of TPUs and of machines with GPUs: found, listed, described, deleted, swept"
 
 
@@ -68,7 +70,7 @@ def run_tpu(project: Project, options: argparse.Namespace) -> int:
             return _find(project, options)
         clock = clock_of()
         with new_client(clock) as client:
-            fleet = Fleet(client, clock, _project(project, options), _zones(options), _say)
+            fleet = Fleet(client, clock, _project(project, options), _zones(project, options), _tell)
             if options.action == "list":
                 return _list(fleet, as_json=options.json)
             if options.action == "sweep":
@@ -96,10 +98,20 @@ def _project(project: Project, options: argparse.Namespace) -> str:
     return str(found)
 
 
-def _zones(options: argparse.Namespace, hardware: Leased | None = None) -> tuple[str, ...]:
-    kinds = [hardware] if hardware else leased_hardware().values()
-    known = sorted({zone for kind in kinds for zone in (*kind.zones, *kind.zones_refused)})
-    return tuple(options.zone) or tuple(known)
+def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
+    """Every zone in which a lease of ours may lie: those of the catalogue, and what the stack files name besides."""
+    if options.zone:
+        return tuple(dict.fromkeys(options.zone))
+    known = {zone for kind in leased_hardware().values() for zone in (*kind.zones, *kind.zones_refused)}
+    return tuple(sorted(known.union(*(_zones_named(project.configuration(stack)) for stack in project.stacks()))))
+
+
+def _zones_named(configuration: Mapping[str, object]) -> set[str]:
+    """The zones that a stack file names; what is wrong with it is the plan's to tell."""
+    lease = configuration.get("lease")
+    wishes = lease.get("zones") if isinstance(lease, dict) else None
+    named = [wish.get("zone") for wish in wishes if isinstance(wish, dict)] if isinstance(wishes, list) else []
+    return {zone for zone in named if isinstance(zone, str)}
 
 
 def _list(fleet: Fleet, *, as_json: bool) -> int:
@@ -109,7 +121,7 @@ def _list(fleet: Fleet, *, as_json: bool) -> int:
     elif found:
         _table(("lease", "stack", "zone", "hardware", "state", "ends", "address"), map(_row, found))
     else:
-        _say("no lease of ours in these zones")
+        _tell("no lease of ours in these zones")
     return 0
 
 
@@ -133,45 +145,48 @@ def _one(fleet: Fleet, options: argparse.Namespace) -> int:
     if options.action == "describe":
         sys.stdout.write(json.dumps([fleet.describe(one) for one in found], indent=2, default=str) + "\n")
         return 0
-    _table(("to delete", "stack", "zone", "hardware", "state", "ends", "address"), map(_row, found))
-    if not _agreed(options):
-        return 1
-    for one in found:
-        fleet.delete(one)
-        _say(f"{one.name} in {one.zone} is gone")
-    return 0
+    plan = [Leftover(one, "asked for by name") for one in found]
+    return _delete(fleet, plan, options)
 
 
 def _sweep(fleet: Fleet, clock: Clock, options: argparse.Namespace) -> int:
     plan = sweep_plan(fleet.list(), now=clock.now(), of_stacks=options.of_stack)
+    return _delete(fleet, plan, options)
+
+
+def _delete(fleet: Fleet, plan: Sequence[Leftover], options: argparse.Namespace) -> int:
+    """Show what is to go, ask, and see it gone."""
     if options.json:
         shown = [_plain(leftover.seen) | {"why": leftover.why} for leftover in plan]
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
-    elif not plan:
-        _say("nothing to sweep in these zones")
-    else:
-        rows = [(one.seen.name, one.seen.stack, one.seen.zone, str(one.seen.state), one.why) for one in plan]
-        _table(("to delete", "stack", "zone", "state", "why"), rows)
-    if not plan or not _agreed(options):
-        return 0 if not plan else 1
+    elif plan:
+        rows = [(*_row(leftover.seen)[:5], leftover.why) for leftover in plan]
+        _table(("to delete", "stack", "zone", "hardware", "state", "why"), rows)
+    if not plan:
+        _tell("nothing to sweep in these zones")
+        return 0
+    if not _agreed(options):
+        return 1
     failed = fleet.sweep(plan)
     for place, why in failed.items():
-        sys.stderr.write(f"bezel: {place} was not deleted: {why}\n")
-    _say(f"{len(plan) - len(failed)} of {len(plan)} are gone")
+        _tell(f"bezel: {place} was not deleted: {why}")
+    _tell(f"{len(plan) - len(failed)} of {len(plan)} are gone")
     return 1 if failed else 0
 
 
 def _find(project: Project, options: argparse.Namespace) -> int:
     """A row for each zone; with --probe each is asked for a lease that is given back at once."""
+    wait = parse_duration(options.wait)
+    if not wait or wait > MOST_PROBE_SECONDS:
+        raise TpuError(f"--wait {options.wait}: a probe waits 1s to {duration_text(MOST_PROBE_SECONDS)}, e.g. 2m.")
     cloud_project = _project(project, options)
     plan = make_plan(project.configuration(options.stack), project=cloud_project, stack=options.stack)
     if not isinstance(plan, LeasePlan):
-        raise TpuError(f"{options.stack} leases nothing: its accelerator is a GPU of Cloud Run.")
-    wait = parse_duration(options.wait)
-    if not wait:
-        raise TpuError(f"--wait {options.wait} is no duration: write e.g. 2m.")
-    zones = _zones(options, plan.terms.hardware)
-    rows = find(plan, zones, clock_of(), probe_seconds=wait if options.probe else None, show=_say)
+        raise TpuError(f"{options.stack} leases nothing: its accelerator is Cloud Run's. Name a stack with a `lease`.")
+    hardware = plan.terms.hardware
+    known = {*hardware.zones, *hardware.zones_refused, *(each.zone for each in plan.terms.zones)}
+    zones = tuple(dict.fromkeys(options.zone)) or tuple(sorted(known))
+    rows = find(plan, zones, clock_of(), probe_seconds=wait if options.probe else None, show=_tell)
     if options.json:
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     else:
@@ -183,10 +198,10 @@ def _agreed(options: argparse.Namespace) -> bool:
     if options.yes:
         return True
     if not sys.stdin.isatty():
-        sys.stderr.write("bezel: nothing was deleted: nobody can be asked here. Add --yes.\n")
+        _tell("bezel: nothing was deleted: nobody can be asked here. Add --yes.")
         return False
-    sys.stdout.write("delete all of these? [y/N] ")
-    sys.stdout.flush()
+    sys.stderr.write("delete all of these? [y/N] ")
+    sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
@@ -200,3 +215,9 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def _tell(line: str) -> None:
+    """What is not the result itself, which may be read by a program."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -7,6 +7,7 @@ Leaves asking to `bezel.leases.find` and printing to `bezel.ops.tpu`.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bezel.leases.back_end import NOT_FOUND, no_such_zone
 from bezel.leases.bodies import LeaseSpec, ProvisioningModel, ZoneChoice, instance_body, queued_body
 from bezel.leases.clock import Clock
 from bezel.leases.engine import LeaseError
@@ -16,7 +17,7 @@ from bezel.leases.names import labels
 from bezel.planner import LeasePlan
 from bezel.planner.lease_cost import lease_cost
 from bezel.planner.money import text
-from bezel.rest import GoogleClient, RestError
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 
 PROBE_RUN_SECONDS = 600
 """The least that the platform takes: what a probe can cost at most."""
@@ -34,14 +35,21 @@ def find(
         zones: where to look.
         clock: the time.
         probe_seconds: how long to wait for capacity in each zone; None to ask for nothing.
-        show: takes each line that says what is done.
+        show: takes each line that says what is done, or why a question was not answered; the same one once.
     """
+    shown: set[str] = set()
+
+    def show_once(line: str) -> None:
+        if line not in shown:
+            shown.add(line)
+            show(line)
+
     if probe_seconds is not None:
         most = text(plan.cost.seconds(PROBE_RUN_SECONDS), 2)
         kind = plan.terms.hardware.id
         show(f"each zone is asked for a real {kind} that ends by itself after 10 min: at most {most} USD each")
     with new_client(clock) as client:
-        return [_row(client, clock, plan, zone, probe_seconds, show) for zone in zones]
+        return [_row(client, clock, plan, zone, probe_seconds, show_once) for zone in zones]
 
 
 def _row(
@@ -55,12 +63,14 @@ def _row(
     terms = plan.terms
     hardware, back_end = terms.hardware, back_end_of(terms.back_end, client, plan.project)
     kind = hardware.id if terms.back_end == "queued_resource" else hardware.machine_type
-    has = _told(lambda: "yes" if back_end.hardware(zone, kind) else "no")
+    has = _told(lambda: "yes" if back_end.hardware(zone, kind) else "no", show)
     cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
     capacity = "not asked (--probe)" if probe_seconds is None else "-"
     if probe_seconds is not None and has == "yes":
         wait = probe_seconds
-        capacity = _told(lambda: probe(back_end, _spec(plan, zone, wait), clock, wait, show).told)
+        capacity = _told(
+            lambda: probe(back_end, _spec(plan, zone, wait, _place(client, plan, zone)), clock, wait, show).told, show
+        )
     taken = "taken" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "not known"
     return dict(
         zip(
@@ -69,7 +79,7 @@ def _row(
                 zone,
                 has,
                 taken if terms.provisioning == "flex-start" else "not known",
-                _told(lambda: _quota(client, plan, zone)),
+                _told(lambda: _quota(client, plan, zone), show),
                 text(cost.hourly, 2),
                 capacity,
             ),
@@ -78,12 +88,47 @@ def _row(
     )
 
 
-def _told(ask: Callable[[], str]) -> str:
-    """An answer, or why there is none: the other columns and zones are worth having."""
+def _told(ask: Callable[[], str], show: Callable[[str], None]) -> str:
+    """An answer, or in short why there is none: the other columns and zones are worth having."""
     try:
         return ask()
+    except ApiError as error:
+        show(f"bezel: {error.message}")
+        return f"? ({error.status} {error.reason})"
     except (RestError, LeaseError) as error:
+        show(f"bezel: {error}")
         return f"? ({str(error).splitlines()[0]})"
+
+
+def _place(client: GoogleClient, plan: LeasePlan, zone: str) -> tuple[str, str] | None:
+    """Network and subnetwork for a probe: the stack's own where it stands; None for the project's default network.
+
+    Raises:
+        LeaseError: There is neither, and nothing is made only to ask a question.
+        RestError: Nobody can tell.
+    """
+    region = zone.rpartition("-")[0]
+    network = f"projects/{plan.project}/global/networks/{plan.network.name}"
+    subnetwork = f"projects/{plan.project}/regions/{region}/subnetworks/{plan.network.name}-{region}"
+    if _exists(client, subnetwork):
+        return network, subnetwork
+    if _exists(client, f"projects/{plan.project}/global/networks/default"):
+        return None
+    raise LeaseError(
+        f"no network to ask for a machine in: neither {plan.network.name}-{region} nor one called default is there\n"
+        f"consequence: {zone} was not probed, and nothing was asked for\n"
+        f"repair: probe while {plan.stack} is deployed with {zone} among its zones, or make a network called default"
+    )
+
+
+def _exists(client: GoogleClient, name: str) -> bool:
+    try:
+        client.get(f"{endpoint('COMPUTE')}{name}")
+    except ApiError as error:
+        if error.status == NOT_FOUND or no_such_zone(error):
+            return False
+        raise
+    return True
 
 
 def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
@@ -94,8 +139,8 @@ def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
     return "not told" if allowed is None else str(allowed)
 
 
-def _spec(plan: LeasePlan, zone: str, wait: int) -> LeaseSpec:
-    """A lease without network, account or software of its own: it never gets as far as to need them."""
+def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) -> LeaseSpec:
+    """A lease without account or software of its own: it never gets as far as to need them."""
     terms = plan.terms
     hardware, name = terms.hardware, f"{PROBE_STACK}-{zone}"
     shared: dict[str, Any] = {
@@ -106,9 +151,20 @@ def _spec(plan: LeasePlan, zone: str, wait: int) -> LeaseSpec:
         "run_seconds": PROBE_RUN_SECONDS,
     }
     body = (
-        queued_body(name, accelerator_type=hardware.id, runtime_version=hardware.slice.runtime_version, **shared)
+        queued_body(
+            name,
+            accelerator_type=hardware.id,
+            runtime_version=hardware.slice.runtime_version,
+            network=place[0] if place else None,
+            **shared,
+        )
         if hardware.slice is not None and terms.back_end == "queued_resource"
-        else instance_body(machine_type=hardware.machine_type, source_image=hardware.machine_image, **shared)
+        else instance_body(
+            machine_type=hardware.machine_type,
+            source_image=hardware.machine_image,
+            disk_type=hardware.disk_type,
+            **shared,
+        )
     )
     return LeaseSpec(
         project=plan.project,
@@ -116,7 +172,7 @@ def _spec(plan: LeasePlan, zone: str, wait: int) -> LeaseSpec:
         stack=PROBE_STACK,
         back_end=terms.back_end,
         zones=(ZoneChoice(zone, float(wait)),),
-        subnetworks={},
+        subnetworks={zone.rpartition("-")[0]: place[1]} if place else {},
         body=body,
         run_seconds=PROBE_RUN_SECONDS,
     )

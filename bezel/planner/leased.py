@@ -73,6 +73,11 @@ class Leased:
         return tuple(self.quotas)
 
     @property
+    def disk_type(self) -> str:
+        """Of the boot disk: a machine with v6e chips takes hyperdisks only, one with L4 none."""
+        return "hyperdisk-balanced" if self.gpu is None else "pd-balanced"
+
+    @property
     def refused_as(self) -> str:
         """Under which name a checkpoint may be refused on it."""
         return "tpu" if self.gpu is None else self.gpu.id

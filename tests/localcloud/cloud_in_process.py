@@ -71,15 +71,15 @@ class Project:
     """A client of the whole application; every answer is held against Google's discovery documents.
 
     Attributes:
-        clock: Moves only by hand.
+        clock: Moves only by hand, unless another one is given.
         nodes: What was asked of the machines.
     """
 
-    def __init__(self, directory, speed=1.0):
+    def __init__(self, directory, speed=1.0, clock=None):
         self._layout = Layout(directory)
         # Keys take long to make: all projects of a run have the same ones.
         shutil.copytree(_prepared(), directory, dirs_exist_ok=True)
-        self.clock = Clock(speed)
+        self.clock = clock or Clock(speed)
         self.start()
 
     def start(self):
