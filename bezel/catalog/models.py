@@ -14,9 +14,9 @@ class Architecture:
 
     Sliding layers keep the last `window` tokens, full layers all of them; each kind has its own number of key/value
     heads and its own head dimension. `sliding_layers` and `full_layers` are those with a KV cache of their own; the
-    last `shared_kv_layers` read the caches of earlier ones and keep none. `attention_heads` is None where no source
-    gives it. `experts` is 0 for a dense model; with experts, `intermediate_size` is that of the dense MLP beside them.
-    `per_layer_embedding` is the width of the embedding that each layer looks up for itself, 0 where there is none.
+    last `shared_kv_layers` read the caches of earlier ones and keep none. `experts` is 0 for a dense model; with
+    experts, `intermediate_size` is that of the dense MLP beside them. `per_layer_embedding` is the width of
+    the embedding that each layer looks up for itself, 0 where there is none.
     """
 
     id: str
@@ -25,6 +25,7 @@ class Architecture:
     active_parameters: int
     hidden_size: int
     intermediate_size: int
+    attention_heads: int
     sliding_layers: int
     full_layers: int
     sliding_kv_heads: int
@@ -37,7 +38,6 @@ class Architecture:
     modalities: tuple[str, ...]
     as_of: str
     source: str
-    attention_heads: int | None = None
     experts: int = 0
     active_experts: int = 0
     expert_intermediate_size: int = 0

@@ -80,7 +80,7 @@ def _text_config(row: Model) -> dict[str, Any]:
         "hidden_size": shape.hidden_size,
         "intermediate_size": shape.intermediate_size,
         "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.attention_heads or 2 * shape.sliding_kv_heads,
+        "num_attention_heads": shape.attention_heads,
         "num_key_value_heads": shape.sliding_kv_heads,
         "num_kv_shared_layers": shape.shared_kv_layers,
         "num_global_key_value_heads": shape.full_kv_heads,

@@ -172,14 +172,11 @@ def step_seconds(
 
 
 def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:
-    """The arithmetic of one prompt: two operations a parameter and token, and the attention among its tokens.
-
-    Attention counts where the number of heads is known; it is below a fifth up to 30,000 tokens.
-    """
+    """The arithmetic of one prompt: two operations a parameter and token, and the attention among its tokens."""
     shape = model.architecture
     full = shape.full_layers * shape.full_head_dim * tokens / 2
     sliding = shape.sliding_layers * shape.sliding_head_dim * min(tokens / 2, shape.window)
-    work = tokens * (2 * shape.active_parameters + 4 * (shape.attention_heads or 0) * (full + sliding))
+    work = tokens * (2 * shape.active_parameters + 4 * shape.attention_heads * (full + sliding))
     low, high = (work / peaks.flops / peaks.chips / share for share in reversed(PREFILL_EFFICIENCY))
     return low, high
 
