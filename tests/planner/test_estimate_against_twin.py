@@ -27,9 +27,9 @@ STACKS = [name for name in Project(ROOT).stacks() if Project(ROOT).configuration
 LEASED = [
     name for name in Project(ROOT).stacks() if Project(ROOT).configuration(name)["accelerator"] in leased_hardware()
 ]
-# More sequences at a time no TPU was soundly measured with: of 64 that asked one chip, the cache held 33. What each costs
-# the host, 0.22 ms in the twin and nothing in the estimate, is unproven there: disputed, so not held against each other
-# (v6e4-12b with 64, v6e4-moe with 256: the twin is slower than the range).
+# More sequences at a time no TPU was soundly measured with: of 64 that asked one chip, the cache held 33. What each
+# costs the host, 0.22 ms in the twin and nothing in the estimate, is unproven there: disputed, so not held against each
+# other (v6e4-12b with 64, v6e4-moe with 256: the twin is slower than the range).
 MEASURED_TOGETHER = 32
 # Bound by what is read, by a link to the host, by little weights, by experts.
 TRIED_FASTER_AND_SLOWER = ("l4-qat", "l4-31b-qat", "l4-e2b", "rtx6000-26b")
