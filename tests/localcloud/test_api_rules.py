@@ -65,8 +65,8 @@ def test_the_table_of_rules_is_the_committed_one():
                 },
                 {
                     "what": "machines: addresses",
-                    "why": "a machine of 10.64.0.5 is shown and reached at 127.64.0.5, since only those can be listened on "
-                    "without rights; rules and ranges of the firewall count in 10.x",
+                    "why": "a machine of 10.64.0.5 is shown and reached at 127.64.0.5, since only those can be "
+                    "listened on without rights; rules and ranges of the firewall count in 10.x",
                     "evidence": "localcloud's own; bezel/localcloud/vpc.py: loopback",
                 },
                 {
@@ -87,8 +87,8 @@ def test_the_table_of_rules_is_the_committed_one():
                 },
                 {
                     "what": "Compute Engine v1",
-                    "why": "is held to the beta's document, which the provider speaks: a field that only the beta has is "
-                    "taken by v1 too",
+                    "why": "is held to the beta's document, which the provider speaks: a field that only the beta has "
+                    "is taken by v1 too",
                     "evidence": "compute.beta; bezel/localcloud/methods.py",
                 },
             ],

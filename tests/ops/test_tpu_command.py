@@ -179,6 +179,21 @@ def test_a_list_shows_every_lease_of_ours_over_both_apis_and_nobody_elses(cloud:
     assert cloud.tpu("list", "--json", "--zone", OTHER).json == []
 
 
+def test_zones_that_only_a_stack_file_names_are_looked_into_too(
+    cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: bezel\n")
+    (folder / "Pulumi.odd.yaml").write_text("config:\n  bezel:lease: {zones: [{zone: us-west1-c}, 3, {}]}\n")
+    (folder / "Pulumi.other.yaml").write_text("config:\n  bezel:lease: none\n")
+    monkeypatch.chdir(folder)
+    assert cloud.tpu("list").code == 0
+    asked = [call.path for call in cloud.server.calls]
+    for zone, looked in ((ZONE, True), ("us-west1-c", True), ("us-west1-b", False)):
+        assert any(f"/{zone}/" in path for path in asked) is looked
+
+
 def test_a_zone_that_cannot_be_asked_fails_the_list(cloud: Cloud) -> None:
     cloud.lease("bezel-one")
     broken = {"error": {"code": 403, "message": "Permission 'tpu.nodes.list' denied", "status": "PERMISSION_DENIED"}}
