@@ -54,7 +54,8 @@ def phase_line(phases: Iterable[Phase], *, whole: bool = False) -> str:
 
 def deleting(one: Observation) -> str:
     """What is deleted, and why it has to be seen gone."""
-    return f"{one.zone}: {one.name} ({one.word}) is deleted, so that one lease is left at most"
+    why = f": {one.reason}" if one.reason else ""
+    return f"{one.zone}: {one.name} ({one.word}{why}) is deleted, so that one lease is left at most"
 
 
 def going(rest: Sequence[Observation], elapsed: float, most: float) -> str:
