@@ -38,6 +38,7 @@ CACHE_FOLDER = "compile-cache"
 LEASE_LENGTH = 61  # a label's value, a node's and a machine's name hold it
 APIS = (
     "artifactregistry.googleapis.com",
+    "cloudquotas.googleapis.com",
     "cloudresourcemanager.googleapis.com",
     "compute.googleapis.com",
     "iam.googleapis.com",
