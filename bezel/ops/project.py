@@ -69,7 +69,7 @@ class Project:
     def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
         """The Google Cloud project: `gcp:project` of the stack, else of the environment that the program gets."""
         given = self._given(stack).get("gcp:project")
-        return str(given) if given else environment.get("GOOGLE_PROJECT") or environment.get("GOOGLE_CLOUD_PROJECT")
+        return str(given) if given else cloud_project_of(environment)
 
     def _given(self, stack: str) -> Mapping[str, object]:
         file = self.stack_file(stack)
@@ -77,6 +77,11 @@ class Project:
 
     def _declared(self) -> Mapping[str, object]:
         return _read(self.folder / "Pulumi.yaml")
+
+
+def cloud_project_of(environment: Mapping[str, str]) -> str | None:
+    """The Google Cloud project that an environment names."""
+    return environment.get("GOOGLE_PROJECT") or environment.get("GOOGLE_CLOUD_PROJECT")
 
 
 def find_project(start: Path) -> Project:

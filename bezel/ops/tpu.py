@@ -15,7 +15,7 @@ from bezel.leases.clock import Clock, clock_of, rfc3339
 from bezel.leases.engine import LeaseError
 from bezel.leases.fleet import Fleet, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
-from bezel.ops.project import Project
+from bezel.ops.project import Project, cloud_project_of
 from bezel.ops.tpu_find import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.durations import duration_text, parse_duration
@@ -90,9 +90,8 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 
 def _project(project: Project, options: argparse.Namespace) -> str:
-    found = options.project or os.environ.get("GOOGLE_PROJECT") or os.environ.get("GOOGLE_CLOUD_PROJECT")
-    if not found and getattr(options, "stack", None):
-        found = project.cloud_project(options.stack)
+    stack = getattr(options, "stack", None)
+    found = options.project or (project.cloud_project(stack) if stack else cloud_project_of(os.environ))
     if not found:
         raise TpuError("no Google Cloud project is named: add --project PROJECT_ID, or set GOOGLE_CLOUD_PROJECT.")
     return str(found)

@@ -5,6 +5,7 @@ The embedded cloud runs in this process; its platform's waits pass thousands of 
 
 import io
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bezel.leases.bodies import LeaseSpec, ZoneChoice, instance_body, queued_body
 from bezel.leases.names import labels
@@ -359,6 +361,29 @@ def test_a_probe_uses_the_stacks_own_network_before_the_default_one(cloud: Cloud
     (asked,) = [call for call in cloud.server.calls if call.method == "POST"]
     network = asked.json["tpu"]["nodeSpec"][0]["node"]["networkConfig"]
     assert network["subnetwork"] == f"{PARENT}/regions/us-east5/subnetworks/bezel-v6e4-moe-us-east5"
+
+
+def test_a_machine_of_compute_engine_is_probed_likewise(
+    cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone, root = tmp_path / "clone", Path(__file__).parents[2]
+    clone.mkdir()
+    shutil.copy(root / "Pulumi.yaml", clone)
+    stack = yaml.safe_load((root / "Pulumi.v6e1-12b.yaml").read_text())
+    stack["config"]["bezel:lease"]["back_end"] = "flex_start_vm"
+    stack["config"]["bezel:network"] = {"nat": True}
+    stack["config"]["gcp:project"] = PARENT.partition("/")[2]
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "the-stack-file-goes-first")
+    (clone / "Pulumi.vm.yaml").write_text(yaml.safe_dump(stack))
+    monkeypatch.chdir(clone)
+    cloud.project.network("default", cidr="10.70.0.0/20")
+    row = rows(cloud.tpu("find", "vm", "--probe", "--json", "--zone", ZONE))[ZONE]
+    assert (row["hardware"], row["quota"]) == ("yes", "32")
+    assert "granted after" in row["capacity now"]
+    assert cloud.left() == set()
+    (asked,) = [call for call in cloud.server.calls if call.method == "POST"]
+    assert asked.json["scheduling"]["maxRunDuration"] == {"seconds": "600"}
+    assert asked.json["params"] == {"requestValidForDuration": {"seconds": "120"}}
 
 
 def test_without_any_network_nothing_is_asked_for_and_it_says_why(cloud: Cloud) -> None:
