@@ -44,10 +44,6 @@ def find(
             shown.add(line)
             show(line)
 
-    if probe_seconds is not None:
-        most = text(plan.cost.seconds(PROBE_RUN_SECONDS), 2)
-        kind = plan.terms.hardware.id
-        show(f"each zone is asked for a real {kind} that ends by itself after 10 min: at most {most} USD each")
     with new_client(clock) as client:
         return [_row(client, clock, plan, zone, probe_seconds, show_once) for zone in zones]
 
@@ -67,7 +63,8 @@ def _row(
     cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
     capacity = "not asked (--probe)" if probe_seconds is None else "-"
     if probe_seconds is not None and has == "yes":
-        wait = probe_seconds
+        wait, most = probe_seconds, text(cost.lease(PROBE_RUN_SECONDS), 2)
+        show(f"{zone}: asking for one real {hardware.id} that ends by itself after 10 min; USD at most: {most}")
         capacity = _told(
             lambda: probe(back_end, _spec(plan, zone, wait, _place(client, plan, zone)), clock, wait, show).told, show
         )

@@ -346,7 +346,7 @@ def test_a_probe_tells_capacity_is_bounded_and_leaves_nothing(cloud: Cloud) -> N
     found = rows(said)
     assert "granted after" in found[ZONE]["capacity now"]
     assert "nothing granted in" in found[EMPTY]["capacity now"]
-    assert "at most 0.90 USD each" in said.error
+    assert f"{ZONE}: asking for one real v6e-4 that ends by itself after 10 min; USD at most: 0.90" in said.error
     assert cloud.left() == set()
     (asked,) = [call for call in cloud.server.calls if call.method == "POST" and ZONE in call.path]
     assert asked.json["runDuration"] == {"maxRunDuration": "600s"}
@@ -384,6 +384,15 @@ def test_a_machine_of_compute_engine_is_probed_likewise(
     (asked,) = [call for call in cloud.server.calls if call.method == "POST"]
     assert asked.json["scheduling"]["maxRunDuration"] == {"seconds": "600"}
     assert asked.json["params"] == {"requestValidForDuration": {"seconds": "120"}}
+
+
+@pytest.mark.parametrize(("zone", "most"), [(ZONE, "0.23"), ("southamerica-west1-a", "unknown")])
+def test_a_probe_of_a_fleet_is_one_machine_and_its_price_that_of_the_zone(cloud: Cloud, zone: str, most: str) -> None:
+    region = zone.rpartition("-")[0]
+    cloud.project.network("default", region=region, cidr="10.70.0.0/20")
+    said = cloud.tpu("find", "v6e1-fleet", "--probe", "--json", "--zone", zone)
+    assert "granted after" in rows(said)[zone]["capacity now"]
+    assert f"USD at most: {most}\n" in said.error
 
 
 def test_without_any_network_nothing_is_asked_for_and_it_says_why(cloud: Cloud) -> None:
