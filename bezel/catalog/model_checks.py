@@ -49,6 +49,15 @@ def _architecture(shape: Architecture) -> Iterable[Fault]:
             "the cache would be counted for layers that do not exist.",
             "count the layers with a cache of their own again.",
         )
+    for kind, heads in (("sliding", shape.sliding_kv_heads), ("full", shape.full_kv_heads)):
+        # Grouped attention: each head of the cache serves as many query heads as any other.
+        if heads < 1 or shape.attention_heads < 1 or shape.attention_heads % heads:
+            yield Fault(
+                where,
+                f"attention_heads = {shape.attention_heads}, {kind}_kv_heads = {heads}",
+                "prompts are timed by the former, the cache is counted by the latter.",
+                "one is a multiple of the other: mend what is wrong.",
+            )
     if bool(shape.experts or shape.per_layer_embedding) != (shape.active_parameters < shape.parameters):
         yield Fault(
             where,
