@@ -12,6 +12,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bezel.told import UserError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -33,7 +35,7 @@ _STORED: dict[str, type] = {
 _WORDS = {str: "text", int: "a whole number", bool: "true or false", float: "a number", list: "a list of texts"}
 
 
-class DataFileError(ValueError):
+class DataFileError(UserError, ValueError):
     """A data file cannot be read as what it is; the text names file, row and field, and is for whoever edited it."""
 
 

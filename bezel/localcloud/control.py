@@ -15,9 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import httpx
-
-from bezel.localcloud import keys
 from bezel.localcloud.layout import CONTROL_AUDIENCE, HUB_PREFIX, NO_TLS, Endpoint, Layout, engine_of
 from bezel.localcloud.locks import is_locked, locked
 from bezel.localcloud.source import fingerprint
@@ -147,7 +144,12 @@ def access_token(endpoint: Endpoint) -> str:
     Raises:
         httpx.HTTPError: If the daemon does not give one.
     """
+    # Late, here and below: most commands ask nothing themselves.
     import json
+
+    import httpx
+
+    from bezel.localcloud import keys
 
     content = json.loads(endpoint.credentials.read_text())
     now = int(time.time())
@@ -169,6 +171,8 @@ def own_token(endpoint: Endpoint) -> str:
     """A token for localcloud's own routes (below /localcloud/), signed here: no fault of the token endpoint bars it."""
     import json
 
+    from bezel.localcloud import keys
+
     content = json.loads(endpoint.credentials.read_text())
     now = int(time.time())
     claims = {"iss": content["client_email"], "aud": CONTROL_AUDIENCE, "iat": now, "exp": now + 300}
@@ -181,6 +185,8 @@ def inventory(endpoint: Endpoint) -> Json:
     Raises:
         httpx.HTTPError: If the daemon does not answer.
     """
+    import httpx
+
     headers = {"Authorization": f"Bearer {own_token(endpoint)}"}
     answer = httpx.get(
         f"{endpoint.base}/localcloud/resources", headers=headers, timeout=30, trust_env=False, verify=NO_TLS

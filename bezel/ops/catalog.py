@@ -20,11 +20,12 @@ from bezel.catalog.skus import sku_rules
 from bezel.ops.catalog_tables import SECTIONS, section
 from bezel.ops.files import write_whole
 from bezel.rest import GoogleClient, RestError, endpoint
+from bezel.told import UserError
 
 PAGE = 5000  # the most that the API gives at once; it cannot be asked for some SKUs only
 
 
-class CatalogError(Exception):
+class CatalogError(UserError):
     """The catalogue could not be read or compared; the text is for the user."""
 
 

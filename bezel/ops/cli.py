@@ -6,17 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bezel.catalog import DataFileError
-from bezel.ops import catalog
-from bezel.ops.catalog_tables import SECTIONS
-from bezel.ops.compare import print_comparison
-from bezel.ops.engine import EngineError
-from bezel.ops.local import Local
-from bezel.ops.plan import print_plan
-from bezel.ops.project import Project, ProjectError, find_project
-from bezel.ops.recover import RecoveryError, recover_stack
-from bezel.ops.tpu import add_arguments, run_tpu
-from bezel.ops.weights import run_weights
+from bezel.ops.project import Project, find_project
+from bezel.ops.tpu_arguments import add_arguments
+from bezel.told import UserError
 
 DIRECTORY = ".localcloud"
 # Of a copy of weights: long enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
@@ -44,17 +36,48 @@ FAULT_COMMANDS = {
     "clear": "take one kind off, or everything",
 }
 
-# Commands that need no embedded cloud.
-COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
-    "plan": lambda project, options: print_plan(project, options.stack),
-    "compare": lambda _, options: print_comparison(
-        options.model, context=options.context, simulated=options.simulate, as_json=options.json
-    ),
-    "recover": lambda project, options: recover_stack(project, options.stack),
-    "tpu": run_tpu,
-    "weights": lambda project, options: run_weights(
+CATALOGUE_SECTIONS = ("accelerators", "tpus", "machines", "models", "prices", "vllm", "comparison", "measurements")
+
+
+# Commands that need no embedded cloud. Each imports what it runs: half a second of it is another's.
+def _plan(project: Project, options: argparse.Namespace) -> int:
+    from bezel.ops.plan import print_plan
+
+    return print_plan(project, options.stack)
+
+
+def _compare(_: Project, options: argparse.Namespace) -> int:
+    from bezel.ops.compare import print_comparison
+
+    return print_comparison(options.model, context=options.context, simulated=options.simulate, as_json=options.json)
+
+
+def _recover(project: Project, options: argparse.Namespace) -> int:
+    from bezel.ops.recover import recover_stack
+
+    return recover_stack(project, options.stack)
+
+
+def _tpu(project: Project, options: argparse.Namespace) -> int:
+    from bezel.ops.tpu import run_tpu
+
+    return run_tpu(project, options)
+
+
+def _weights(project: Project, options: argparse.Namespace) -> int:
+    from bezel.ops.weights import run_weights
+
+    return run_weights(
         project, options.stack, copy=options.action == "copy", origin=options.origin, deadline=options.deadline
-    ),
+    )
+
+
+COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
+    "plan": _plan,
+    "compare": _compare,
+    "recover": _recover,
+    "tpu": _tpu,
+    "weights": _weights,
 }
 
 
@@ -67,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         project = find_project(Path.cwd())
         if options.command in COMMANDS:
             return COMMANDS[options.command](project, options)
+        from bezel.ops.local import Local
+
         local = Local(
             project=project,
             directory=options.dir or project.folder / DIRECTORY,
@@ -85,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.action == "fault":
             return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
         return local.run_cloud(options.action)
-    except (ProjectError, EngineError, RecoveryError, catalog.CatalogError, DataFileError) as error:
+    except UserError as error:
         sys.stderr.write(f"bezel: {error}\n")
         return 1
     except KeyboardInterrupt:
@@ -151,6 +176,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _catalog(options: argparse.Namespace) -> int:
+    from bezel.ops import catalog
+
     if options.action == "show":
         return catalog.show(options.section)
     if options.action == "check":
@@ -185,7 +212,7 @@ def _add_catalog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = commands.add_parser("catalog", help="the facts that plans are made of: machines, models, prices, vLLM")
     actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
     show = actions.add_parser("show", help="each row with its date and source")
-    show.add_argument("section", nargs="?", choices=tuple(SECTIONS))
+    show.add_argument("section", nargs="?", choices=CATALOGUE_SECTIONS)
     actions.add_parser("check", help="whether the data files hold to the rules")
     refresh = actions.add_parser("refresh", help="what the Cloud Billing Catalog says of the prices now")
     refresh.add_argument("--write", action="store_true", help="take it over into the price file")

@@ -4,7 +4,6 @@ What differs from a run against Google is the environment only; program and stac
 localcloud itself (`bezel.localcloud`) and what is printed (`bezel.ops.summary`).
 """
 
-import importlib.metadata
 import json
 import os
 import secrets
@@ -21,6 +20,7 @@ from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
 from bezel.ops.runs import MARK, LastRun
+from bezel.told import UserError
 
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "localcloud" / "plugins"
@@ -38,7 +38,7 @@ FOREIGN = (
 QUICK_SECONDS = 120
 
 
-class EngineError(Exception):
+class EngineError(UserError):
     """The engine refused; its own words are in the text."""
 
 
@@ -215,6 +215,8 @@ class Engine:
 
     def _install_plugins(self) -> None:
         """Put the stand-ins where the engine keeps installed plugins, under the versions that the SDKs ask for."""
+        import importlib.metadata  # dear, and what runs no program does without
+
         for name, package in STOOD_IN.items():
             place = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
             place.mkdir(parents=True, exist_ok=True)

@@ -11,18 +11,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from bezel.localcloud import control, made_up, real_vllm, seed
+from bezel.localcloud import control
 from bezel.localcloud.layout import Endpoint
-from bezel.ops import faults
 from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
 from bezel.ops.files import write_whole
 from bezel.ops.packs import configurations, judged, with_packs
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
-from bezel.planner import AnyPlan, Plan, PlanError, make_plan
-from bezel.rest import Credentials, RestError
+
+if TYPE_CHECKING:
+    from bezel.planner import AnyPlan
 
 # Asks nothing, and leaves the outputs to the readable form at the end.
 UNATTENDED = ("--yes", "--skip-preview", "--suppress-outputs")
@@ -121,6 +121,8 @@ class Local:
 
     def token(self, url: str) -> int:
         """Print an identity token for `url`; the exit code."""
+        from bezel.rest import Credentials, RestError
+
         for name in FOREIGN:
             os.environ.pop(name, None)
         os.environ.update(control.environment(self._running()))
@@ -132,6 +134,8 @@ class Local:
 
     def fault(self, action: str, kind: str, parameters: Sequence[str]) -> int:
         """Run `list`, `show`, `add` or `clear` of `bezel local fault`; the exit code."""
+        from bezel.ops import faults
+
         if action == "list":
             return faults.print_kinds()
         if action == "show":
@@ -167,7 +171,10 @@ class Local:
     def _behind(self, endpoint: Endpoint) -> str:
         return "a simulated vLLM" if endpoint.server == "sim" else "the real vLLM of this machine"
 
-    def _say_what_is_rewritten(self, plan: AnyPlan) -> None:
+    def _say_what_is_rewritten(self, plan: "AnyPlan") -> None:
+        from bezel.localcloud import real_vllm
+        from bezel.planner import Plan
+
         if self.server == "vllm" and self.model and isinstance(plan, Plan):
             _, notes, _ = real_vllm.command(
                 plan.service.arguments, model_dir=self.model.absolute(), port=plan.service.port
@@ -182,8 +189,10 @@ class Local:
             _say(f"  judged with the limits of {os.path.relpath(file)}")
         return whole
 
-    def _plan(self, endpoint: Endpoint, stack: str) -> AnyPlan | None:
+    def _plan(self, endpoint: Endpoint, stack: str) -> "AnyPlan | None":
         """The stack's plan; None where it has none, which the program itself reports through the engine."""
+        from bezel.planner import PlanError, make_plan  # late: half of what an import of this module would cost
+
         project = self.project.cloud_project(stack, control.environment(endpoint))
         try:
             return make_plan(self.project.configuration(stack), project=project, stack=stack)
@@ -205,11 +214,13 @@ class Local:
                 "then this again."
             )
 
-    def _put_weights(self, endpoint: Endpoint, plan: AnyPlan) -> None:
+    def _put_weights(self, endpoint: Endpoint, plan: "AnyPlan") -> None:
         """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
         weights = plan.weights
         if weights.bucket is None or weights.create:
             return
+        from bezel.localcloud import made_up, seed
+
         # Only once: who takes files out of the bucket wants to see what happens.
         put = self.directory / "weights-put.json"
         done = json.loads(put.read_text()) if put.exists() else []

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import yaml
 
-from bezel.catalog import closest
+from bezel.told import UserError
 
 
-class ProjectError(Exception):
+class ProjectError(UserError):
     """A user's mistake about project or stack; the text is for the user."""
 
 
@@ -41,6 +41,8 @@ class Project:
         """
         file = self.folder / f"Pulumi.{stack}.yaml"
         if not file.is_file():
+            from bezel.catalog import closest  # only a mistake needs it
+
             known, near = ", ".join(self.stacks()) or "none", closest(stack, self.stacks())
             meant = f"Did you mean {near}? " if near else ""
             raise ProjectError(

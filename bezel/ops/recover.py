@@ -17,6 +17,7 @@ from bezel.ops.commands import CommandError, printed
 from bezel.ops.journal import Change
 from bezel.ops.project import Project
 from bezel.ops.recovery import State, held, pending, planned, withdrawn
+from bezel.told import UserError
 
 # For one command of the engine; a refresh waits for the cloud.
 SECONDS = 900
@@ -26,7 +27,7 @@ Say = Callable[[str], None]
 Remember = Callable[[Sequence[Change]], None]
 
 
-class RecoveryError(Exception):
+class RecoveryError(UserError):
     """The stack cannot be recovered from here; the text says what to do by hand."""
 
 

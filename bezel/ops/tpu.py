@@ -1,7 +1,7 @@
 """`bezel tpu find|list|describe|delete|sweep`: what is leased in a project, what could be, what nobody wants any more.
 
 Owns printing, asking before anything is deleted, and which zones are looked at. Leaves listing, deleting and sweeping
-to `bezel.leases`, and finding to `bezel.ops.tpu_find`.
+to `bezel.leases`, finding to `bezel.ops.tpu_find`, and the options to `bezel.ops.tpu_arguments`.
 """
 
 import argparse
@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.leases.clock import Clock, clock_of, rfc3339
 from bezel.leases.engine import LeaseError
@@ -22,45 +22,12 @@ from bezel.planner.durations import duration_text, parse_duration
 from bezel.planner.leased import leased_hardware
 from bezel.rest import RestError
 
-if TYPE_CHECKING:
-    Parsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no other name
-
 MOST_PROBE_SECONDS = 7200
 """What Compute Engine lets a request wait for at most, and longer than anybody watches."""
-HELP = "leases of TPUs and of machines with GPUs: found, listed, described, deleted, swept"
 
 
 class TpuError(Exception):
     """A user's mistake; the text is for the user."""
-
-
-def add_arguments(commands: "Parsers") -> None:
-    """The subcommands with their options."""
-    parser = commands.add_parser("tpu", help=HELP, description=HELP)
-    actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
-    find = actions.add_parser("find", help="each zone: hardware, quota, price, and with --probe capacity")
-    find.add_argument("stack", help="whose hardware and model are looked for")
-    find.add_argument("--probe", action="store_true", help="ask for a real lease in each zone, given back at once")
-    find.add_argument("--wait", default="2m", metavar="TIME", help="how long a probe waits for capacity (default: 2m)")
-    _common(find)
-    listed = actions.add_parser("list", help="every lease that a stack of ours asked for")
-    _common(listed)
-    for name, about in (
-        ("describe", "all that is known of one: its boot, the end of its console"),
-        ("delete", "give one back, and see it gone"),
-    ):
-        one = actions.add_parser(name, help=about)
-        one.add_argument("name", help="of the lease, as `list` shows it")
-        _common(one)
-    sweep = actions.add_parser(
-        "sweep", help="what failed or is over and still uses quota: listed, then deleted; nothing without our labels"
-    )
-    sweep.add_argument(
-        "--of-stack", action="append", default=[], metavar="STACK", help="and everything of this stack; may be repeated"
-    )
-    _common(sweep)
-    for action in ("delete", "sweep"):
-        actions.choices[action].add_argument("--yes", action="store_true", help="do not ask")
 
 
 def run_tpu(project: Project, options: argparse.Namespace) -> int:
@@ -79,14 +46,6 @@ def run_tpu(project: Project, options: argparse.Namespace) -> int:
     except (TpuError, LeaseError, RestError, PlanError) as error:
         sys.stderr.write(f"bezel: {error}\n")
         return 1
-
-
-def _common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", help="Google Cloud project (default: that of the environment)")
-    parser.add_argument(
-        "--zone", action="append", default=[], help="look there only; may be repeated (default: every zone known)"
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def _project(project: Project, options: argparse.Namespace) -> str:

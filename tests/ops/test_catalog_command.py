@@ -15,7 +15,7 @@ from bezel.catalog import DataFileError
 from bezel.catalog.prices import PRICES, parse_prices
 from bezel.ops.catalog import CatalogError, check, refresh, show
 from bezel.ops.catalog_tables import SECTIONS
-from bezel.ops.cli import main
+from bezel.ops.cli import CATALOGUE_SECTIONS, main
 from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
 from tests.rest.fake_google import Answer, serving
 from tools.discovery_data import document
@@ -276,3 +276,7 @@ def test_all_sections_show_every_row_of_the_files(capsys):
     for name in names:
         assert f"  {name} " in out
     assert out.count("list price") + out.count(" derived ") >= len(ROWS)
+
+
+def test_the_command_names_every_section_without_loading_them() -> None:
+    assert tuple(SECTIONS) == CATALOGUE_SECTIONS
