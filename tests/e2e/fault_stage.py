@@ -30,7 +30,8 @@ TABLE: dict[str, Any] = {
     "order": 10,
     "about": "Each fault of `bezel local fault list`, put on a deployed stack: what the deploy says, what is left, "
     "and what the next run makes of it once the fault is mended as the message says.",
-    "command": ".venv/bin/pytest tests/e2e/test_faults.py tests/e2e/test_faults_of_requests.py",
+    "command": ".venv/bin/pytest tests/e2e/test_faults.py tests/e2e/test_faults_of_requests.py "
+    "tests/e2e/test_lease_faults.py",
     "stamp": None,
     "columns": ["fault", "caused by", "what the user sees", "state after it", "the next run"],
     "rows": [],
@@ -210,7 +211,9 @@ def _first(text: str) -> str:
     lines = [line.strip() for line in text.splitlines()]
     cause = next((line for line in lines if line.startswith("cause: ")), None)
     listed = next((line.removeprefix("* ") for line in lines if line.startswith("* ")), None)
-    return cause or listed or next(line.removeprefix("error: ") for line in lines if line and not line.endswith("):"))
+    zone = next((line for line in lines if re.match(r"[a-z]+-[a-z]+\d-[a-z]: ", line)), None)
+    told_first = next(line.removeprefix("error: ") for line in lines if line and not line.endswith("):"))
+    return cause or listed or zone or told_first
 
 
 def _record(row: list[str]) -> None:

@@ -60,6 +60,7 @@ class Point:
     victim: str
     boundary: Boundary
     when: str
+    stack: str = "l4-qat"
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,15 @@ def strike(rehearsal: Rehearsal, point: Point) -> Outcome:
     Raises:
         NotThereError: There was nothing to kill, or no such boundary.
     """
+    return _aftermath(rehearsal, struck(rehearsal, point))
+
+
+def struck(rehearsal: Rehearsal, point: Point) -> str:
+    """Kill the victim at its boundary and let the rest of the run end; what it printed.
+
+    Raises:
+        NotThereError: There was nothing to kill, or no such boundary.
+    """
     with rehearsal.api() as api:
         process = begin(rehearsal, api, point)
         try:
@@ -152,7 +162,7 @@ def strike(rehearsal: Rehearsal, point: Point) -> Outcome:
                 api.delete(HOLD, params={"drop": int(dropped)})
         finally:
             own, _ = process.communicate(timeout=SECONDS)
-    return _aftermath(rehearsal, own)
+    return own
 
 
 def begin(rehearsal: Rehearsal, api: httpx.Client, point: Point) -> "subprocess.Popen[str]":
@@ -163,7 +173,7 @@ def begin(rehearsal: Rehearsal, api: httpx.Client, point: Point) -> "subprocess.
     """
     place = {"method": point.boundary.method, "path": point.boundary.path, "nth": point.boundary.nth}
     assert api.put(HOLD, json=place | {"when": point.when}).is_success
-    process = rehearsal.start(COMMANDS[point.operation], "l4-qat")
+    process = rehearsal.start(COMMANDS[point.operation], point.stack)
     deadline = time.monotonic() + WAIT
     while not api.get(HOLD, params={"seconds": 1}).json()["reached"]:
         if process.poll() is not None or time.monotonic() > deadline:
@@ -230,12 +240,12 @@ def _aftermath(rehearsal: Rehearsal, own: str) -> Outcome:
     rehearsal.local("stop")
     found += problems(rehearsal.cloud)
     found += [f"still runs: {line}" for line in _processes(rehearsal)]
-    healed = _said(own)
+    healed = said_of(own)
     said = [f"itself: {healed}"] if healed else []
-    return Outcome("; ".join([*said, _said(first.text)]).strip("; ") or "nothing", tuple(found))
+    return Outcome("; ".join([*said, said_of(first.text)]).strip("; ") or "nothing", tuple(found))
 
 
-def _said(text: str) -> str:
+def said_of(text: str) -> str:
     """What a command told of a kill, in short."""
     said = []
     if "unlocking the stack" in text:

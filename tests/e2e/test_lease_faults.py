@@ -1,0 +1,112 @@
+"""Faults of leases: each is told with cause, consequence and repair, leaves no more than one machine, and is mended."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from fault_stage import hold, normal, told
+from lease_stage import LeaseStage
+
+from bezel.localcloud.faults.kinds import KINDS
+
+AGAIN = "once it is mended the next `up` leases one machine, and is green"
+RENEWED = (
+    "each `up` says so and buys nothing; with `lease.renew: true` the next one leases one machine and checks it; "
+    "then nothing is left to do"
+)
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def leased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseStage]:
+    made = LeaseStage.set_up(tmp_path_factory.mktemp("leased"))
+    yield made
+    made.rehearsal.local("stop")
+
+
+@pytest.fixture
+def stage(leased: LeaseStage) -> Iterator[LeaseStage]:
+    yield leased
+    leased.reset()
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+
+
+@pytest.mark.parametrize("kinds", [("lease-zone-refused", "lease-quota"), ("lease-stock-out", "lease-never-active")])
+def test_where_no_zone_gives_a_machine_nothing_is_left_and_the_next_deploy_leases_one(
+    stage: LeaseStage, kinds: tuple[str, ...]
+) -> None:
+    stage.need_a_lease()
+    seen = []
+    for kind in kinds:
+        command = stage.add(kind)
+        text, state = told(stage.up()), stage.state()
+        assert "no zone of 2 granted the lease" in text
+        assert "in the cloud no request and no machine in any zone" in state
+        seen.append((kind, command, text, state))
+        stage.clear()
+    stage.deployed()
+    for kind, command, text, state in seen:
+        hold(kind, command, text, state, AGAIN)
+
+
+def test_a_deletion_that_takes_long_is_waited_for_before_anything_is_asked_for(stage: LeaseStage) -> None:
+    stage.need_a_lease()
+    command, before = stage.add("lease-slow-delete"), stage.asked()
+    run = stage.deployed()
+    assert stage.asked() == before + 1
+    waits = re.search(r"waiting until it is gone: us-east5-a DELETING; \d+ (s|min), \d+ min left", run.text)
+    assert waits, run.text
+    text = f"the deploy is green, and shows what it waits for:\n{re.sub(r'[0-9]+ (s|min)', 'N min', waits[0])}"
+    hold("lease-slow-delete", command, normal(text), stage.state(), "there is nothing to mend: the deploy was green")
+
+
+def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_again(stage: LeaseStage) -> None:
+    stage.need_a_lease()
+    command = stage.add("lease-late-fill")
+    text, state = told(stage.up()), stage.state()
+    assert "what was asked for last may have happened all the same" in text
+    stage.clear()
+    until(lambda: len(stage.leases()["queuedResources"]) == 1, "the request is stored")
+    asked, stored = stage.asked(), stage.request()["createTime"]
+    stage.deployed()
+    assert (stage.asked(), stage.request()["createTime"]) == (asked, stored)
+    stage.nothing_left()
+    following = "the next `up` finds the request that was stored meanwhile, asks for no other, and is green; "
+    hold("lease-late-fill", command, text, state, f"{following}then nothing is left to do")
+
+
+@pytest.mark.parametrize("kind", ["lease-preempted", "lease-ends"])
+def test_a_lease_that_is_over_is_told_with_its_price_and_bought_again_only_when_that_is_said(
+    stage: LeaseStage, kind: str
+) -> None:
+    assert stage.through_the_gateway().status_code == 200
+    command, before = stage.add(kind), stage.asked()
+    until(lambda: stage.through_the_gateway().status_code == 503, "the gateway sees that no machine is there")
+    answer = stage.through_the_gateway().json()
+    assert answer["error"]["code"] == 503, answer
+    run, state = stage.up(), stage.state()
+    assert (run.code, stage.asked()) == (0, before), run.text
+    said = run.text.partition("\nDiagnostics:\n")[2].partition("warning: ")[2].partition("\n")[0]
+    assert "another one costs 5.40 USD for 4 h; set lease.renew: true to buy it" in said
+
+    stage.rehearsal.set("lease.renew", True, "v6e1-12b")
+    renewed = stage.deployed()
+    assert stage.asked() == before + 1
+    assert re.search(r"smoke:HealthCheck health updated", renewed.text), renewed.text
+    assert stage.through_the_gateway().status_code == 200
+    stage.nothing_left()
+    said = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", said)
+    text = f"the deploy warns, and the gateway answers 503 ({answer['error']['message']}):\nwarning: {said}"
+    hold(kind, command, normal(text), state, RENEWED)
+
+
+def test_every_kind_of_a_lease_is_tried_here() -> None:
+    tried = {"lease-stock-out", "lease-zone-refused", "lease-quota", "lease-never-active", "lease-slow-delete"}
+    tried |= {"lease-late-fill", "lease-preempted", "lease-ends"}
+    assert tried == {kind for kind in KINDS if kind.startswith("lease-")}
