@@ -89,11 +89,11 @@ class LeaseStage(Stage):
         found: dict[str, Any] = self._ask("GET", f"/tpu/v2alpha1/{name}").json()
         return found
 
-    def through_the_gateway(self) -> httpx.Response:
-        """What an invoker gets who asks for the models."""
+    def invoker(self) -> httpx.Client:
+        """Somebody who may ask the gateway."""
         url = self.rehearsal.outputs(STACK)["url"]
         headers = {"Authorization": f"Bearer {self.rehearsal.token(url)}"}
-        return httpx.get(f"{url}/v1/models", headers=headers, timeout=60)
+        return httpx.Client(base_url=url, headers=headers, timeout=60)
 
     def there(self) -> str:
         """What the cloud has of leases, in words."""
