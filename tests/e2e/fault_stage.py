@@ -31,7 +31,7 @@ TABLE: dict[str, Any] = {
     "about": "Each fault of `bezel local fault list`, put on a deployed stack: what the deploy says, what is left, "
     "and what the next run makes of it once the fault is mended as the message says.",
     "command": ".venv/bin/pytest tests/e2e/test_faults.py tests/e2e/test_faults_of_requests.py "
-    "tests/e2e/test_lease_faults.py",
+    "tests/e2e/test_faults_of_leases.py",
     "stamp": None,
     "columns": ["fault", "caused by", "what the user sees", "state after it", "the next run"],
     "rows": [],
