@@ -46,7 +46,7 @@ def catalogue(tmp_path: Path) -> Path:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            target.parent.mkdir()
+            target.parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, target)
     return tmp_path
 
