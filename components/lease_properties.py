@@ -17,7 +17,6 @@ from bezel.rest import GoogleClient
 
 def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
     """The lease that some properties describe; every value has to be known."""
-    run = props.get("run_seconds")
     return LeaseSpec(
         project=props["project"],
         name=props["name"],
@@ -26,7 +25,6 @@ def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
         zones=tuple(ZoneChoice(one["zone"], float(one["patience_seconds"])) for one in props["zones"]),
         subnetworks=dict(props["subnetworks"]),
         body=plain(props["body"]),
-        run_seconds=None if run is None else float(run),
         former_zones=tuple(props.get("former_zones") or ()),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 
-from bezel.leases.bodies import ZoneChoice, instance_body, queued_body
+from bezel.leases.bodies import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
 from bezel.leases.names import labels
 from bezel.planner import LeasePlan, plan_output
 from bezel.planner.money import Priced
@@ -24,8 +24,6 @@ from components.tpu_lease import TpuLease, TpuLeaseArgs
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from stacks import config
 from stacks.checks import check_and_measure
-
-_MODELS = {"flex-start": "FLEX_START", "spot": "SPOT", "on-demand": "STANDARD"}
 
 
 def deploy(plan: LeasePlan) -> dict[str, Any]:
@@ -200,7 +198,7 @@ def _body(
             packages=node.packages,
         ),
         "service_account": identity.email,
-        "provisioning_model": _MODELS[terms.provisioning],
+        "provisioning_model": PROVISIONING_MODELS[terms.provisioning],
         "run_seconds": terms.run_seconds,
         "tags": (network.tag,),
     }

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 BackEndName = Literal["queued_resource", "flex_start_vm"]
 ProvisioningModel = Literal["FLEX_START", "SPOT", "STANDARD"]
+PROVISIONING_MODELS: dict[str, ProvisioningModel] = {
+    "flex-start": "FLEX_START", "spot": "SPOT", "on-demand": "STANDARD"
+}  # fmt: skip
+"""How it is bought, in a stack file's words -> in Google's."""
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 DISK_GB = 200
 LEAST_VM_WAIT_SECONDS = 90
@@ -48,7 +52,6 @@ class LeaseSpec:
         zones: Where it may be, best first.
         subnetworks: Region -> subnetwork.
         body: The request without a zone.
-        run_seconds: How long it runs at most; None without an end.
         former_zones: Where it may lie from the time before the zones were changed.
     """
 
@@ -59,7 +62,6 @@ class LeaseSpec:
     zones: tuple[ZoneChoice, ...]
     subnetworks: Mapping[str, str]
     body: Mapping[str, Any]
-    run_seconds: float | None = None
     former_zones: tuple[str, ...] = ()
 
     @property

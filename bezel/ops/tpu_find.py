@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bezel.leases.back_end import NOT_FOUND, no_such_zone
-from bezel.leases.bodies import LeaseSpec, ProvisioningModel, ZoneChoice, instance_body, queued_body
+from bezel.leases.bodies import PROVISIONING_MODELS, LeaseSpec, ZoneChoice, instance_body, queued_body
 from bezel.leases.clock import Clock
 from bezel.leases.engine import LeaseError
 from bezel.leases.find import PROBE_STACK, probe, quota_of
@@ -22,7 +22,6 @@ from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 PROBE_RUN_SECONDS = 600
 """The least that the platform takes: what a probe can cost at most."""
 FINDING_COLUMNS = ("zone", "hardware", "provisioning model", "quota", "USD per hour", "capacity now")
-_MODELS: dict[str, ProvisioningModel] = {"flex-start": "FLEX_START", "spot": "SPOT", "on-demand": "STANDARD"}
 
 
 def find(
@@ -144,7 +143,7 @@ def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) 
         "labels": labels(name, PROBE_STACK, plan.labels),
         "metadata": {},
         "service_account": None,
-        "provisioning_model": _MODELS[terms.provisioning],
+        "provisioning_model": PROVISIONING_MODELS[terms.provisioning],
         "run_seconds": PROBE_RUN_SECONDS,
     }
     body = (
@@ -171,5 +170,4 @@ def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) 
         zones=(ZoneChoice(zone, float(wait)),),
         subnetworks={zone.rpartition("-")[0]: place[1]} if place else {},
         body=body,
-        run_seconds=PROBE_RUN_SECONDS,
     )

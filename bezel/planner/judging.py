@@ -84,7 +84,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
     environment = planned | settings.variables
     problems += check_variables(settings.variables, planned, settings.secrets, tpu=False)
     problems += check_service_only(settings) if gpu else []
-    problems += _platform_problems(settings, gpu, environment)
+    problems += _platform_problems(settings, gpu, planned)
     problems += check_own_copy(settings.weights, checkpoint) if checkpoint and chosen != HUB.id else []
     memory_gib = _memory_gib(settings, gpu)
     arguments: dict[str, Argument] = {}

@@ -188,7 +188,7 @@ def _platform_problems(
         *check_lease_loading(settings),
         *check_variables(settings.variables, planned, settings.secrets, tpu=hardware.device == "tpu"),
         *platform.check_access(settings.access),
-        *platform.check_secrets(settings.secrets, {**planned, **settings.variables}),
+        *platform.check_secrets(settings.secrets, planned),
         *platform.check_labels(settings.labels),
         *check_weights(settings.weights),
         *check_own_prices(settings.cost.prices),

@@ -27,10 +27,10 @@ MEMORY_OF_CPU = {1: 4, 2: 8, 4: 16, 6: 24, 8: 32}
 _MEMORY = re.compile(r"(\d+)(Gi|Mi)")
 _MEMBER = re.compile(r"(user|serviceAccount|group|domain|principal|principalSet):\S+")
 _SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
-_RESERVED = ("PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION")
+RESERVED = ("PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION")
 
 
 def parse_memory(text: str) -> int | None:
@@ -238,7 +238,7 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
 def _refused_variable(variable: str, environment: Mapping[str, str]) -> str | None:
     if variable in environment:
         return "the plan sets it itself."
-    if not _VARIABLE.fullmatch(variable) or variable in _RESERVED:
+    if not VARIABLE.fullmatch(variable) or variable in RESERVED:
         return "Cloud Run refuses such a variable."
     if variable.startswith("VLLM_") and variable != "VLLM_API_KEY":
         return "vLLM reads no secret from it, and exits on a VLLM_ variable that it does not know."

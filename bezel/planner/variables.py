@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from bezel.planner.platform_checks import RESERVED, VARIABLE
 from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r".*(?:TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIALS?)", re.IGNORECASE)
-_RESERVED = ("PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION")
 
 
 def check_variables(
@@ -29,7 +28,7 @@ def check_variables(
     problems = []
     for name, value in variables.items():
         key = setting(f"variables.{name}")
-        if not _NAME.fullmatch(name):
+        if not VARIABLE.fullmatch(name):
             problems.append(
                 Problem(key, shown(value), "it is no name of a variable.", "write letters, digits and underscores.")
             )
@@ -42,7 +41,7 @@ def check_variables(
                     f"put the value into Secret Manager and write `{setting('secrets')}: {{{name}: NAME_OF_SECRET}}`.",
                 )
             )
-        elif name in _RESERVED or name in planned:
+        elif name in RESERVED or name in planned:
             who = "the plan" if name in planned else "the platform"
             problems.append(Problem(key, shown(value), f"{who} sets it.", "remove it."))
         elif name in secrets:

@@ -129,3 +129,8 @@ def test_every_duration_is_read_back_as_it_is_written(seconds):
 @pytest.mark.parametrize("text", ["", "h", "4", "4 h", "1h30", "-1h", "1.5h", "4hours", "30m1h"])
 def test_what_is_no_duration_is_none(text):
     assert parse_duration(text) is None
+
+
+def test_a_variable_that_a_secret_sets_too_is_told_once() -> None:
+    twice = changed(V6E4_MOE, variables={"A": "0"}, secrets={"A": "s"})
+    assert [problem.key for problem in lease_problems(twice)] == ["bezel:variables.A"]

@@ -70,7 +70,6 @@ class Trial:
             zones=tuple(ZoneChoice(zone, patience) for zone in zones),
             subnetworks=SUBNETWORKS,
             body=body_of(self.kind, image=image),
-            run_seconds=RUN,
             **more,
         )
 
