@@ -63,7 +63,6 @@ class Leased:
             (ZoneChoice(FIRST, 1800.0), ZoneChoice(SECOND, 1800.0)),
             {region: f"{PARENT}/regions/{region}/subnetworks/net-{region}" for region in REGIONS},
             made[self.kind](),
-            14400.0,
         )
 
     def run(self, goal: Goal, **wanted: Any) -> Any:

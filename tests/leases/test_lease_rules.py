@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from lease_trial import NAME, RUN, STACK, ZONES, body_of
+from lease_trial import NAME, STACK, ZONES, body_of
 
 from bezel.leases.back_end import no_such_zone, passes, refusal
 from bezel.leases.bodies import LeaseSpec, ZoneChoice
@@ -19,7 +19,7 @@ from bezel.rest import ApiError, CredentialsError, UnreachableError
 FIRST, SECOND = ZONES
 LEASE = LeaseSpec(
     "acme", NAME, STACK, "queued_resource", tuple(ZoneChoice(zone, 600.0) for zone in ZONES), {},
-    body_of("queued_resource"), RUN,
+    body_of("queued_resource"),
 )  # fmt: skip
 NOW = 10_000.0
 
