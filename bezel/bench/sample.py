@@ -1,0 +1,166 @@
+"""What a load gave: one `Sample` a request, one `Measured` a load.
+
+Raw facts only: instants, counts that the server said and the kind of each failure. Nothing is computed here that a reader might
+define another way (`ttft`, `tpot` and the rest are metrics), and nothing but the standard library is imported: what sends load
+must start fast.
+
+Instants are integer nanoseconds of CLOCK_MONOTONIC, 0 where a request never came that far. Counts are -1 where the server did
+not say.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+REFUSED = "refused"
+"""No connection: refused, no route, no such name, or TLS that could not be agreed or verified."""
+RESET = "reset"
+"""The connection broke before any byte of an answer."""
+TIMEOUT = "timeout"
+"""The request's deadline passed after an answer had begun."""
+NO_ANSWER = "no_answer"
+"""The request's deadline passed, or the server closed, without one byte of an answer."""
+HTTP_401 = "http_401"
+HTTP_403 = "http_403"
+HTTP_404 = "http_404"
+HTTP_429 = "http_429"
+HTTP_4XX = "http_4xx"
+"""Any other status of 300 to 499: a redirection is not followed, so it is an answer that is no completion."""
+HTTP_5XX = "http_5xx"
+TRUNCATED = "truncated"
+"""An answer that began and ended early: the connection closed inside it, or the stream ended without `[DONE]`."""
+ERROR_IN_STREAM = "error_in_stream"
+"""Status 200 and a stream that carries an error event."""
+ERROR_IN_BODY = "error_in_body"
+"""Status 200 and one JSON document that is an error."""
+BAD_JSON = "bad_json"
+"""An event or document that is no JSON, or HTTP that is none."""
+BAD_USAGE = "bad_usage"
+"""`usage` is missing, or counts fewer tokens than chunks that carried one."""
+NO_TOKEN = "no_token"
+"""A complete answer without one token."""
+CLIENT = "client"
+"""The client's own fault: never the server's."""
+
+KINDS = (
+    REFUSED,
+    RESET,
+    TIMEOUT,
+    NO_ANSWER,
+    HTTP_401,
+    HTTP_403,
+    HTTP_404,
+    HTTP_4XX,
+    HTTP_429,
+    HTTP_5XX,
+    TRUNCATED,
+    ERROR_IN_STREAM,
+    ERROR_IN_BODY,
+    BAD_JSON,
+    BAD_USAGE,
+    NO_TOKEN,
+    CLIENT,
+)
+
+
+def no_instants() -> array[int]:
+    """Return an empty array of instants (signed 64 bit)."""
+    return array("q")
+
+
+@dataclass(slots=True)
+class Sample:
+    """One request: who sent it, when what happened, what the server counted.
+
+    Attributes:
+        index: The place of the request in the plan, from 0, over all workers.
+        worker: The process that sent it.
+        user: The user of a closed loop, or the connection of an open one.
+        turn: The turn of a conversation, from 0.
+        group: The prompt group of shared-prefix sets, -1 for none.
+        planned: When it should have been sent (a closed loop: when its user was ready).
+        sent: When its bytes were given to the kernel.
+        first: When the first token of any channel arrived.
+        first_content: When the first *content* token arrived.
+        last: When the last chunk with a token arrived (not `[DONE]`, not the usage chunk).
+        done: When the answer was complete, or had failed.
+        status: The HTTP status, 0 for none.
+        failure: One of `KINDS`, empty for none.
+        detail: What a failure said, short, without secrets.
+        prompt_tokens: As `usage` says, with the cached ones.
+        output_tokens: As `usage` says, reasoning included.
+        cached_tokens: Prompt tokens the server took from its prefix cache.
+        reasoning_tokens: Those of `output_tokens` that were reasoning.
+        asked_tokens: The `max_tokens` that was sent.
+        chunks: When each chunk arrived that carried a token.
+    """
+
+    index: int
+    worker: int = 0
+    user: int = 0
+    turn: int = 0
+    group: int = -1
+    planned: int = 0
+    sent: int = 0
+    first: int = 0
+    first_content: int = 0
+    last: int = 0
+    done: int = 0
+    status: int = 0
+    failure: str = ""
+    detail: str = ""
+    prompt_tokens: int = -1
+    output_tokens: int = -1
+    cached_tokens: int = -1
+    reasoning_tokens: int = -1
+    asked_tokens: int = -1
+    chunks: array[int] = field(default_factory=no_instants)
+
+
+@dataclass(slots=True)
+class ClientHealth:
+    """How the client itself did: what `client_limited` is judged by.
+
+    Attributes:
+        workers: Processes that sent load.
+        cpu_seconds: User and system time of all workers between `began` and `ended`.
+        busiest_cpu_share: CPU seconds by wall seconds of the busiest worker (1.0 = one core).
+        wall_seconds: From `began` to `ended`.
+        loop_lag_p99_ms: How late the event loop of the worst worker woke for its own timer.
+        loop_lag_max_ms: The worst of those.
+        connections: Connections made in all, the first ones included.
+        reconnections: Those made after the clock had started, because a server had closed one or more were needed.
+        connect_failures: Connections that could not be made.
+        backlog: The most complete answers that waited to be parsed.
+        interrupted: The load was ended by the user (Ctrl-C, SIGTERM).
+    """
+
+    workers: int = 1
+    cpu_seconds: float = 0.0
+    busiest_cpu_share: float = 0.0
+    wall_seconds: float = 0.0
+    loop_lag_p99_ms: float = 0.0
+    loop_lag_max_ms: float = 0.0
+    connections: int = 0
+    reconnections: int = 0
+    connect_failures: int = 0
+    backlog: int = 0
+    interrupted: bool = False
+
+
+@dataclass(slots=True)
+class Measured:
+    """All that one load gave.
+
+    Attributes:
+        samples: One a request that was sent or should have been, in order of `index`.
+        began: When the clock started: every connection stood.
+        ended: When the last answer was complete or had failed.
+        client: How the client did.
+    """
+
+    samples: list[Sample]
+    began: int
+    ended: int
+    client: ClientHealth
