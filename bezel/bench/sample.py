@@ -1,11 +1,11 @@
 """What a load gave: one `Sample` a request, one `Measured` a load.
 
-Raw facts only: instants, counts that the server said and the kind of each failure. Nothing is computed here that a reader might
-define another way (`ttft`, `tpot` and the rest are metrics), and nothing but the standard library is imported: what sends load
-must start fast.
+Raw facts only: instants, counts that the server said and the kind of each failure. Nothing is computed here that a
+reader might define another way (`ttft`, `tpot` and the rest are metrics), and nothing but the standard library is
+imported: what sends load must start fast.
 
-Instants are integer nanoseconds of CLOCK_MONOTONIC, 0 where a request never came that far. Counts are -1 where the server did
-not say.
+Instants are integer nanoseconds of CLOCK_MONOTONIC, 0 where a request never came that far. Counts are -1 where the
+server did not say.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BAD_JSON = "bad_json"
 """An event or document that is no JSON, or HTTP that is none."""
 BAD_USAGE = "bad_usage"
 """`usage` is missing, or counts fewer tokens than chunks that carried one."""
-NO_TOKEN = "no_token"
+NO_TOKEN = "no_token"  # noqa: S105 - a kind of failure
 """A complete answer without one token."""
 CLIENT = "client"
 """The client's own fault: never the server's."""
