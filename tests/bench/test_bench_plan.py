@@ -1,0 +1,103 @@
+"""A load survives JSON, and one that cannot be sent is refused with everything that is wrong."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bezel.bench.plan import (
+    Burst,
+    Closed,
+    Constant,
+    Load,
+    Poisson,
+    PromptPlan,
+    Replay,
+    Stage,
+    Staged,
+    Stop,
+    Target,
+    from_json,
+    to_json,
+)
+from bezel.bench.plan_rules import checked, problems
+from bezel.told import UserError
+
+GOOD = Load(Target("http://127.0.0.1:8000", "m"), Closed(4), Stop(requests=8), PromptPlan(), extra_body={"top_k": 4})
+PATTERNS = [
+    Closed(4),
+    Constant(1.5),
+    Poisson(2.0),
+    Burst(2.0, 0.5),
+    Staged("users", (Stage(4.0, 2.0), Stage(8.0, 1.0))),
+    Staged("rate", (Stage(0.5, 2.0),)),
+    Replay((0.0, 0.0, 1.5)),
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_load_is_the_same_after_json(pattern: Any) -> None:
+    given_load = replace(GOOD, pattern=pattern)
+    assert problems(given_load) == []
+    assert from_json(to_json(given_load)) == given_load
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.builds(PromptPlan, kind=st.just("unique"), input_tokens=st.integers(1), run=st.text()))
+def test_any_prompt_plan_survives_json(plan: PromptPlan) -> None:
+    assert from_json(to_json(replace(GOOD, prompts=plan))).prompts == plan
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"pattern": 3}', '{"pattern": {"kind": "none"}}'])
+def test_what_is_no_load_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(UserError, match="no load of this version"):
+        from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"target": Target("ftp://x", "m")}, "ftp://x"),
+        ({"target": Target("http://[", "m")}, "no address"),
+        ({"target": Target("http://127.0.0.1:99999", "m")}, "no address"),
+        ({"target": Target("http://127.0.0.1", "")}, "no model"),
+        ({"pattern": Closed(0)}, "users=0"),
+        ({"pattern": Constant(0.0)}, "rate=0"),
+        ({"pattern": Poisson(float("nan"))}, "rate=nan"),
+        ({"pattern": Burst(1.0, 0.0)}, "burstiness=0"),
+        ({"pattern": Staged("users", (Stage(1.5, 1.0),))}, "stage 1.5:1"),
+        ({"pattern": Staged("rate", (Stage(1.0, 0.0),))}, "stage 1:0"),
+        ({"pattern": Staged("rate", ())}, "no stage"),
+        ({"pattern": Staged("rate", (Stage(0.0, 1.0),))}, "level 0 throughout"),
+        ({"pattern": Replay(())}, "no instant"),
+        ({"pattern": Replay((1.0, 0.5))}, "not in order"),
+        ({"stop": Stop()}, "never end"),
+        ({"stop": Stop(requests=0)}, "requests=0"),
+        ({"stop": Stop(seconds=float("inf"))}, "seconds=inf"),
+        ({"deadline_seconds": 0.0}, "deadline_seconds=0"),
+        ({"ramp_seconds": -1.0}, "ramp_seconds=-1"),
+        ({"workers": 0}, "workers=0"),
+        ({"prompts": PromptPlan(output_tokens=0)}, "output_tokens=0"),
+        ({"prompts": PromptPlan(input_tokens=0)}, "input_tokens=0"),
+        ({"prompts": PromptPlan("shared_prefix", prefix_tokens=128)}, "leaves nothing of its own"),
+        ({"prompts": PromptPlan("shared_prefix")}, "leaves nothing shared"),
+        ({"prompts": PromptPlan("multi_turn", turns=0)}, "turns=0"),
+        ({"prompts": PromptPlan("file")}, "no file"),
+        ({"prompts": PromptPlan("multi_turn", turns=2), "pattern": Constant(1.0)}, "turns wait"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_by_its_value(change: dict[str, Any], word: str) -> None:
+    (told,) = problems(replace(GOOD, **change))
+    assert word in told
+    assert "Give " in told or "Sort " in told or "Leave " in told
+
+
+def test_everything_wrong_is_told_at_once_and_a_password_never() -> None:
+    wrong = replace(GOOD, target=Target("http://u:secret@h", ""), stop=Stop(requests=0), workers=0)
+    with pytest.raises(UserError) as caught:
+        checked(wrong)
+    assert len(str(caught.value).splitlines()) == 5
+    assert "secret" not in str(caught.value)
+    assert checked(GOOD) is GOOD
