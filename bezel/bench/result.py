@@ -17,13 +17,47 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError, model_validator
 
+from bezel.bench.described import Client, Machine, Manifest, Platform, PriceBasis, ServedBy
+from bezel.bench.figure import Distribution, Histogram, Metric
+from bezel.bench.record import STRICT, Amount, Count
 from bezel.bench.whole import write_whole
 from bezel.told import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+__all__ = [
+    "SCHEMA",
+    "Cell",
+    "Check",
+    "Client",
+    "ClientFigures",
+    "Counters",
+    "Distribution",
+    "Finding",
+    "Histogram",
+    "Inferred",
+    "Machine",
+    "Manifest",
+    "Metric",
+    "Numbers",
+    "Platform",
+    "PriceBasis",
+    "Reading",
+    "Result",
+    "ResultError",
+    "SampleFile",
+    "ServedBy",
+    "Slo",
+    "State",
+    "Verdict",
+    "Window",
+    "load",
+    "parse",
+    "save",
+]
 
 SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
 
@@ -31,83 +65,13 @@ State = Literal["ok", "failed", "infeasible", "client_limited", "queueing"]
 Verdict = Literal["passed", "failed", "suspect", "unknown"]
 Numbers = dict[str, int | float | str | None]
 
-Count = Annotated[int, Field(ge=0)]
-Amount = Annotated[float, Field(ge=0)]
-
 
 class ResultError(UserError):
     """A file cannot be read as a result, or not by this version."""
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True)
-
-
-class Metric(_Record):
-    """One figure.
-
-    Attributes:
-        value: null where it cannot be measured; then ``why`` says what is missing.
-        unit: Of value, low and high.
-        low: With ``high`` the confidence interval, where there is one.
-        n: How many requests (or repeats, where ``how`` says so) it rests on.
-        confidence: Of the interval.
-        how: The interval's method.
-    """
-
-    value: float | None
-    unit: str
-    low: float | None = None
-    high: float | None = None
-    n: Count = 0
-    confidence: float | None = Field(default=None, gt=0, lt=1)
-    how: str = ""
-    why: str = ""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if (self.value is None) == (not self.why):
-            raise ValueError("a figure is null and says why, or has a value and no reason for lacking one")
-        if (self.low is None) != (self.high is None):
-            raise ValueError("an interval has two ends")
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise ValueError("an interval's low end is not above its high end")
-        return self
-
-
-class Histogram(_Record):
-    """How often a value fell in [edges[i], edges[i + 1]), the last bin with both edges."""
-
-    edges: list[float]
-    counts: list[Count]
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if len(self.edges) != len(self.counts) + 1 or sorted(set(self.edges)) != self.edges:
-            raise ValueError("a histogram has one more edge than counts, and its edges rise")
-        return self
-
-
-class Distribution(_Record):
-    """All values of one kind. A percentile that less than one value lies above is null: p99 needs 100 values."""
-
-    unit: str
-    n: Annotated[int, Field(ge=1)]
-    mean: float
-    min: float
-    max: float
-    p50: float
-    p90: float | None
-    p95: float | None
-    p99: float | None
-    p999: float | None
-    histogram: Histogram
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if sum(self.histogram.counts) != self.n:
-            raise ValueError("a histogram's counts make up n")
-        return self
+    model_config = STRICT
 
 
 class Check(_Record):
@@ -289,87 +253,6 @@ class Finding(_Record):
     text: str
     numbers: Numbers = {}
     cells: list[str] = []
-
-
-class ServedBy(_Record):
-    """What answered."""
-
-    image: str | None = None
-    digest: str | None = None
-    vllm_version: str | None = None
-    arguments: list[str] | None = None
-    max_model_len: Count | None = None
-    max_num_seqs: Count | None = None
-    kv_cache_dtype: str | None = None
-
-
-class Platform(_Record):
-    """What it ran on.
-
-    Attributes:
-        accelerator: A catalogue id: "nvidia-l4", "v6e-4".
-        chips: Of one instance.
-        revision: Of the service; ``lease`` where a machine was leased instead.
-        instances: That answered behind the URL.
-        concurrency: Requests that the platform sends to one instance at once.
-    """
-
-    accelerator: str | None = None
-    chips: Count | None = None
-    revision: str | None = None
-    lease: str | None = None
-    instances: Count | None = None
-    concurrency: Count | None = None
-    region: str | None = None
-
-
-class PriceBasis(_Record):
-    """What all instances together cost while they run, and who said so when."""
-
-    usd_per_hour: Amount | None = None
-    as_of: str | None = None
-    source: str | None = None
-
-
-class Machine(_Record):
-    """Where the load came from."""
-
-    cores: Count
-    cpu: str
-    memory_bytes: Count | None
-    kernel: str
-
-
-class Client(_Record):
-    """What sent the load."""
-
-    bezel: str
-    python: str
-    machine: Machine
-    workers: Count
-    tls: bool
-
-
-class Manifest(_Record):
-    """What was run, with what, where, at what price. Nothing secret.
-
-    Attributes:
-        model: The served id that requests name.
-        checkpoint: The catalogue's id of the model, where it is known: what the roofline is computed with.
-        command: That made this document, to make it again.
-    """
-
-    title: str
-    url: str
-    model: str
-    checkpoint: str | None = None
-    served_by: ServedBy = ServedBy()
-    platform: Platform = Platform()
-    price: PriceBasis = PriceBasis()
-    client: Client
-    started_at: AwareDatetime
-    seed: int
-    command: list[str] = []
 
 
 class SampleFile(_Record):

@@ -1,0 +1,82 @@
+"""Synthetic runs whose figures are known beforehand: no server, no clock."""
+
+import random
+from array import array
+from collections.abc import Callable
+
+from bezel.bench.columns import Columns
+from bezel.bench.sample import ClientHealth, Measured, Sample
+
+SECOND = 1_000_000_000
+MS = 1_000_000
+BEGAN = 1_000 * SECOND
+
+
+def answered(
+    index: int,
+    sent: int,
+    *,
+    ttft: int = 100 * MS,
+    step: int = 10 * MS,
+    tokens: int = 11,
+    user: int = 0,
+    planned: int | None = None,
+    prompt: int = 100,
+    cached: int = 0,
+    per_chunk: int = 1,
+) -> Sample:
+    """A request that succeeded: `tokens` tokens at an even pace, `per_chunk` of them in each chunk but the last."""
+    first = sent + ttft
+    instants = [first + place * step for place in range(0, tokens, per_chunk)]
+    last = first + (tokens - 1) * step
+    if len(instants) > 1 or tokens == 1:
+        instants[-1] = last
+    return Sample(
+        index=index, user=user, planned=sent if planned is None else planned, sent=sent, first=first,
+        first_content=first, last=last, done=last + MS, status=200, prompt_tokens=prompt, output_tokens=tokens,
+        cached_tokens=cached, reasoning_tokens=0, asked_tokens=tokens, chunks=array("q", instants),
+    )  # fmt: skip
+
+
+def failed(index: int, sent: int, kind: str, *, after: int = SECOND, user: int = 0, detail: str = "") -> Sample:
+    """A request that failed."""
+    return Sample(
+        index=index, user=user, planned=sent, sent=sent, done=sent + after, failure=kind, detail=detail, asked_tokens=11
+    )
+
+
+def closed(
+    users: int, rounds: int, make: Callable[[int, int, int], Sample] | None = None, *, stagger: int = 0
+) -> Measured:
+    """A closed loop: each user sends when the last answer is complete.
+
+    Args:
+        users: How many.
+        rounds: Requests of each.
+        make: A sample of (index, sent, user); by default one of 11 tokens.
+        stagger: Nanoseconds between the first requests of two users.
+    """
+    make = make or (lambda index, sent, user: answered(index, sent, user=user))
+    samples: list[Sample] = []
+    free = {user: BEGAN + user * stagger for user in range(users)}
+    for index in range(users * rounds):
+        user = min(free, key=lambda one: free[one])
+        samples.append(make(index, free[user], user))
+        free[user] = samples[-1].done
+    return measured(samples)
+
+
+def measured(samples: list[Sample], **health: float) -> Measured:
+    """What a load gave, by a client that was never in a hurry."""
+    ended = max((one.done for one in samples), default=BEGAN)
+    return Measured(samples, BEGAN, ended, ClientHealth(wall_seconds=(ended - BEGAN) / SECOND, **health))
+
+
+def columns(run: Measured) -> Columns:
+    """Its requests by field."""
+    return Columns.of(run.samples)
+
+
+def noise(seed: int) -> random.Random:
+    """Chance that is the same each time."""
+    return random.Random(seed)  # noqa: S311 - noise, no secrets
