@@ -56,6 +56,9 @@ SOURCES = (
     Source("run", "run.v2", "/run/", (
         *_under("run.projects.locations.services", f"create get list patch delete {_POLICIES}"),
         *_under("run.projects.locations.services.revisions", "get list"),
+        *_under("run.projects.locations.jobs", "create get list delete run"),
+        *_under("run.projects.locations.jobs.executions", "get list cancel delete"),
+        *_under("run.projects.locations.jobs.executions.tasks", "get list"),
         *_under("run.projects.locations.operations", "get wait"),
     )),
     Source("storage", "storage.v1", "/storage/v1/", (

@@ -19,6 +19,7 @@ from bezel.localcloud.logbook import Logbook
 from bezel.localcloud.machines.keeper import Keeper
 from bezel.localcloud.objects import ObjectFiles
 from bezel.localcloud.run.controller import Controller
+from bezel.localcloud.run.jobs import Jobs
 from bezel.localcloud.shapes import timestamp, without_zeros
 from bezel.localcloud.store import Store
 from bezel.localcloud.wire import WireLog
@@ -99,6 +100,7 @@ class Cloud:
         issuer_key = keys.load_or_make(layout.issuer_key)
         self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
         self.services = Controller(self, launcher, timing)
+        self.jobs = Jobs(self, launcher, timing)
         self.faults.listen(self._heed_full_disk)
         self.holds = Holds()
         self.nodes = nodes(self)
@@ -167,6 +169,8 @@ class Cloud:
             resource_manager,
             rewrites,
             run,
+            run_executions,
+            run_jobs,
             secret_manager,
             service_usage,
             storage,
@@ -175,7 +179,10 @@ class Cloud:
         )
 
         apis = [
-            *(module.api for module in (run, storage, uploads, rewrites, iam, iam_credentials)),
+            *(
+                module.api
+                for module in (run, run_jobs, run_executions, storage, uploads, rewrites, iam, iam_credentials)
+            ),
             *(module.api for module in (resource_manager, secret_manager)),
             *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs)),
             *(module.api for module in (compute, compute_vpc, compute_instances, tpu)),

@@ -1,16 +1,21 @@
-"""A disk that is full, told from other failures: what a caller hears of it. Pure."""
+"""A disk that is full, told from other failures: what a caller hears of it, and what waits for room."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import sqlite3
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.errors import ApiError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+log = logging.getLogger(__name__)
+_ROOM_SECONDS = 1.0  # between two looks whether the disk has room again
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # Not every file system says "full" while SQLite writes: a write that fails is all that it learns.
 _SQLITE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
@@ -34,3 +39,17 @@ def storage_full(root: Path) -> ApiError:
         "there, then send it again."
     )
     return ApiError("INTERNAL", text)
+
+
+async def written(change: Callable[[], None]) -> None:
+    """Make a change of the store, as soon as the disk has room for it: how something ended must not be forgotten."""
+    while True:
+        try:
+            change()
+        except sqlite3.OperationalError as error:
+            if not is_full(error):
+                raise
+            log.warning("a change waits for room on the disk")
+            await asyncio.sleep(_ROOM_SECONDS)
+        else:
+            return

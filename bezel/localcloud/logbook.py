@@ -1,4 +1,7 @@
-"""Cloud Logging's entries: of Cloud Run output, the platform's own words and requests; of machines their console."""
+"""Cloud Logging's entries: of Cloud Run output, the platform's own words and requests; of machines their console.
+
+The labels of a job's entries are those of public log entries of `cloud_run_job`.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,39 @@ class Source:
     service: str
     revision: str
     instance: str = ""
+
+    def resource(self) -> Json:
+        """The monitored resource of its entries."""
+        labels = {
+            "project_id": PROJECT,
+            "location": self.location,
+            "service_name": self.service,
+            "configuration_name": self.service,
+            "revision_name": self.revision,
+        }
+        return {"type": "cloud_run_revision", "labels": labels}
+
+    def labels(self) -> Json:
+        """What else its entries are found by."""
+        return {"instanceId": self.instance} if self.instance else {}
+
+
+@dataclass(frozen=True)
+class TaskSource(Source):
+    """An attempt of a job's task: `service` is the job's name, `revision` the execution's."""
+
+    task: int = 0
+    attempt: int = 0
+
+    def resource(self) -> Json:
+        """The monitored resource of its entries."""
+        labels = {"project_id": PROJECT, "location": self.location, "job_name": self.service}
+        return {"type": "cloud_run_job", "labels": labels}
+
+    def labels(self) -> Json:
+        """What else its entries are found by."""
+        own = {"execution_name": self.revision, "task_index": str(self.task), "task_attempt": str(self.attempt)}
+        return super().labels() | {f"run.googleapis.com/{name}": value for name, value in own.items()}
 
 
 class Logbook:
@@ -79,15 +115,8 @@ class Logbook:
                 raise
 
     def _entry(self, source: Source, log: str, now: float) -> Json:
-        labels = {
-            "project_id": PROJECT,
-            "location": source.location,
-            "service_name": source.service,
-            "configuration_name": source.service,
-            "revision_name": source.revision,
-        }
-        entry = _stamped({"type": "cloud_run_revision", "labels": labels}, log, now)
-        return entry | ({"labels": {"instanceId": source.instance}} if source.instance else {})
+        labels = source.labels()
+        return _stamped(source.resource(), log, now) | ({"labels": labels} if labels else {})
 
 
 def _stamped(resource: Json, log: str, now: float) -> Json:

@@ -11,6 +11,8 @@ Json = dict[str, Any]
 
 # Maps whose values are the user's own: an empty string in them is kept.
 _USER_MAPS = frozenset({"labels", "annotations", "limits", "nodeSelector"})
+# Members of a oneof, of which protobuf knows whether they were set: their zero is a value.
+_WITH_PRESENCE = frozenset({"maxRetries"})
 
 
 def timestamp(seconds: float) -> str:
@@ -36,7 +38,7 @@ def seconds_of(duration: str | None, default: float) -> float:
 def without_zeros(message: Json) -> Json:
     """The message as protobuf's JSON prints it: false, 0, "", null and empty lists are absent, empty messages stay."""
     pruned = {key: item if key in _USER_MAPS else _pruned(item) for key, item in message.items()}
-    return {key: item for key, item in pruned.items() if item not in (None, 0, "", [])}
+    return {key: item for key, item in pruned.items() if item not in (None, 0, "", []) or key in _WITH_PRESENCE}
 
 
 def _pruned(value: Any) -> Any:

@@ -444,4 +444,42 @@ RULES = [
         "",
         "",
     ),
+    (
+        "no more tasks of an execution run at once than its parallelism says",
+        ["jobs_api.no_more_tasks_run_at_once_than_may"],
+        RUN,
+        "schemas/GoogleCloudRunV2ExecutionTemplate/properties/parallelism/description",
+        "maximum desired number of tasks the execution should run at given time",
+    ),
+    (
+        "a task is tried again as often as it may, each attempt with its whole timeout, and is failed then",
+        [
+            "jobs_api.a_task_that_fails_is_tried_again_and_one_that_may_not_be_fails_the_execution",
+            "jobs_api.a_task_has_its_timeout_and_is_ended_then",
+        ],
+        RUN,
+        "schemas/GoogleCloudRunV2TaskTemplate/properties/timeout/description",
+        "each retry can run for the full timeout",
+    ),
+    (
+        "a task acts as the job's account, by the tokens of its metadata server",
+        ["jobs_api.a_task_has_the_tokens_of_its_account_and_of_no_other"],
+        RUN,
+        "schemas/GoogleCloudRunV2TaskTemplate/properties/serviceAccount/description",
+        "represents the identity of the running task",
+    ),
+    (
+        "a run's overrides replace arguments and the number of tasks, are merged into variables, and stay with the run",
+        ["jobs_api.a_run_may_set_arguments_tasks_and_variables_otherwise"],
+        RUN,
+        "schemas/GoogleCloudRunV2ContainerOverride/properties/env/description",
+        "Will be merged with existing env for override",
+    ),
+    (
+        "a cancelled execution counts its tasks as cancelled, and its operation ends with it, without an error",
+        ["jobs_api.a_cancelled_execution_says_so_and_leaves_no_process"],
+        "reports of users of Airflow's operator for Cloud Run jobs (apache/airflow#67050, #67767)",
+        "",
+        "",
+    ),
 ]

@@ -1,6 +1,7 @@
 """A tiny container for localcloud's launcher: what it does is said by its arguments and by the paths asked of it.
 
---exit=N ends at once with a status; --silent never listens; --boot=S waits S seconds before it listens; --starts-in=S
+--exit=N ends at once with a status; --tell=NAME,NAME prints variables first; --fails-until=N, of a job's task, ends at
+once, and well from attempt N on; --silent never listens; --boot=S waits S seconds before it listens; --starts-in=S
 tells that its start took S seconds of the platform, as a simulated server does. It speaks HTTP by hand, one exchange a
 connection: importing a server would take longer than most tests.
 """
@@ -77,6 +78,10 @@ def stream(connection, *, breaks):
 if __name__ == "__main__":
     print("container begins", flush=True)
     print("a line on stderr", file=sys.stderr, flush=True)
+    for name in filter(None, OPTIONS.get("tell", "").split(",")):
+        print(f"{name}={os.environ.get(name)}", flush=True)
+    if "fails-until" in OPTIONS:
+        sys.exit(int(os.environ["CLOUD_RUN_TASK_ATTEMPT"] < OPTIONS["fails-until"]))
     if "exit" in OPTIONS:
         sys.exit(int(OPTIONS["exit"]))
     time.sleep(float(OPTIONS.get("boot", 0)))

@@ -21,6 +21,8 @@ from bezel.localcloud.apis import (
     resource_manager,
     rewrites,
     run,
+    run_executions,
+    run_jobs,
     secret_manager,
     service_usage,
     storage,
@@ -45,6 +47,8 @@ MODULES = (
         logs,
         resource_manager,
         run,
+        run_jobs,
+        run_executions,
     ),
     *(secret_manager, service_usage, storage, uploads, rewrites),
 )
@@ -246,6 +250,38 @@ def services(trial):
     trial("DELETE", one, missing=none)
 
 
+def jobs(trial):
+    container = trial.owner.template("--silent")["containers"][0]
+    task = {"containers": [{key: container[key] for key in ("image", "args")}], "serviceAccount": RUNTIME}
+    body, operations = {"template": {"template": task}}, SERVICES.replace("services", "operations")
+    jobs = SERVICES.replace("services", "jobs")
+    operation = trial("POST", jobs, body, jobId="tried", validateOnly="false")["name"]
+    trial("GET", f"/run/v2/{operation}", missing=f"{operations}/absent")
+    trial.refused(409, "POST", jobs, body, jobId="tried")
+    trial.refused(400, "POST", jobs, {"template": {}}, jobId="tried", says="at least one container")
+    trial.refused(501, "POST", jobs, body | {"startExecutionToken": "x"}, jobId="x", says="startExecutionToken")
+    one, none = f"{jobs}/tried", f"{jobs}/absent"
+    etag = trial("GET", one, missing=none)["etag"]
+    trial("GET", jobs, pageSize=1)
+    trial.refused(400, "GET", jobs.replace(REGION, "-"), says="wildcard")
+    trial.refused(501, "GET", jobs, showDeleted="true", says="query parameter 'showDeleted'")
+    trial.refused(409, "POST", f"{one}:run", {"etag": '"old"'}, says="etag")
+    trial.refused(501, "POST", f"{one}:run", {"overrides": {"delayExecution": True}}, says="delayExecution")
+    trial.refused(400, "POST", f"{one}:run", {"overrides": {"taskCount": -1}}, says="task_count")
+    execution = trial("POST", f"{one}:run", {"etag": etag}, missing=f"{none}:run")["metadata"]["name"]
+    trial("GET", f"{one}/executions", pageSize=1)
+    ran, absent = f"/run/v2/{execution}", f"{one}/executions/absent"
+    trial("GET", ran, missing=absent)
+    trial("GET", f"{ran}/tasks", pageSize=1, missing=f"{absent}/tasks")
+    trial("GET", f"{ran}/tasks/{execution.rpartition('/')[2]}-task0", missing=f"{ran}/tasks/absent")
+    trial.refused(409, "POST", f"{ran}:cancel", {"etag": '"old"'}, says="etag")
+    trial("POST", f"{ran}:cancel", {}, missing=f"{absent}:cancel")
+    trial.refused(409, "DELETE", ran, etag='"old"', says="etag")
+    trial("DELETE", ran, missing=absent)
+    trial.refused(409, "DELETE", one, etag='"old"', says="etag")
+    trial("DELETE", one, missing=none)
+
+
 @pytest.fixture
 def trial(own_daemon):
     endpoint = own_daemon()
@@ -256,7 +292,7 @@ def trial(own_daemon):
     anonymous = Client(endpoint)
     del anonymous.http.headers["Authorization"]
     found = Trial(owner, stranger, anonymous)
-    for part in (usage, project, accounts, repositories, secrets, buckets, services, networks, machines):
+    for part in (usage, project, accounts, repositories, secrets, buckets, services, jobs, networks, machines):
         part(found)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found
@@ -313,7 +349,7 @@ def _is_taken(method, path):
 @pytest.mark.parametrize(
     ("verb", "path", "name"),
     [
-        ("GET", f"/run/v2/{PARENT}/locations/{REGION}/jobs", "run.projects.locations.jobs.list"),
+        ("PATCH", f"/run/v2/{PARENT}/locations/{REGION}/jobs/x", "run.projects.locations.jobs.patch"),
         ("POST", "/storage/v1/b/x/o/y/copyTo/b/x/o/z", "storage.objects.copy"),
         ("GET", f"{ACCOUNTS}/x/keys", "iam.projects.serviceAccounts.keys.list"),
         ("POST", "/logging/v2/entries:write", "logging.entries.write"),

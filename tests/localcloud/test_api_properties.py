@@ -35,6 +35,8 @@ NAMES = {
     "b": ["shelf", "x"],
     "o": ["a", "b"],
     "services": ["guinea", "run.googleapis.com"],
+    "jobs": ["guinea", "x"],
+    "executions": ["guinea"],
     "secrets": ["guinea", "x"],
     "versions": ["1", "latest", "x"],
     "repositories": ["guinea", "x"],

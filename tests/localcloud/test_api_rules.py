@@ -64,6 +64,18 @@ def test_the_table_of_rules_is_the_committed_one():
                     "evidence": "the documents have them; apis/secret_manager.py, apis/artifact_registry.py name them",
                 },
                 {
+                    "what": "jobs: a task that fails for good",
+                    "why": "lets the other tasks run on, and the operation of the run ends with the execution, without "
+                    "an error; whether Cloud Run ends the others is not known here, so a client goes by the execution",
+                    "evidence": "docs: jobs, retries; bezel/localcloud/run/jobs.py",
+                },
+                {
+                    "what": "jobs: times",
+                    "why": "a task's timeout passes in real seconds, as traffic does; two seconds are between SIGTERM "
+                    "and SIGKILL, ten on Cloud Run; a task that ran when the daemon ended begins again",
+                    "evidence": "localcloud's own; bezel/localcloud/run/jobs.py",
+                },
+                {
                     "what": "machines: addresses",
                     "why": "a machine of 10.64.0.5 is shown and reached at 127.64.0.5, since only those can be "
                     "listened on without rights; rules and ranges of the firewall count in 10.x",

@@ -5,8 +5,10 @@ import json
 import pytest
 
 from bezel.localcloud.apis.run import _SETTABLE
+from bezel.localcloud.apis.run_jobs import SETTABLE as OF_A_JOB
 from bezel.localcloud.messages import definitions
 from bezel.localcloud.methods import served
+from bezel.localcloud.run.job_checks import UNSERVED
 from tools import discovery_data
 
 
@@ -34,6 +36,13 @@ def test_every_request_of_a_served_method_has_its_definition():
 def test_what_may_be_set_of_a_service_is_what_is_not_output_only():
     fields = definitions()["run.GoogleCloudRunV2Service"]
     assert {name for name, kind in fields.items() if not kind.startswith("!")} - {"name", "etag"} == _SETTABLE
+
+
+def test_what_may_be_set_of_a_job_is_what_is_not_output_only_or_is_refused():
+    fields = definitions()["run.GoogleCloudRunV2Job"]
+    assert {name for name, kind in fields.items() if not kind.startswith("!")} - {"name", "etag"} == OF_A_JOB | {
+        *UNSERVED
+    }
 
 
 def test_condensing_follows_every_reference_and_names_what_has_no_name():

@@ -32,6 +32,8 @@ NULL_REMOVES = {"storage.v1", "compute.beta"}
 # What an operation or an error may hold as google.protobuf.Any: type -> (document, schema) or its fields.
 ANYTHING = {
     "google.cloud.run.v2.Service": ("run.v2", "GoogleCloudRunV2Service"),
+    "google.cloud.run.v2.Job": ("run.v2", "GoogleCloudRunV2Job"),
+    "google.cloud.run.v2.Execution": ("run.v2", "GoogleCloudRunV2Execution"),
     "google.devtools.artifactregistry.v1.Repository": ("artifactregistry.v1", "Repository"),
     "google.devtools.artifactregistry.v1.OperationMetadata": ("artifactregistry.v1", "OperationMetadata"),
     "google.cloud.tpu.v2alpha1.QueuedResource": ("tpu.v2alpha1", "QueuedResource"),

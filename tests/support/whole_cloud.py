@@ -39,6 +39,13 @@ def _orphans(rows: dict[str, dict[str, dict[str, object]]], names: dict[str, set
             (f"revision of deployment {name}", body["revision"] in of("revision"))
             for name, body in rows.get("deployment", {}).items()
         ),
+        *((f"execution {name}", name.rpartition("/executions/")[0] in of("job")) for name in of("execution")),
+        *((f"task {name}", name.rpartition("/tasks/")[0] in of("execution")) for name in of("task")),
+        *((f"jobRun {name}", name in of("execution")) for name in of("jobRun")),
+        *(
+            (f"operation of jobRun {name}", set(body["operations"]) <= names["operations"])
+            for name, body in rows.get("jobRun", {}).items()
+        ),
         *((f"secretVersion {name}", name.rpartition("/versions/")[0] in of("secret")) for name in of("secretVersion")),
         *((f"payload {name}", name in of("secretVersion")) for name in names["payloads"]),
         *((f"object {name}", name.partition("/")[0] in of("bucket")) for name in of("object")),

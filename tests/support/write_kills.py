@@ -29,6 +29,7 @@ from bezel.localcloud.pace import InstanceTiming, Pace
 
 PARENT = f"projects/{PROJECT}"
 RUN = f"/run/v2/{PARENT}/locations/us-east4/services"
+JOBS = f"/run/v2/{PARENT}/locations/us-east4/jobs"
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/us-east4/repositories"
@@ -65,6 +66,11 @@ def _template(most: int) -> dict[str, Any]:
     }
 
 
+def _task() -> dict[str, Any]:
+    container = {"image": "docker.io/vllm/vllm-openai:v0.32.0"}
+    return {"containers": [container], "serviceAccount": RUNTIME}
+
+
 def _put(name: str, text: str) -> Request:
     return Request("POST", UPLOAD, text, {"uploadType": "media", "name": name})
 
@@ -85,6 +91,7 @@ SETUP = (
     Request("POST", f"{SECRETS}/kept:setIamPolicy", {"policy": {"bindings": [BINDING]}}),
     Request("POST", REPOSITORIES, {"format": "DOCKER"}, {"repositoryId": "kept"}),
     Request("POST", RUN, {"template": _template(4)}, {"serviceId": "kept"}),
+    Request("POST", JOBS, {"template": {"taskCount": 2, "template": _task()}}, {"jobId": "kept"}),
 )
 CALLS = {
     "enable an API": Request("POST", f"/serviceusage/v1/{PARENT}/services/compute.googleapis.com:enable", {}),
@@ -115,6 +122,9 @@ CALLS = {
     ),
     "set a service's policy": Request("POST", f"{RUN}/kept:setIamPolicy", {"policy": {"bindings": [BINDING]}}),
     "delete a service": Request("DELETE", f"{RUN}/kept"),
+    "create a job": Request("POST", JOBS, {"template": {"template": _task()}}, {"jobId": "made"}),
+    "run a job": Request("POST", f"{JOBS}/kept:run", {}),
+    "delete a job": Request("DELETE", f"{JOBS}/kept"),
 }
 
 
@@ -247,6 +257,7 @@ def _steady(text: str) -> str:
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
     text = re.sub(r"-\d{5}-[a-z0-9]{3}\b", "-REVISION", text)
+    text = re.sub(r"kept-[a-z0-9]{5}(?![a-z0-9])", "kept-EXECUTION", text)
     return re.sub(r"127\.0\.0\.1:\d+", "HOST", text)
 
 

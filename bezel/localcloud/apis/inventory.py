@@ -16,6 +16,9 @@ api = Api("", "localcloud")
 _KINDS = {
     "services": "service",
     "revisions": "revision",
+    "jobs": "job",
+    "executions": "execution",
+    "tasks": "task",
     "buckets": "bucket",
     "objects": "object",
     "secrets": "secret",

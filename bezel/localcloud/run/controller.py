@@ -10,25 +10,21 @@ import asyncio
 import contextlib
 import logging
 import random
-import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.disk import is_full
+from bezel.localcloud.disk import written
 from bezel.localcloud.errors import ApiError
-from bezel.localcloud.images import program_of
-from bezel.localcloud.layout import HUB_PREFIX
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run import egress, status, traffic
+from bezel.localcloud.run.containers import container_command
 from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
 from bezel.localcloud.run.front import Front, listen
 from bezel.localcloud.run.instance import Instance, free_port
-from bezel.localcloud.run.launch import Container, program, serve_arguments
-from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
 from bezel.localcloud.run.pool import Pool, Scaling
-from bezel.localcloud.run.references import check_image, check_quota, resolve_environment, resolve_mounts
+from bezel.localcloud.run.references import check_image, check_quota
 from bezel.localcloud.run.spec import revision_spec
 
 if TYPE_CHECKING:
@@ -36,12 +32,11 @@ if TYPE_CHECKING:
 
     from bezel.localcloud.cloud import Cloud
     from bezel.localcloud.pace import InstanceTiming
-    from bezel.localcloud.run.launch import Command
+    from bezel.localcloud.run.launch import Command, Container
     from bezel.localcloud.run.spec import Probe, RevisionSpec
     from bezel.localcloud.shapes import Json
 
 log = logging.getLogger(__name__)
-_ROOM_SECONDS = 1.0  # between two looks whether the disk has room again
 _PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
 
 
@@ -204,22 +199,9 @@ class Controller:
     async def _start(self, spec: RevisionSpec, source: Source, revision: str, reason: str) -> Instance:
         instance = Instance(source, spec, free_port(), self._cloud.logbook)
         try:
-            environment = resolve_environment(self._cloud, spec)
             platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
-            runs = program_of(spec.image)
-            container = Container(
-                args=() if runs else serve_arguments(spec.command, spec.args),
-                environment={"HF_ENDPOINT": f"{self._cloud.base}{HUB_PREFIX}"}
-                | environment
-                | platform
-                | {DIRECTORY_VARIABLE: str(self._cloud.layout.root)},
-                faults=self._cloud.faults.container_file,
-                mounts=resolve_mounts(self._cloud, spec),
-                spec=spec,
-                port=instance.port,
-                speed=self._timing.startup_speed,
-            )
-            command = program(container, runs) if runs else self._launcher(container)
+            speed = self._timing.startup_speed
+            command = container_command(self._cloud, self._launcher, spec, instance.port, speed, platform)
             # Before it starts: what it sends first already comes from its subnetwork.
             self._forget(None)
             self._instances.append((revision, instance))
@@ -271,16 +253,16 @@ class Controller:
             if not service["template"].get("healthCheckDisabled"):
                 await routed.pool.first()
         except RevisionFailureError as failure:
-            await _written(partial(self._finish_failed, name, operation, revision_name, failure))
+            await written(partial(self._finish_failed, name, operation, revision_name, failure))
         except asyncio.CancelledError:
             await routed.pool.close()
             raise
         except Exception:
             log.exception("deployment of %s failed", revision_name)
-            await _written(partial(self._finish_failed, name, operation, revision_name, internal_failure()))
+            await written(partial(self._finish_failed, name, operation, revision_name, internal_failure()))
         else:
             self._pools[revision_name] = routed
-            await _written(partial(self._finish_ready, name, operation, revision_name))
+            await written(partial(self._finish_ready, name, operation, revision_name))
 
     def _finish_ready(self, name: str, operation: str, revision_name: str) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()
@@ -318,20 +300,6 @@ class Controller:
     def _keep(self, task: asyncio.Task[None]) -> None:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-
-async def _written(finish: Callable[[], None]) -> None:
-    """The end of a deployment, as soon as the disk has room for it: what came up must not be forgotten."""
-    while True:
-        try:
-            finish()
-        except sqlite3.OperationalError as error:
-            if not is_full(error):
-                raise
-            log.warning("a deployment's end waits for room on the disk")
-            await asyncio.sleep(_ROOM_SECONDS)
-        else:
-            return
 
 
 async def _logged(work: Coroutine[None, None, None]) -> None:

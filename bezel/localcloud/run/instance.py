@@ -12,14 +12,14 @@ import signal
 import socket
 import tempfile
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.guarded import Output, guard
-from bezel.localcloud.logbook import Source
 from bezel.localcloud.run.probes import passes
 
 if TYPE_CHECKING:
-    from bezel.localcloud.logbook import Logbook
+    from bezel.localcloud.logbook import Logbook, Source
     from bezel.localcloud.pace import InstanceTiming
     from bezel.localcloud.run.launch import Command
     from bezel.localcloud.run.spec import Probe, RevisionSpec
@@ -47,7 +47,8 @@ class Instance:
         in_flight: Requests that it answers right now.
         idle_since: When its last request ended, in the event loop's seconds.
         exited: Set when the process has ended.
-        source: The revision, and this instance's id.
+        code: Its exit status then, minus the signal's number where one ended it; None before.
+        source: The revision or task, and this instance's id.
     """
 
     def __init__(self, source: Source, spec: RevisionSpec, port: int, logbook: Logbook) -> None:
@@ -56,7 +57,8 @@ class Instance:
         self.in_flight = 0
         self.idle_since = 0.0
         self.exited = asyncio.Event()
-        self.source = Source(source.location, source.service, source.revision, self.id)
+        self.code: int | None = None
+        self.source = replace(source, instance=self.id)
         self._spec = spec
         self._logbook = logbook
         self._spoke = asyncio.Event()
@@ -217,6 +219,7 @@ class Instance:
             with contextlib.suppress(ProcessLookupError):
                 self._guard.kill()
             await self._guard.wait()
+        self.code = code
         self.exited.set()
 
     def _last_words(self, code: int) -> tuple[str, str]:

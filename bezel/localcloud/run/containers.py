@@ -1,0 +1,57 @@
+"""From what Cloud Run is to start to the command that stands for it: secrets read, buckets mounted, the image known.
+
+The same for an instance of a service and a task of a job. Leaves out the process itself (instance.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.images import program_of
+from bezel.localcloud.layout import HUB_PREFIX
+from bezel.localcloud.run.launch import Command, Container, program, serve_arguments
+from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
+from bezel.localcloud.run.references import resolve_environment, resolve_mounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bezel.localcloud.cloud import Cloud
+    from bezel.localcloud.run.spec import RevisionSpec
+
+
+def container_command(
+    cloud: Cloud,
+    launcher: Callable[[Container], Command],
+    spec: RevisionSpec,
+    port: int,
+    speed: float,
+    platform: Mapping[str, str],
+) -> Command:
+    """The command of a container.
+
+    Args:
+        cloud: Where its secrets and buckets are.
+        launcher: Turns a container into a command where its image is no program of this machine.
+        spec: What is to run.
+        port: Free port of this machine that stands for the container's.
+        speed: Simulated seconds in one second while it starts.
+        platform: The variables that the platform sets, which win over the container's own.
+
+    Raises:
+        RevisionFailureError: A secret, a bucket or the program is not there, or may not be read.
+    """
+    runs = program_of(spec.image)
+    container = Container(
+        args=() if runs else serve_arguments(spec.command, spec.args),
+        environment={"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"}
+        | resolve_environment(cloud, spec)
+        | dict(platform)
+        | {DIRECTORY_VARIABLE: str(cloud.layout.root)},
+        faults=cloud.faults.container_file,
+        mounts=resolve_mounts(cloud, spec),
+        spec=spec,
+        port=port,
+        speed=speed,
+    )
+    return program(container, runs) if runs else launcher(container)
