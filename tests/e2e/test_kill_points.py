@@ -1,18 +1,19 @@
-"""A fixed dozen of the kills that `tools/kills.py` draws from: each converges, and nothing is left.
+"""A fixed dozen of the kills that `tools/kills.py` tries one by one: each converges, and nothing is left.
 
-Each victim, at calls of each operation; those where the most is at stake: the service while it is made, changed and
-deleted, an account and a grant, which have no operation to look at, and the check that comes last.
+Each victim, at calls of each operation. Where the most is at stake, at the service while it is made and deleted, a kill
+stands alone; the others strike one stack through its life, so that the command after a kill is struck as well.
 """
 
 import os
 import shlex
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from rehearsal import SECONDS
-from strikes import HOLD, Boundary, Grounds, Point, begin, kill, strike
+from strikes import COMMANDS, HOLD, Boundary, Grounds, Point, begin, kill, leftovers, strike, struck
 
 SERVICES = "/run/v2/projects/bezel-local/locations/us-east4/services"
 SERVICE = f"{SERVICES}/bezel-l4-qat"
@@ -20,18 +21,20 @@ ACCOUNTS = "/iam/v1/projects/bezel-local/serviceAccounts"
 ACCOUNT = f"{ACCOUNTS}/bezel-l4-qat@bezel-local.iam.gserviceaccount.com"
 GRANTS = "/storage/v1/b/bezel-local-models/iam"
 MODEL = "/storage/v1/b/bezel-local-models/o"
-POINTS = (
+ALONE = (
     Point("up", "engine", Boundary("POST", SERVICES, 1), "after"),
-    Point("up", "engine", Boundary("POST", ACCOUNTS, 1), "before"),
     Point("up", "stand-in", Boundary("POST", SERVICES, 1), "after"),
+    Point("up", "localcloud", Boundary("POST", SERVICES, 1), "after"),
+    Point("destroy", "engine", Boundary("DELETE", SERVICE, 1), "after"),
+)
+IN_A_ROW = (
+    Point("up", "engine", Boundary("POST", ACCOUNTS, 1), "before"),
     Point("up", "program", Boundary("PUT", GRANTS, 1), "after"),
     Point("up", "dynamic provider", Boundary("GET", MODEL, 1), "before"),
-    Point("up", "localcloud", Boundary("POST", SERVICES, 1), "after"),
-    Point("update", "engine", Boundary("PATCH", SERVICE, 1), "after"),
     Point("update", "engine, SIGINT", Boundary("PATCH", SERVICE, 1), "before"),
+    Point("update", "engine", Boundary("PATCH", SERVICE, 1), "after"),
     Point("update", "engine, two SIGINT", Boundary("GET", SERVICE, 2), "before"),
     Point("refresh", "engine", Boundary("GET", SERVICE, 1), "after"),
-    Point("destroy", "engine", Boundary("DELETE", SERVICE, 1), "after"),
     Point("destroy", "localcloud", Boundary("DELETE", ACCOUNT, 1), "after"),
 )
 
@@ -43,7 +46,7 @@ def grounds(tmp_path_factory: pytest.TempPathFactory) -> Grounds:
     return Grounds((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "grounds")
 
 
-@pytest.mark.parametrize("point", POINTS, ids=lambda at: f"{at.operation}-{at.victim}-{at.when}-{at.boundary.method}")
+@pytest.mark.parametrize("point", ALONE, ids=lambda at: f"{at.operation}-{at.victim}-{at.when}-{at.boundary.method}")
 def test_a_kill_at_this_boundary_converges_and_leaves_nothing(grounds: Grounds, point: Point, tmp_path: Path) -> None:
     rehearsal = grounds.copy(point.operation, tmp_path / "point")
     try:
@@ -51,6 +54,28 @@ def test_a_kill_at_this_boundary_converges_and_leaves_nothing(grounds: Grounds, 
         assert outcome.problems == ()
         # A plugin that died over something that was made costs no second command.
         assert outcome.said.startswith("itself: ") or (point.victim, point.when) != ("stand-in", "after")
+    finally:
+        rehearsal.local("stop")
+
+
+def test_a_life_of_kills_ends_as_one_without_any(grounds: Grounds, tmp_path: Path) -> None:
+    rehearsal = grounds.copy("up", tmp_path / "life")
+    seats = 8
+    try:
+        for operation, points in groupby(IN_A_ROW, key=lambda point: point.operation):
+            for point in points:
+                if operation == "update":
+                    seats -= 1
+                    rehearsal.set("vllm.max-num-seqs", seats)
+                struck(rehearsal, point)
+            # Of what was struck last, and of everything before it.
+            repeated = rehearsal.local(COMMANDS[operation], "l4-qat")
+            assert repeated.code == 0, repeated.text
+            if operation == "update":
+                assert f"--max-num-seqs={seats}" in rehearsal.outputs()["arguments"]
+                again = rehearsal.local("preview", "l4-qat", "--", "--expect-no-changes")
+                assert again.code == 0, again.text
+        assert leftovers(rehearsal) == []
     finally:
         rehearsal.local("stop")
 
@@ -78,8 +103,8 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
     rehearsal = grounds.copy("up", tmp_path / "point")
     try:
         with rehearsal.api() as api:
-            process = begin(rehearsal, api, POINTS[0])
-            kill(rehearsal, process, POINTS[0])
+            process = begin(rehearsal, api, ALONE[0])
+            kill(rehearsal, process, ALONE[0])
             process.communicate(timeout=SECONDS)
             api.delete(HOLD)
         # From here on as with a project of Google's: nothing but the environment says where backend and cloud are.

@@ -233,16 +233,22 @@ def _aftermath(rehearsal: Rehearsal, own: str) -> Outcome:
     down = rehearsal.local("down", "l4-qat")
     if down.code:
         found.append(f"down ends with {down.code}:\n{down.text}")
+    found += leftovers(rehearsal)
+    healed = said_of(own)
+    said = [f"itself: {healed}"] if healed else []
+    return Outcome("; ".join([*said, said_of(first.text)]).strip("; ") or "nothing", tuple(found))
+
+
+def leftovers(rehearsal: Rehearsal) -> list[str]:
+    """What is left of a stack after its `down`, in the cloud and on this machine; its cloud is stopped then."""
+    found = []
     rehearsal.local("start")
     left = {kind: names for kind, names in rehearsal.exists().items() if kind not in {"enabledApis", "objects"}}
     if left != {"buckets": ["bezel-local-models"]}:
         found.append(f"down leaves {left}")
     rehearsal.local("stop")
     found += problems(rehearsal.cloud)
-    found += [f"still runs: {line}" for line in _processes(rehearsal)]
-    healed = said_of(own)
-    said = [f"itself: {healed}"] if healed else []
-    return Outcome("; ".join([*said, said_of(first.text)]).strip("; ") or "nothing", tuple(found))
+    return found + [f"still runs: {line}" for line in _processes(rehearsal)]
 
 
 def said_of(text: str) -> str:
