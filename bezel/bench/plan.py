@@ -117,8 +117,7 @@ _PATTERNS: Mapping[str, type[Any]] = {
 class Stop:
     """When no further request is sent: after so many, or so many seconds, whichever comes first. Answers are awaited.
 
-    A conversation that was begun is finished, so that of several turns whole conversations count. Both None is for
-    ``Staged`` and ``Replay``, which end by themselves.
+    Each turn of a conversation is a request. Both None is for ``Staged`` and ``Replay``, which end by themselves.
     """
 
     requests: int | None = None

@@ -28,6 +28,7 @@ CLOUD_COMMANDS = {
     "env": 'shell lines that point pulumi at it: eval "$(.venv/bin/bezel local env)"',
 }
 COMPARE = "one model over every accelerator: what fits, what it costs, how fast it may be"
+BENCH = "load that is sent to a server, what was seen, and whether it can be believed"
 FAULT = "rehearse a failure: what can go wrong in the embedded cloud, put on and taken off"
 FAULT_COMMANDS = {
     "list": "every kind of fault with its parameters and their defaults",
@@ -52,6 +53,12 @@ def _compare(_: Project, options: argparse.Namespace) -> int:
     return print_comparison(options.model, context=options.context, simulated=options.simulate, as_json=options.json)
 
 
+def _bench(project: Project, options: argparse.Namespace) -> int:
+    from bezel.ops.bench import run_bench
+
+    return run_bench(project, options)
+
+
 def _recover(project: Project, options: argparse.Namespace) -> int:
     from bezel.ops.recover import recover_stack
 
@@ -74,6 +81,7 @@ def _weights(project: Project, options: argparse.Namespace) -> int:
 
 COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
     "plan": _plan,
+    "bench": _bench,
     "compare": _compare,
     "recover": _recover,
     "tpu": _tpu,
@@ -120,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line's options; ends the process with exit code 2 where it is no command."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(prog="bezel", description="Gemma 4 on vLLM, on Google Cloud, as a Pulumi program.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="what a stack deploys, needs and costs, and where each value comes from")
@@ -136,6 +145,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     _add_catalog(commands)
     _add_weights(commands)
     add_arguments(commands)
+    bench = commands.add_parser("bench", help=BENCH, description=BENCH)
+    if given[:1] == ["bench"]:
+        # Its many options are no other command's to load.
+        from bezel.ops.bench import add_actions
+
+        add_actions(bench)
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
     actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
     for name, text in STACK_COMMANDS.items():
@@ -165,7 +180,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             command.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
         elif name == "clear":
             command.add_argument("kind", nargs="?", default="", metavar="KIND")
-    given = list(sys.argv[1:] if arguments is None else arguments)
     # Split here: argparse would find no place for it where options of ours stand between the stack and the dashes.
     dashes = given.index("--") if "--" in given else len(given)
     options = parser.parse_args(given[:dashes])

@@ -1,0 +1,34 @@
+"""`bezel bench COMMAND`: the commands, each a module of its own that says its options and runs.
+
+Of each name in `ACTIONS` the module `bezel.ops.bench_NAME` has `arguments(parser)` and `run(project, options)`, and
+imports late what it runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bezel.ops.project import Project
+
+ACTIONS: dict[str, str] = {}
+
+
+def add_actions(parser: argparse.ArgumentParser) -> None:
+    """Add the commands with their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    for name, text in ACTIONS.items():
+        _module(name).arguments(actions.add_parser(name, help=text, description=text))
+
+
+def run_bench(project: Project, options: argparse.Namespace) -> int:
+    """Run one of them; the exit code."""
+    code: int = _module(options.action).run(project, options)
+    return code
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"bezel.ops.bench_{name}")

@@ -1,0 +1,153 @@
+"""Which server a benchmark asks, and how: a URL, or a stack's own outputs; the options that say so.
+
+Owns what authorises requests (nothing, or an identity token that is renewed). Leaves out what is sent.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from bezel.bench.asking import Ask
+    from bezel.bench.plan import Target, TokenSource
+    from bezel.ops.project import Project
+
+# Credentials hand out no token that ends within 300 s: asked again a minute later they have had time for a new one.
+_TOKEN_SECONDS = 360.0
+_OUTPUT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A server that a benchmark can ask.
+
+    Attributes:
+        target: Where, which model, which endpoint.
+        headers: What authorises each request.
+        ask: Single questions to it.
+        simulated: Whether a simulated server answers: then no figure says anything of hardware.
+        outputs: The stack's, {} without a stack.
+    """
+
+    target: Target
+    headers: TokenSource
+    ask: Ask
+    simulated: bool
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def target_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that say which server is asked."""
+    place = parser.add_argument_group("the server")
+    which = place.add_mutually_exclusive_group(required=True)
+    which.add_argument("--url", help="its address, without the path: http://127.0.0.1:8000")
+    which.add_argument("--stack", metavar="NAME", help="what this stack deployed, by its outputs")
+    place.add_argument("--model", metavar="ID", help="the served id (default: the stack's, or the first one served)")
+    place.add_argument("--endpoint", choices=("chat", "completions"), default="chat", help="(default: chat)")
+    place.add_argument("--public", action="store_true", help="anybody may ask: send no identity token")
+    place.add_argument("--impersonate", metavar="EMAIL", help="service account whose identity token is sent")
+    place.add_argument("--audience", default="", metavar="URL", help="of the identity token (default: the address)")
+    place.add_argument("--ca-file", default="", metavar="PEM", help="authority of the server's certificate")
+    place.add_argument("--simulated", action="store_true", help="mark the figures as those of a simulated server")
+
+
+def reach(project: Project, options: argparse.Namespace) -> Reached:
+    """The server that the options name.
+
+    Raises:
+        UserError: There is none, or no way to be let in.
+    """
+    from bezel.bench.asking import asker
+    from bezel.bench.plan import Target
+
+    outputs = _outputs(project, options.stack) if options.stack else {}
+    url = str(options.url or outputs.get("url") or "").rstrip("/")
+    if not url:
+        raise UserError(f"--stack {options.stack}: it has no output `url`, so nothing can be asked. Deploy it first.")
+    settings = project.configuration(options.stack) if options.stack else {}
+    public = options.public or bool(_section(settings, "access").get("public"))
+    target = Target(
+        url,
+        str(options.model or outputs.get("model") or ""),
+        options.endpoint,
+        public,
+        options.audience,
+        options.ca_file,
+    )
+    impersonate = options.impersonate or _section(settings, "smoke").get("impersonate")
+    headers = _nothing if public else _identity(target, impersonate)
+    ask = asker(target, headers)
+    if not target.model:
+        target = replace(target, model=_served(ask, url))
+    simulated = options.simulated or bool(outputs.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
+    return Reached(target, headers, ask, simulated, outputs)
+
+
+def _outputs(project: Project, stack: str) -> dict[str, Any]:
+    """A stack's outputs, from the state that this environment's engine uses."""
+    import json
+    import shutil
+    import sys
+    from pathlib import Path
+
+    from bezel.ops.commands import CommandError, printed
+
+    project.stack_file(stack)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    cli = shutil.which("pulumi", path=path)
+    if cli is None:
+        raise UserError("there is no `pulumi` on PATH: run `make setup`, or install the Pulumi CLI.")
+    command = [cli, "stack", "output", "--json", "--stack", stack]
+    try:
+        found = json.loads(printed(command, folder=project.folder, seconds=_OUTPUT_SECONDS))
+    except CommandError as error:
+        raise UserError(
+            f'--stack {stack}: its outputs cannot be read. For the embedded cloud, eval "$(.venv/bin/bezel local env)" '
+            f"first.\n{error}"
+        ) from None
+    return dict(found)
+
+
+def _section(settings: Mapping[str, object], name: str) -> Mapping[str, Any]:
+    found = settings.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _nothing() -> Mapping[str, str]:
+    return {}
+
+
+def _identity(target: Target, impersonate: str | None) -> TokenSource:
+    from bezel.bench.tokens import Fetched, RenewedHeaders
+    from bezel.rest import Credentials, RestError, guarded
+
+    audience = target.audience.rstrip("/") or target.url
+
+    def fetch() -> Fetched:
+        return Fetched({"Authorization": f"Bearer {credentials.identity_token(audience)}"}, _TOKEN_SECONDS)
+
+    try:
+        guarded(target.url, "the server's address")
+        credentials = Credentials(impersonate)
+        return RenewedHeaders(fetch)
+    except RestError as error:
+        raise UserError(f"{error}\n   A server that anybody may ask needs no token: add --public.") from None
+
+
+def _served(ask: Ask, url: str) -> str:
+    """The first id that the server lists."""
+    answer = ask("/v1/models", None)
+    rows = answer.json().get("data")
+    first = rows[0] if isinstance(rows, list) and rows else None
+    name = first.get("id") if isinstance(first, dict) else None
+    if not isinstance(name, str):
+        found = f"HTTP {answer.status}" if answer.status else answer.body.decode(errors="replace")
+        raise UserError(f"{url}/v1/models names no model ({found}). Name one with --model, or look at the address.")
+    return name
