@@ -76,7 +76,7 @@ class Sample:
     Attributes:
         index: The place of the request in the plan, from 0, over all workers.
         worker: The process that sent it.
-        user: The user of a closed loop, or the connection of an open one.
+        user: The user of a closed loop; 0 in an open one.
         turn: The turn of a conversation, from 0.
         group: The prompt group of shared-prefix sets, -1 for none.
         planned: When it should have been sent (a closed loop: when its user was ready).

@@ -1,0 +1,93 @@
+"""An answer on its way: pieces as they arrived, read when there is a moment, and never more of them than is bounded."""
+
+from array import array
+from collections import deque
+from typing import Final
+
+from bezel.bench.sample import Sample
+from bezel.bench.stream import AnswerReader
+from bezel.bench.users import User
+
+# A long stream is read in parts, so that its bytes are not kept to its end.
+_PIECES: Final = 32
+_LARGE: Final = 16 * 1024
+# Answers that wait to be read: beyond, each that comes has one read at once.
+_WAITING: Final = 4096
+
+
+class Answer:
+    """One answer, from its request to its end.
+
+    Attributes:
+        sample: What is filled in.
+        user: Who waits for it in a closed loop; None in an open one.
+        body: Of the request.
+        at: When it ended (ns), 0 before.
+        cut: It ended because the connection did.
+        failure: Kind and text of a failure that the answer does not show itself.
+        queued: It waits to be read.
+    """
+
+    __slots__ = ("_instants", "_pieces", "_reader", "at", "body", "cut", "failure", "queued", "sample", "user")
+
+    def __init__(self, sample: Sample, body: bytes, user: User | None = None) -> None:
+        self.sample, self.body, self.user = sample, body, user
+        self.queued = False
+        self.at = 0
+        self.cut = False
+        self.failure = ("", "")
+        self._reader = AnswerReader(sample)
+        self._instants = array("q")
+        self._pieces: list[bytes] = []
+
+    def add(self, at: int, piece: bytes) -> bool:
+        """Keep a piece of the body; whether it is time to read what is kept."""
+        self._instants.append(at)
+        self._pieces.append(piece)
+        return len(self._pieces) >= _PIECES or len(piece) >= _LARGE
+
+    def read(self) -> None:
+        """Read what is kept, and finish the sample if the answer has ended."""
+        self.queued = False
+        if self._pieces:
+            instants, pieces = self._instants, self._pieces
+            self._instants, self._pieces = array("q"), []
+            self._reader.feed(instants, pieces)
+        if self.at:
+            self._reader.finish(cut=self.cut, at=self.at)
+            self.sample.done = self.at
+            if self.failure[0]:
+                self.sample.failure, self.sample.detail = self.failure
+
+
+class Backlog:
+    """Answers that wait to be read, the oldest first.
+
+    Attributes:
+        most: The most that ever waited.
+    """
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._waiting: deque[Answer] = deque()
+
+    def add(self, answer: Answer) -> None:
+        """Have an answer read later, or the oldest one now if too many wait."""
+        if answer.queued:
+            return
+        answer.queued = True
+        self._waiting.append(answer)
+        self.most = max(self.most, len(self._waiting))
+        if len(self._waiting) > _WAITING:
+            self._waiting.popleft().read()
+
+    def read_one(self) -> bool:
+        """Read the oldest; whether more wait."""
+        if self._waiting:
+            self._waiting.popleft().read()
+        return bool(self._waiting)
+
+    def read_all(self) -> None:
+        """Read all that waits."""
+        while self.read_one():
+            pass
