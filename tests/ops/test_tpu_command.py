@@ -342,7 +342,7 @@ def test_a_question_that_is_not_answered_leaves_the_other_columns(cloud: Cloud) 
 def test_a_probe_tells_capacity_is_bounded_and_leaves_nothing(cloud: Cloud) -> None:
     cloud.project.network("default")
     cloud.project.subnetwork(f"{PARENT}/global/networks/default", "asia-northeast1", "10.70.0.0/20")
-    said = cloud.tpu("find", "v6e4-moe", "--probe", "--wait", "10m", "--json", "--zone", ZONE, "--zone", EMPTY)
+    said = cloud.tpu("find", "v6e4-moe", "--probe", "--wait", "2h", "--json", "--zone", ZONE, "--zone", EMPTY)
     found = rows(said)
     assert "granted after" in found[ZONE]["capacity now"]
     assert "nothing granted in" in found[EMPTY]["capacity now"]
@@ -350,13 +350,13 @@ def test_a_probe_tells_capacity_is_bounded_and_leaves_nothing(cloud: Cloud) -> N
     assert cloud.left() == set()
     (asked,) = [call for call in cloud.server.calls if call.method == "POST" and ZONE in call.path]
     assert asked.json["runDuration"] == {"maxRunDuration": "600s"}
-    assert asked.json["queueingPolicy"] == {"validUntilDuration": "600s"}
+    assert asked.json["queueingPolicy"] == {"validUntilDuration": "7200s"}
 
 
 def test_a_probe_uses_the_stacks_own_network_before_the_default_one(cloud: Cloud) -> None:
     cloud.project.network("default", cidr="10.70.0.0/20")
     cloud.project.network("bezel-v6e4-moe", cidr="10.71.0.0/20")
-    row = rows(cloud.tpu("find", "v6e4-moe", "--probe", "--json", "--zone", ZONE))[ZONE]
+    row = rows(cloud.tpu("find", "v6e4-moe", "--probe", "--wait", "2h", "--json", "--zone", ZONE))[ZONE]
     assert "granted after" in row["capacity now"]
     (asked,) = [call for call in cloud.server.calls if call.method == "POST"]
     network = asked.json["tpu"]["nodeSpec"][0]["node"]["networkConfig"]
@@ -377,26 +377,26 @@ def test_a_machine_of_compute_engine_is_probed_likewise(
     (clone / "Pulumi.vm.yaml").write_text(yaml.safe_dump(stack))
     monkeypatch.chdir(clone)
     cloud.project.network("default", cidr="10.70.0.0/20")
-    row = rows(cloud.tpu("find", "vm", "--probe", "--json", "--zone", ZONE))[ZONE]
+    row = rows(cloud.tpu("find", "vm", "--probe", "--wait", "2h", "--json", "--zone", ZONE))[ZONE]
     assert (row["hardware"], row["quota"]) == ("yes", "32")
     assert "granted after" in row["capacity now"]
     assert cloud.left() == set()
     (asked,) = [call for call in cloud.server.calls if call.method == "POST"]
     assert asked.json["scheduling"]["maxRunDuration"] == {"seconds": "600"}
-    assert asked.json["params"] == {"requestValidForDuration": {"seconds": "120"}}
+    assert asked.json["params"] == {"requestValidForDuration": {"seconds": "7200"}}
 
 
 @pytest.mark.parametrize(("zone", "most"), [(ZONE, "0.23"), ("southamerica-west1-a", "unknown")])
 def test_a_probe_of_a_fleet_is_one_machine_and_its_price_that_of_the_zone(cloud: Cloud, zone: str, most: str) -> None:
     region = zone.rpartition("-")[0]
     cloud.project.network("default", region=region, cidr="10.70.0.0/20")
-    said = cloud.tpu("find", "v6e1-fleet", "--probe", "--json", "--zone", zone)
+    said = cloud.tpu("find", "v6e1-fleet", "--probe", "--wait", "2h", "--json", "--zone", zone)
     assert "granted after" in rows(said)[zone]["capacity now"]
     assert f"USD at most: {most}\n" in said.error
 
 
 def test_without_any_network_nothing_is_asked_for_and_it_says_why(cloud: Cloud) -> None:
-    said = cloud.tpu("find", "v6e4-moe", "--probe", "--json", "--zone", ZONE)
+    said = cloud.tpu("find", "v6e4-moe", "--probe", "--wait", "2h", "--json", "--zone", ZONE)
     assert rows(said)[ZONE]["capacity now"].startswith("? (no network to ask for a machine in")
     assert "repair: probe while v6e4-moe is deployed" in said.error
     assert cloud.written == []
