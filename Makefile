@@ -8,6 +8,9 @@ HOW = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
 # Container images like to set it: each of the hundreds of processes of a test run would compile the SDKs anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Beside what else is kept outside the clone: types of packages that have not changed are not worked out again.
+export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
+
 .DEFAULT_GOAL := help
 .PHONY: help setup up preview outputs down recover check test lint types reports mutate kills contract
 

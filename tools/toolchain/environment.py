@@ -68,6 +68,8 @@ def link_pulumi(folder: Path) -> None:
     """Write `.venv/bin/pulumi`: starts the CLI of `folder`, with the scripts that it looks for on PATH."""
     # A script and no link: the engine looks for its helpers beside its own file.
     variables = f'PATH={shlex.quote(str(folder))}:"$PATH" BEZEL_LANGUAGE_HOST={shlex.quote(str(HOST))}'
+    # It lives for seconds: collecting garbage less often spares a quarter of its CPU time, for some MB more.
+    variables += ' GOGC="${GOGC:-400}"'
     write_script(VENV / "bin" / "pulumi", f'{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n')
 
 
