@@ -1,23 +1,36 @@
 """Sends a load and returns what was seen: one process where one core is enough, several where the load says so.
 
-Owns the run: who sends, that the garbage collector stays away meanwhile, that Ctrl-C and SIGTERM end it with what there
-is, and that someone is told how far it is. Leaves out every figure: `bezel.bench.metrics`.
+Owns the run: who sends, that Ctrl-C and SIGTERM end it with what there is, and that someone is told how far it is.
+Leaves out every figure: `bezel.bench.metrics`.
 """
 
 import contextlib
-import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from time import monotonic_ns
-from typing import Final
+from dataclasses import replace
+from typing import Final, Protocol
 
-from bezel.bench.plan import Bodies, Load, TokenSource
+from bezel.bench.patterns import user_windows
+from bezel.bench.plan import Bodies, Load, TokenSource, is_closed
 from bezel.bench.plan_rules import checked
 from bezel.bench.sample import Measured
 from bezel.bench.sender import Sender
 
 _TELL_SECONDS: Final = 2.0
+
+
+class Sending(Protocol):
+    """Whoever sends: this process, or several."""
+
+    def run(self) -> Measured:
+        """Send all."""
+
+    def interrupt(self) -> None:
+        """Send nothing more and wait for nothing."""
+
+    def progress(self) -> tuple[int, int, int]:
+        """Requests begun, answered or failed, and awaited."""
 
 
 def run_load(load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
@@ -35,11 +48,20 @@ def run_load(load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[s
     Raises:
         UserError: The load cannot be sent, no connection can be made, or a worker died.
     """
-    sender = Sender(checked(load), bodies, headers)
-    with _interruptible(sender.interrupt), _told(sender, load, show):
-        sender.connect()
-        with _uncollected():
-            return sender.send(monotonic_ns())
+    checked(load)
+    if is_closed(load.pattern):
+        # A worker without a user would send none of its share.
+        load = replace(load, workers=min(load.workers, len(user_windows(load))))
+    sending: Sending
+    if load.workers == 1:
+        sending = Sender(load, bodies, headers)
+    else:
+        # Only here: what it imports is a third of the time in which a small load is ready.
+        from bezel.bench.workers import Workers
+
+        sending = Workers(load, bodies, headers)
+    with _interruptible(sending.interrupt), _told(sending.progress, load, show):
+        return sending.run()
 
 
 @contextlib.contextmanager
@@ -62,27 +84,12 @@ def _interruptible(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the garbage collector: a collection takes tens of milliseconds in a process with many samples."""
-    was_on = gc.isenabled()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if was_on:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def _told(sender: Sender, load: Load, show: Callable[[str], None]) -> Iterator[None]:
+def _told(progress: Callable[[], tuple[int, int, int]], load: Load, show: Callable[[str], None]) -> Iterator[None]:
     ended = threading.Event()
 
     def tell() -> None:
         while not ended.wait(_TELL_SECONDS):
-            begun, done, awaited = sender.progress()
+            begun, done, awaited = progress()
             of = f" of {load.stop.requests}" if load.stop.requests else ""
             show(f"{done}{of} requests answered, {begun} begun, {awaited} awaited")
 

@@ -4,6 +4,8 @@ Owns which request goes when (by the plan's windows and instants), its deadline,
 Leaves out the plan (`bezel.bench.patterns`), several processes (`bezel.bench.workers`) and every figure.
 """
 
+import contextlib
+import gc
 import itertools
 import math
 import time
@@ -36,7 +38,7 @@ _MOST_AHEAD: Final = 1024
 
 
 class Sender:
-    """One process's share of a load: `connect`, then `send`.
+    """One process's share of a load: `run`, or `connect` and then `send`.
 
     Attributes:
         samples: One a request that was begun, in the order of their beginning.
@@ -74,6 +76,12 @@ class Sender:
         self._began = 0
         self._done = 0
         self._interrupted = False
+
+    def run(self) -> Measured:
+        """Connect, then send at once: the whole life of a load's only sender."""
+        self.connect()
+        with uncollected():
+            return self.send(monotonic_ns())
 
     def connect(self) -> None:
         """Make the connections that the load begins with.
@@ -272,6 +280,21 @@ class Sender:
             answer = self._pool.waiting.popleft()
             answer.failure, answer.at = failure, monotonic_ns()
             self._ended(answer)
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the garbage collector: a collection takes tens of milliseconds in a process with many samples."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
 
 
 def _ahead(load: Load) -> int:
