@@ -11,6 +11,8 @@ from bezel.told import UserError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _LINE_ENDS: Final = frozenset("\r\n")
+# What is longer in a header's value is taken for a secret: "Bearer" is none.
+_WORD: Final = 7
 
 
 class Route:
@@ -46,6 +48,7 @@ class Route:
         )
         self._headers: Mapping[str, str] | None = None
         self._made = b""
+        self._secrets: set[str] = set()
 
     def tls(self) -> Tls | None:
         """TLS for a new connection; None where the server is asked in plain."""
@@ -61,14 +64,13 @@ class Route:
             for name, value in headers.items():
                 if _LINE_ENDS.intersection(name + value):
                     raise UserError(f"the header {name!r} holds a line end: it would begin another. Give one line.")
+            self._secrets.update(part for value in headers.values() for part in value.split() if len(part) > _WORD)
             lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
             self._headers, self._made = dict(headers), f"{self._head}{lines}Content-Length: ".encode()
         return b"%b%d\r\n\r\n%b" % (self._made, len(body), body)
 
     def without_secrets(self, text: str) -> str:
         """A text from the server, without the values of the headers that it may have repeated."""
-        for value in (self._headers or {}).values():
-            for part in value.split():
-                if len(part) > 7:  # no word such as "Bearer"
-                    text = text.replace(part, "***")
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
         return text

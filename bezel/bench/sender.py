@@ -121,6 +121,9 @@ class Sender:
         cpu = time.process_time() - cpu
         self._pool.close()
         self._loop.close()
+        for sample in self.samples:
+            if sample.detail:
+                sample.detail = self._route.without_secrets(sample.detail)
         ended = max((sample.done for sample in self.samples), default=monotonic_ns())
         wall = (ended - began) / _SECOND
         health = ClientHealth(

@@ -60,7 +60,11 @@ class AnswerReader:
             cut: The connection closed before the answer's end, or where only its closing could tell the end.
         """
         if self._rest[:5] == b"data:":
+            found = self._failure
             self._event(at, self._rest[5:])
+            if self._failure[0] == kinds.BAD_JSON:
+                # Half an event is no wrong one: the stream was cut.
+                self._failure = found
         sample = self.sample
         if kind := of_status(sample.status):
             sample.failure, sample.detail = kind, said(b"".join(self._document))
