@@ -1,0 +1,132 @@
+"""Fault 2: figures that stand under two labels, equal to the last digit.
+
+    evidence of a cell = log2(1 / p), p = unit of the last digit / (2 sqrt(pi) x spread x value)
+
+p is the chance that two measurements of the same mean print the same digits. The spread is 2 % between labels that
+differ in machine or model, and 0.3 % where only words differ, in favour of the accused. Each value counts once (a flat
+curve repeats itself), a rate that was asked for not at all. Needs 30 bits in one stretch of neighbouring cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.faults import COPIES, Finding
+from bezel.bench.audit.table import LATENCIES, RATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.table import Claim, Row, Source, System, Table
+
+_BITS = 30.0
+_CELLS = 3
+_OTHER, _SAME = 0.02, 0.003
+_REPAIR = "measure the second system, or take its label away"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Pairs of files, and claims that say where their figures are from."""
+    sources = [source for source in table.sources if source.rows]
+    for first, second in itertools.combinations(sources, 2):
+        yield from _pair(first, second)
+    for claim in table.claims:
+        yield from _claimed(claim)
+
+
+def _claimed(claim: Claim) -> Iterator[Finding]:
+    """A claim that rests on another system's file, or one file that serves several systems."""
+    origin, served = claim.said.get("same_file_as"), claim.said.get("same_file_for")
+    if origin:
+        text = f"its figures are those of {origin}, told of {claim.row.system.label}"
+    elif isinstance(served, list) and len(served) > 1:
+        text = f"one file is told of {' and of '.join(str(one) for one in served)}: at most one of them was measured"
+    else:
+        return
+    yield Finding(COPIES, "contradiction", (claim.item,), text, _REPAIR)
+
+
+def _pair(first: Source, second: Source) -> Iterator[Finding]:
+    systems = first.rows[0].system, second.rows[0].system
+    differ = differs(*systems)
+    if not differ and (systems[0].simulated or systems[1].simulated):
+        return  # the same simulation gives the same figures
+    spread = _OTHER if differ else _SAME
+    ones, others = _cells(first.rows), _cells(second.rows)
+    stretch: list[tuple[object, Figure]] = []
+    best: list[tuple[object, Figure]] = []
+    for key, figures in ones.items():
+        there = others.get(key)
+        if there is None:
+            continue
+        shared = [(name, figure) for name, figure in figures.items() if name in there and _tells(figure, spread)]
+        equal = [figure for name, figure in shared if figure == there[name]]
+        if not shared:
+            continue
+        if len(equal) < len(shared):
+            stretch = []
+            continue
+        stretch = [*stretch, *((key, figure) for figure in equal)]
+        if _evidence(stretch, spread) > _evidence(best, spread):
+            best = stretch
+    cells = list(dict.fromkeys(key for key, _ in best))
+    bits = _evidence(best, spread)
+    if bits < _BITS or len({figure.value for _, figure in best}) < _CELLS:
+        return
+    said = (
+        f"told of {systems[0].label or first.item} and of {systems[1].label or second.item}"
+        if differ
+        else "told as two measurements"
+    )
+    yield Finding(
+        COPIES,
+        "contradiction" if differ else "suspect",
+        (second.item, first.item),
+        f"{len(cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed digit, "
+        f"{said}; by chance one time in 2^{bits:.0f}",
+        _REPAIR if differ else "give both runs' own figures, or say that it is one run",
+        tuple(_named(first.rows, key) for key in cells),
+    )
+
+
+def differs(one: System, other: System) -> bool:
+    """Whether two systems differ in machine, model or encoding, as far as both say."""
+    pairs = (
+        (one.machine and one.machine.id, other.machine and other.machine.id),
+        (one.shape and one.shape.id, other.shape and other.shape.id),
+        (one.encoding, other.encoding),
+    )
+    return any(a is not None and b is not None and a != b for a, b in pairs)
+
+
+def _cells(rows: Sequence[Row]) -> dict[object, Mapping[str, Figure]]:
+    cells: dict[object, Mapping[str, Figure]] = {}
+    for row in rows:
+        key = (row.context, row.users, row.rate, row.output_tokens, row.repeat)
+        figures = {name: found for name in (*RATES, *LATENCIES) if (found := row.figure(name))}
+        if row.rate:
+            figures = {name: found for name, found in figures.items() if name not in RATES}
+        if figures:
+            cells.setdefault(key, figures)
+    return cells
+
+
+def _named(rows: Sequence[Row], key: object) -> str:
+    return next(row.cell for row in rows if (row.context, row.users, row.rate, row.output_tokens, row.repeat) == key)
+
+
+def _chance(figure: Figure, spread: float) -> float:
+    return min(1.0, 2 * figure.half / (2 * math.sqrt(math.pi) * spread * figure.value))
+
+
+def _tells(figure: Figure, spread: float) -> bool:
+    """Whether equal digits of it say anything: a value printed coarsely is often equal by chance."""
+    return figure.value > 0 and _chance(figure, spread) < 0.5
+
+
+def _evidence(cells: Sequence[tuple[object, Figure]], spread: float) -> float:
+    distinct = {figure.value: figure for _, figure in cells}
+    return sum(-math.log2(max(_chance(figure, spread), 1e-6)) for figure in distinct.values())

@@ -1,0 +1,81 @@
+"""Fault 4: a cell that was measured while the server still worked off the one before.
+
+    closed loop: rate(n) <= n x rate(1), so rate(u) >= u / n x rate(n) for every n > u at the same context
+    prompts:     rate(context) does not rise with the context, users being the same
+
+A cell that stands at less than half of either bound, right after one with at least eight times its users, shows the
+queue of that one. Needs rates by users, in the order in which they were measured; where the order is not known, three
+such cells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.faults import DRAIN, Finding
+from bezel.bench.audit.grids import series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.table import Row, Source, Table
+
+_FACTOR = 2.0
+_HEAVIER = 8
+_CELLS = 3
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """The cells of each file that are too slow for what the others show."""
+    for source in table.sources:
+        slow = [found for rows in series(source.rows) if len(rows) > 2 for found in _slow(rows)]
+        before = {row.order: previous for previous, row in zip(source.rows, source.rows[1:], strict=False)}
+        after = [one for one in slow if _heavier(before.get(one[0].order), one[0])]
+        if after:
+            yield _finding(source, after, before)
+        elif len(slow) >= _CELLS:
+            yield _finding(source, slow, {})
+
+
+def _slow(rows: Sequence[tuple[Row, Figure]]) -> Iterator[tuple[Row, Figure, float, str]]:
+    """Cells below half of what others promise, with the promise and where it comes from."""
+    if rows[0][0].system.cache_study:
+        return
+    for row, rate in rows:
+        if not row.good or row.users is None:
+            continue
+        most, why = 0.0, ""
+        for other, there in rows:
+            if not other.good or (other.success and other.success.value < 0.9) or other.users is None:
+                continue
+            if other.context == row.context and other.users > row.users:
+                promised, said = there.low * row.users / other.users, f"{there.value:g} / {other.users} x {row.users}"
+            elif other.users == row.users and other.context and row.context and other.context > row.context:
+                promised, said = there.low, f"{there.value:g} at {other.context} tokens"
+            else:
+                continue
+            if promised > most:
+                most, why = promised, said
+        if rate.high * _FACTOR < most:
+            yield row, rate, most, why
+
+
+def _heavier(before: Row | None, row: Row) -> bool:
+    return bool(before and before.users and row.users and before.users >= _HEAVIER * row.users)
+
+
+def _finding(source: Source, slow: Sequence[tuple[Row, Figure, float, str]], previous: Mapping[int, Row]) -> Finding:
+    row, rate, promised, why = max(slow, key=lambda one: one[2] / max(one[1].high, 1e-9))
+    before = previous.get(row.order)
+    took = f"{row.users / rate.high:.0f} s a request or more" if row.users and rate.high else "no answer"
+    follows = f" right after a cell of {before.users} users" if before else " (the order of the cells is not told)"
+    return Finding(
+        DRAIN,
+        "contradiction",
+        (source.item,),
+        f"{row.cell}: {rate.value:g}, that is {took}, where {why} promises at least {promised:.2g}; {len(slow)} cells "
+        f"stand at less than half of what their neighbours promise{follows}: they waited for what it had left",
+        "wait until the server has no request running or waiting before each cell, and measure these again",
+        tuple(one[0].cell for one in slow),
+    )

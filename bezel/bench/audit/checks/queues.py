@@ -1,0 +1,124 @@
+"""Fault 7: more load than the service takes at once, so that the queue before it was measured.
+
+    users > requests that one instance takes x instances
+    a grid: four times the users give no more requests a second, and now requests are lost to waiting
+
+Two systems that let different numbers of requests in are not comparable. Needs concurrency (or max-num-seqs) and
+instances, where they are not in the data from another item of the same audit; or a grid with success rates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.faults import QUEUES, Finding
+from bezel.bench.audit.grids import series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.table import Claim, Row, Source, System, Table
+
+_TIMES = 4
+_NO_MORE = 1.10
+_LOST = 0.98
+_REPAIR = "load at most concurrency x instances, or mark the cell as queueing; more instances or concurrency take more"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Rows above a stated capacity, grids that show a queue, ratios between unequal capacities."""
+    for claim in table.claims:
+        if _above(claim.row, claim.row.system.capacity):
+            yield _over((claim.item,), [claim.row], claim.row.system.capacity or 0, claim.row.system, "")
+        yield from _unequal(claim)
+    for source in table.sources:
+        said, whose = _capacity(source, table.claims)
+        rows = [row for row in source.rows if _above(row, row.system.capacity or (said.capacity if said else None))]
+        if rows:
+            system = said if said and not rows[0].system.capacity else rows[0].system
+            yield _over((source.item, *whose), rows, system.capacity or 0, system, ", ".join(whose))
+        else:
+            for cells in series(source.rows):
+                yield from _waiting(source, cells)
+
+
+def _above(row: Row, capacity: int | None) -> bool:
+    return bool(capacity and row.users and row.users > capacity and row.good)
+
+
+def _capacity(source: Source, claims: Sequence[Claim]) -> tuple[System | None, tuple[str, ...]]:
+    """What another item says of the same machine on the same platform; only of a platform that lets so many in."""
+    system = source.rows[0].system if source.rows else None
+    if system is None or system.machine is None or system.platform != "cloud-run" or system.capacity:
+        return None, ()
+    for claim in claims:
+        for row in (claim.row, *claim.sides):
+            if row.system.machine == system.machine and row.system.concurrency and row.system.instances:
+                return row.system, (claim.item,)
+    return None, ()
+
+
+def _over(items: tuple[str, ...], rows: Sequence[Row], capacity: int, system: System, whose: str) -> Finding:
+    worst = max(rows, key=lambda row: row.users or 0)
+    limit = system.concurrency or system.max_num_seqs
+    name = "requests" if system.concurrency else "sequences (max-num-seqs)"
+    stated = f" (stated by {whose})" if whose else ""
+    return Finding(
+        QUEUES,
+        "suspect",
+        items,
+        f"{worst.users} users where {system.instances or 1} instance{'s' * (system.instances not in (None, 1))} x "
+        f"{limit} {name} = {capacity} are taken at once{stated}: {(worst.users or 0) - capacity} always wait",
+        _REPAIR,
+        tuple(row.cell for row in rows),
+    )
+
+
+def _unequal(claim: Claim) -> Iterator[Finding]:
+    capacities = [row.system.capacity for row in claim.sides]
+    if len(capacities) != 2 or not capacities[0] or not capacities[1]:
+        return
+    first, second = capacities[0], capacities[1]
+    if max(first, second) < 2 * min(first, second):
+        return
+    told = [
+        f"{row.system.label}: {row.system.instances or 1} x {row.system.concurrency or row.system.max_num_seqs} = "
+        f"{row.system.capacity}"
+        for row in claim.sides
+    ]
+    yield Finding(
+        QUEUES,
+        "not comparable",
+        (claim.item,),
+        f"requests taken at once: {'; '.join(told)}: {max(first, second) / min(first, second):.0f} times as many on "
+        "one side, so the ratio is one of queues",
+        "compare at the same number of instances and a load below what each side takes",
+    )
+
+
+def _waiting(source: Source, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Finding]:
+    """Cells in which more users give no more answers, and lose some."""
+    found: list[tuple[Row, Row, Figure, Figure]] = []
+    for row, rate in cells:
+        if not row.good or row.success is None or not 0 < row.success.value < _LOST or not rate.value:
+            continue
+        for other, there in cells:
+            fewer = other.users is not None and row.users is not None and other.users * _TIMES <= row.users
+            whole = other.success is not None and other.success.value >= _LOST
+            if other.context == row.context and fewer and whole and rate.value <= _NO_MORE * there.value:
+                found.append((other, row, there, rate))
+                break
+    if len(found) < 2:
+        return
+    few, many, before, rate = max(found, key=lambda one: (one[1].users or 0) / (one[0].users or 1))
+    lost = 1 - (many.success.value if many.success else 0)
+    yield Finding(
+        QUEUES,
+        "suspect",
+        (source.item,),
+        f"{many.cell} give {rate.value:g} where {few.users} give {before.value:g}, and {lost:.0%} are lost to waiting: "
+        f"in {len(found)} cells the added users only stood in a queue",
+        _REPAIR,
+        tuple(one[1].cell for one in found),
+    )

@@ -1,0 +1,67 @@
+"""A figure as it was printed: its value, and how far rounding may have moved it.
+
+Two figures agree when their intervals meet; nothing is concluded from digits that nobody printed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+_NUMBER = re.compile(r"[-+]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A value and half a unit of its last printed digit, both in the same unit."""
+
+    value: float
+    half: float
+
+    @property
+    def low(self) -> float:
+        """The least that it may have been before it was rounded, 0 at the least."""
+        return max(0.0, self.value - self.half)
+
+    @property
+    def high(self) -> float:
+        """The most that it may have been before it was rounded."""
+        return self.value + self.half
+
+    def scaled(self, factor: float) -> Figure:
+        """The same figure in another unit."""
+        return Figure(self.value * factor, self.half * factor)
+
+
+def figure(told: object) -> Figure | None:
+    """The figure that a cell, a JSON number or a text like "~66.4 req/s" tells; None where there is none.
+
+    NaN and infinities are no figures: whoever wrote them did not measure.
+    """
+    if isinstance(told, bool) or told is None:
+        return None
+    text = repr(told) if isinstance(told, int | float) else str(told).strip()
+    found = _NUMBER.search(text)
+    if found is None or text.lower().lstrip("+-").startswith(("nan", "inf")):
+        return None
+    try:
+        number = Decimal(found[0].replace(",", "").replace("_", ""))
+    except InvalidOperation:
+        return None
+    exponent = number.as_tuple().exponent
+    value = float(number)
+    if not isinstance(exponent, int) or not math.isfinite(value):
+        return None
+    return Figure(value, 0.5 * 10.0**exponent)
+
+
+def whole(told: object) -> int | None:
+    """A whole number that is not negative, e.g. of users; None for anything else. "1-3" tells its upper end."""
+    if isinstance(told, str) and (span := re.fullmatch(r"\s*\d+\s*(?:-|\u2013|to)\s*(\d+)\s*", told)):
+        return int(span[1])
+    found = figure(told)
+    if found is None or found.value != int(found.value) or found.value < 0:
+        return None
+    return int(found.value)

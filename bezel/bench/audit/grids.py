@@ -1,0 +1,41 @@
+"""Rows as cells of a grid: by context and users, with the rate that the table is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.table import RATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.table import Row, Source, System
+
+# Context, users, answer's length, rate's name and what of the system tells two series apart.
+Key = tuple[int | None, int | None, int | None, str, str]
+
+
+def main_rate(row: Row) -> tuple[str, Figure] | None:
+    """The rate that a row is about, by name; requests before tokens."""
+    return next(((name, found) for name in RATES if (found := row.figure(name))), None)
+
+
+def keyed(source: Source) -> dict[Key, Figure]:
+    """The rates of a file's good cells, the first of each key; empty for a file of single runs."""
+    cells: dict[Key, Figure] = {}
+    for row in source.rows:
+        rate = main_rate(row)
+        if rate and row.good and row.users is not None and row.context is not None:
+            cells.setdefault((row.context, row.users, row.output_tokens, rate[0], ""), rate[1])
+    return cells
+
+
+def series(rows: Iterable[Row]) -> list[list[tuple[Row, Figure]]]:
+    """Rows of one system, answer's length and rate, in their order: what may be compared with each other."""
+    found: dict[tuple[System, int | None, str], list[tuple[Row, Figure]]] = {}
+    for row in rows:
+        rate = main_rate(row)
+        if rate and row.users:
+            found.setdefault((row.system, row.output_tokens, rate[0]), []).append((row, rate[1]))
+    return list(found.values())

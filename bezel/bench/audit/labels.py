@@ -1,0 +1,173 @@
+"""What a label says: the machine, the model and how it was run, looked up in the catalogue.
+
+Owns the words. What the catalogue does not hold is not known: no other machine's figures are taken for it. Leaves out
+what follows from a label.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.catalog import accelerators, gpu_machines, models, tpus
+
+if TYPE_CHECKING:
+    from bezel.catalog import Accelerator, Architecture, Model, TpuSlice
+
+# Families whose sizes look like Gemma 4's; a label that names one is not of a model of the catalogue.
+_OTHER_FAMILIES = re.compile(
+    r"llama|qwen|mi[sx]tral|nemo|phi|falcon|deepseek|gpt|olmo|granite|yi-|glm|tiny|opt-|gemma[-_ ]?[123](?!\d)",
+    re.IGNORECASE,
+)
+_DRAFTS = ("mtp", "ngram", "eagle", "medusa", "draft_model", "dflash", "suffix")
+_ENCODINGS = (
+    ("fp8", ("fp8",)),
+    ("w4a16", ("w4a16", "qat", "awq", "gptq", "int4", "4bit", "4-bit")),
+    ("bf16", ("bf16", "bfloat16", "fp16")),
+)
+_PROMPTS = (
+    ("identical", ("identical", "same", "fixed", "repeated", "constant")),
+    ("shared_prefix", ("shared", "prefix")),
+    ("multi_turn", ("turn", "conversation")),
+    ("unique", ("unique", "random", "distinct", "different")),
+    ("file", ("file", "dataset", "sharegpt")),
+)
+_DATE = re.compile(r"(?<!\d)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Hardware that shares one model: so many chips of one kind, whose figures `unit` holds."""
+
+    id: str
+    chips: int
+    unit: Accelerator | TpuSlice
+
+    @property
+    def tpu(self) -> bool:
+        """Whether it is a TPU slice."""
+        return not hasattr(self.unit, "fp8_flops")
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of all chips."""
+        return self.chips * self.unit.memory_bytes
+
+    @property
+    def bandwidth(self) -> int:
+        """Bytes a second of all chips."""
+        return self.chips * self.unit.bandwidth_bytes_per_s
+
+    def flops(self, encoding: str | None) -> int:
+        """Dense operations a second of all chips, by the arithmetic that weights of an encoding are multiplied in.
+
+        An encoding that is not stated counts as the fastest that the chip has for weights which are served on it.
+        """
+        fast = getattr(self.unit, "fp8_flops", self.unit.bf16_flops)
+        return self.chips * (fast if encoding in (None, "fp8") else self.unit.bf16_flops)
+
+
+def machine_in(text: str, chips: int | None = None) -> Machine | None:
+    """The machine that a text names, with so many chips where the text does not count them.
+
+    "8 x L4" and "l4x8" are eight; a name that the catalogue does not hold is no machine.
+    """
+    low = text.lower()
+    for name, machine in gpu_machines().items():
+        if name in low:
+            return Machine(name, machine.gpus, accelerators()[machine.accelerator])
+    for pattern, gpu in _gpu_patterns():
+        if found := pattern.search(low):
+            count = int(found["before"] or found["after"] or chips or 1)
+            return Machine(gpu.id if count == 1 else f"{count} x {gpu.id}", count, gpu)
+    for slice_ in tpus().values():
+        if found := re.search(rf"(?<![a-z0-9]){slice_.chip}(?:[\s_-]?(\d+))?(?![a-z0-9])", low):
+            count = int(found[1] or chips or 0)
+            return Machine(f"{slice_.chip}-{count}", count, slice_) if count else None
+    return None
+
+
+@functools.cache
+def _gpu_patterns() -> tuple[tuple[re.Pattern[str], Accelerator], ...]:
+    patterns = []
+    for gpu in accelerators().values():
+        first, *rest = gpu.id.split("-")[1:]  # without the vendor
+        middle = "".join(rf"(?:{part}[\s_-]*)?" for part in rest[:-1])
+        last = rf"[\s_-]*{middle}{rest[-1]}" if rest else ""
+        name = rf"(?<![a-z0-9])(?:(?P<before>\d+)\s*x\s*)?(?:nvidia[\s_-]+)?{first}{last}(?:x(?P<after>\d+))?"
+        patterns.append((re.compile(name + r"(?![a-z0-9])(?![\s_-]*ada\b)"), gpu))
+    return tuple(patterns)
+
+
+def shape_in(text: str) -> Architecture | None:
+    """The architecture of the model that a text names by its id or its size ("12B", "26B-A4B", "E4B").
+
+    A text of several sizes, or of another family, names none.
+    """
+    if _OTHER_FAMILIES.search(text):
+        return None
+    low = text.lower()
+    found = set()
+    shapes = {model.architecture.id: model.architecture for model in models().values()}
+    for name in shapes:
+        size = name.rsplit("gemma-4-", 1)[-1].split("-")[0]
+        if re.search(rf"(?<![a-z0-9.]){size}(?![a-z0-9])", low):
+            found.add(name)
+    return shapes[found.pop()] if len(found) == 1 else None
+
+
+def is_assistant(text: str) -> bool:
+    """Whether a text names the draft model of a pair."""
+    return bool(re.search(r"assistant|draft (?:model|checkpoint)", text, re.IGNORECASE))
+
+
+def encoding_in(text: str) -> str | None:
+    """The encoding of weights that a text names; a KV cache in fp8 is none of weights."""
+    low = re.sub(r"kv[\s_-]*(?:cache)?[\s_-]*(?:dtype)?[\s_:=-]*(?:fp8\w*|bf16|auto)", " ", text.lower())
+    return next((name for name, words in _ENCODINGS if any(_word(word, low) for word in words)), None)
+
+
+def drafts_in(text: str) -> tuple[str, int | None] | None:
+    """The method of speculation that a text names and its number of tokens, e.g. of "mtp 3"."""
+    low = text.lower()
+    for method in _DRAFTS:
+        if found := re.search(rf"(?<![a-z]){method}(?:[\s_:=-]*(\d{{1,2}}))?(?![a-z0-9])", low):
+            return method, int(found[1]) if found[1] else None
+    return None
+
+
+def prompts_in(text: str) -> str | None:
+    """What kind of prompts a text names."""
+    low = text.lower()
+    return next((kind for kind, words in _PROMPTS if any(word in low for word in words)), None)
+
+
+def platform_in(text: str) -> str | None:
+    """The platform that a text names."""
+    low = re.sub(r"[\s_]", "-", text.lower())
+    return "cloud-run" if "cloud-run" in low else "gce" if re.search(r"(?<![a-z])gce(?![a-z])", low) else None
+
+
+def date_in(text: str) -> str | None:
+    """The ISO date in a text."""
+    found = _DATE.search(text)
+    return f"{found[1]}-{found[2]}-{found[3]}" if found else None
+
+
+def checkpoint_of(shape: Architecture | None, encoding: str | None, machine: Machine | None) -> Model | None:
+    """The checkpoint meant by an architecture and an encoding; where none is stated, the smallest that runs there."""
+    if shape is None:
+        return None
+    kind = "tpu" if machine and machine.tpu else ""
+    fitting = [
+        model
+        for model in models().values()
+        if model.architecture == shape and encoding in (None, model.encoding) and not model.refused_on(kind)
+    ]
+    return min(fitting, key=lambda model: model.weight_bytes, default=None)
+
+
+def _word(word: str, text: str) -> bool:
+    return re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text) is not None

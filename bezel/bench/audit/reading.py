@@ -1,0 +1,108 @@
+"""A file into a `Source`: how much of it is read, what it is recognised as, what is said of one that cannot be read.
+
+The format is recognised by the content, never by the name. Leaves each format to its reader.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bezel.bench.audit.read_claims import is_claims, read_claims
+from bezel.bench.audit.read_grid import read_grid
+from bezel.bench.audit.read_guidellm import is_guidellm, read_guidellm
+from bezel.bench.audit.read_result import is_result, read_result
+from bezel.bench.audit.read_vllm import is_vllm, read_vllm
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bezel.bench.audit.table import Source
+
+LARGEST_BYTES = 128 * 1024 * 1024
+KNOWN = (
+    "a CSV grid (context_tokens, users, value, unit, success_pct, status), claims ({claims: [...]}), the JSON of "
+    "`vllm bench serve` (one object, or one a line), guidellm's JSON, or a result of `bezel bench`"
+)
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, str], Source]], ...] = (
+    (is_result, read_result),
+    (is_claims, read_claims),
+    (is_guidellm, read_guidellm),
+    (is_vllm, read_vllm),
+)
+
+
+class UnreadableError(UserError):
+    """A file cannot be read as results; the text names it and what would be read."""
+
+
+def read(path: Path, item: str) -> Source:
+    """What a file holds.
+
+    Args:
+        path: of the file; its name without the suffix is taken for a label.
+        item: what the file is called in findings.
+
+    Raises:
+        UnreadableError: it is not there, too large, broken, or of no known format.
+    """
+    text = _text(path, item)
+    start = text.lstrip()
+    try:
+        if start[:1] in ("{", "["):
+            document = _json(start, item)
+            for fits, reader in _READERS:
+                if fits(document):
+                    return reader(document, item, path.stem)
+            raise UnreadableError(f"{item}: JSON of no known format{_keys(document)}; what is read: {KNOWN}")
+        return read_grid(text, item, path.stem)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UnreadableError(f"{item}: {what}; nothing of it was audited; what is read: {KNOWN}") from None
+
+
+def _text(path: Path, item: str) -> str:
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise UnreadableError(
+                f"{item}: {size:,} bytes, more than the {LARGEST_BYTES:,} that are read; leave the single requests "
+                "out (vllm bench serve without --save-detailed), or audit the summary"
+            )
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UnreadableError(f"{item}: {error.strerror}; name a file of results") from None
+    except UnicodeDecodeError:
+        raise UnreadableError(f"{item}: it is no text; what is read: {KNOWN}") from None
+    if not text.strip():
+        raise UnreadableError(f"{item}: it is empty; what is read: {KNOWN}")
+    return text
+
+
+def _json(text: str, item: str) -> Any:
+    """One document, or a list of those that stand one a line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise UnreadableError(
+                f"{item}: broken JSON at line {error.lineno}, column {error.colno}: {error.msg}; was it cut off?"
+            ) from None
+    documents, decoder, at = [], json.JSONDecoder(), 0
+    while at < len(text):
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise UnreadableError(f"{item}: broken JSON at line {error.lineno}: {error.msg}; was it cut off?") from None
+        documents.append(document)
+        while at < len(text) and text[at].isspace():
+            at += 1
+    return documents
+
+
+def _keys(document: Any) -> str:
+    if isinstance(document, Mapping):
+        return f" (its fields: {', '.join(map(str, list(document)[:8]))})"
+    return ""

@@ -1,0 +1,103 @@
+"""Files in, findings out: every reader, then every check over all that was read together.
+
+A file that cannot be read does not keep the others from being audited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.checks import (
+    caps,
+    chunks,
+    copies,
+    directions,
+    drain,
+    kv_precision,
+    labelling,
+    lengths,
+    means,
+    missing,
+    outputs,
+    queues,
+    roofline,
+    speculation,
+    sums,
+    timeouts,
+)
+from bezel.bench.audit.faults import SEVERITIES, Finding, Open
+from bezel.bench.audit.reading import read
+from bezel.bench.audit.table import Table
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bezel.bench.audit.table import Source
+
+# In the order of the faults' numbers.
+_CHECKS = (
+    means,
+    copies,
+    roofline,
+    drain,
+    timeouts,
+    lengths,
+    queues,
+    caps,
+    outputs,
+    speculation,
+    sums,
+    chunks,
+    directions,
+    labelling,
+    kv_precision,
+    missing,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit gave.
+
+    Attributes:
+        sources: What was read.
+        findings: Sorted by severity, then by fault.
+        questions: What could not be judged.
+        unreadable: One text for each file that could not be read.
+    """
+
+    sources: tuple[Source, ...]
+    findings: tuple[Finding, ...]
+    questions: tuple[Open, ...]
+    unreadable: tuple[str, ...]
+
+
+def audit_files(paths: Sequence[Path]) -> Audit:
+    """Audits files together; one that is named twice is read once."""
+    sources, unreadable = [], []
+    for path, item in _named(paths):
+        try:
+            sources.append(read(path, item))
+        except UserError as error:
+            unreadable.append(str(error))
+    return audit(sources, unreadable)
+
+
+def audit(sources: Sequence[Source], unreadable: Sequence[str] = ()) -> Audit:
+    """Every check over everything that was read."""
+    table = Table(tuple(sources))
+    told = [one for check in _CHECKS for one in check.find(table)]
+    findings = [one for one in told if isinstance(one, Finding)]
+    findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.fault, one.items))
+    questions = [one for one in told if isinstance(one, Open)]
+    return Audit(table.sources, tuple(findings), tuple(questions), tuple(unreadable))
+
+
+def _named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Each file once, called by its name, or by its path where two have one name."""
+    files = {path.resolve(): path for path in paths}
+    names = [path.name for path in files.values()]
+    return [(path, path.name if names.count(path.name) == 1 else str(path)) for path in files.values()]

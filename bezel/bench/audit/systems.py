@@ -1,0 +1,97 @@
+"""A `System` from what a source states: a label in words, and fields that are named.
+
+Owns the names by which settings go in other people's files. A field wins over a label; where both speak and disagree is
+for the check of labels to find, so the label's words are kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.bench.audit.figure import whole
+from bezel.bench.audit.labels import (
+    checkpoint_of,
+    date_in,
+    drafts_in,
+    encoding_in,
+    is_assistant,
+    machine_in,
+    platform_in,
+    prompts_in,
+    shape_in,
+)
+from bezel.bench.audit.table import System
+from bezel.catalog import models
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAMES = {
+    "hardware": ("hardware", "accelerator", "device", "gpu", "tpu", "machine"),
+    "model": ("model", "model_id", "model_name", "checkpoint", "served_model"),
+    "encoding": ("dtype", "encoding", "quantization", "weights_dtype", "precision"),
+    "kv": ("kv_dtype", "kv_cache_dtype", "kv_precision"),
+    "chips": ("chips", "gpus", "devices"),
+    "tensor_parallel": ("tensor_parallel", "tensor_parallel_size"),
+    "instances": ("instances", "max_instances", "replicas"),
+    "concurrency": ("service_concurrency", "concurrency_limit", "instance_concurrency", "container_concurrency"),
+    "max_num_seqs": ("max_num_seqs",),
+    "max_model_len": ("max_model_len", "max_context"),
+    "speculation": ("speculation", "speculative", "spec_method", "drafts_method"),
+    "draft_tokens": ("spec_tokens", "num_speculative_tokens"),
+    "prompts": ("prompts", "prompt_kind", "dataset"),
+    "platform": ("platform",),
+    "study": ("study", "purpose"),
+}
+
+
+def stated(said: Mapping[str, Any], kind: str) -> Any:
+    """The first field of a kind that is stated and not empty."""
+    return next((said[name] for name in _NAMES[kind] if said.get(name) not in (None, "")), None)
+
+
+def system_of(said: Mapping[str, Any], label: str = "") -> System:
+    """What the fields and the label say of the system.
+
+    Args:
+        said: named fields, e.g. of a claim or a row.
+        label: words for what no field says, e.g. a file's name.
+    """
+    text = {kind: str(stated(said, kind) or "") for kind in _NAMES}
+    chips = whole(stated(said, "chips"))
+    machine = machine_in(text["hardware"], chips) or machine_in(label, chips)
+    named = models().get(text["model"])
+    shape = named.architecture if named else shape_in(text["model"]) or (None if text["model"] else shape_in(label))
+    assistant = is_assistant(text["model"])
+    encoding = named.encoding if named else _first(encoding_in, text["encoding"], text["model"], label)
+    drafts = _first(drafts_in, text["speculation"], label)
+    off = text["speculation"].lower() in ("none", "off", "no", "false", "0", "standard")
+    study = text["study"].lower()
+    return System(
+        label=" ".join(word for word in (text["hardware"], text["model"]) if word) or label,
+        machine=machine,
+        label_machine=machine_in(label),
+        tensor_parallel=whole(stated(said, "tensor_parallel")),
+        label_shape=shape_in(label),
+        shape=None if assistant else shape,
+        checkpoint=named or checkpoint_of(None if assistant else shape, encoding, machine),
+        assistant=assistant,
+        encoding=encoding,
+        kv_dtype=text["kv"] or None,
+        instances=whole(stated(said, "instances")),
+        concurrency=whole(stated(said, "concurrency")),
+        max_num_seqs=whole(stated(said, "max_num_seqs")),
+        max_model_len=whole(stated(said, "max_model_len")),
+        speculation="none" if off else drafts[0] if drafts else text["speculation"] or None,
+        draft_tokens=whole(stated(said, "draft_tokens")) or (drafts[1] if drafts else None),
+        prompts=prompts_in(text["prompts"]),
+        cache_study="cache" in study or "prefix" in study,
+        offloaded="offload" in " ".join(str(value) for value in said.values()),
+        platform=platform_in(text["platform"]) or platform_in(label),
+        dated=date_in(label),
+        simulated=said.get("nature") == "simulated",
+    )
+
+
+def _first(find: Any, *texts: str) -> Any:
+    return next((found for text in texts if text and (found := find(text))), None)

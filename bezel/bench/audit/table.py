@@ -1,0 +1,203 @@
+"""The one table that every format is read into: systems, rows and claims, where "not stated" is None.
+
+Rates are per second, latencies seconds (means, where nothing else is said), shares 0 to 1. Leaves out where a value
+came from: that is the reader's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.labels import Machine
+    from bezel.catalog import Architecture, Model
+
+# Figures of a row by name.
+REQUESTS = "requests_per_second"
+OUTPUT = "output_tokens_per_second"
+INPUT = "input_tokens_per_second"
+TOTAL = "total_tokens_per_second"  # input and output in one
+TOKENS = "tokens_per_second"  # of a direction that is not told
+RATES = (REQUESTS, OUTPUT, INPUT, TOTAL, TOKENS)
+LATENCIES = ("ttft", "tpot", "itl", "e2e")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """What is said to have been measured.
+
+    Attributes:
+        label: The words of the source.
+        label_machine: What the label alone says, where a field says it too; so `label_shape`.
+        shape: Of the model; None where no model of the catalogue is named.
+        assistant: A draft model served alone.
+        instances: The most that may have answered.
+        concurrency: Requests that the platform lets into one instance.
+        speculation: The method's name, or "none" where it is said that there is none.
+        prompts: "unique", "identical", "shared_prefix", "multi_turn" or "file".
+        cache_study: Said to be a study of the prefix cache.
+        dated: The ISO date that a label gives.
+        simulated: Said to be simulated.
+    """
+
+    label: str = ""
+    machine: Machine | None = None
+    label_machine: Machine | None = None
+    tensor_parallel: int | None = None
+    shape: Architecture | None = None
+    label_shape: Architecture | None = None
+    checkpoint: Model | None = None
+    assistant: bool = False
+    encoding: str | None = None
+    kv_dtype: str | None = None
+    instances: int | None = None
+    concurrency: int | None = None
+    max_num_seqs: int | None = None
+    max_model_len: int | None = None
+    speculation: str | None = None
+    draft_tokens: int | None = None
+    prompts: str | None = None
+    cache_study: bool = False
+    offloaded: bool = False
+    platform: str | None = None
+    dated: str | None = None
+    simulated: bool = False
+
+    @property
+    def drafting(self) -> bool:
+        """Whether drafts are said to be used."""
+        return self.speculation is not None and self.speculation != "none"
+
+    @property
+    def capacity(self) -> int | None:
+        """Requests that all instances take at once, by whichever limit is stated and lower."""
+        limits = [limit for limit in (self.concurrency, self.max_num_seqs) if limit]
+        return min(limits) * (self.instances or 1) if limits else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measured load. Totals are of all its requests; `order` is its place in the file.
+
+    Attributes:
+        where: For the reader, e.g. "line 7".
+        state: The source's word for how it went, in small letters.
+        success: Share of requests that were answered.
+        in_flight: Requests under way, mean over the load; `peak_in_flight` the most.
+        cap: Requests that the client allowed itself at once.
+        counted: What was counted as a token, where that is said.
+        server_output_tokens: By the server's counters.
+    """
+
+    where: str = ""
+    order: int = 0
+    context: int | None = None
+    users: int | None = None
+    rate: float | None = None
+    output_tokens: int | None = None
+    repeat: int | None = None
+    state: str | None = None
+    reason: str = ""
+    success: Figure | None = None
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    seconds: float | None = None
+    wanted: int | None = None
+    requests: int | None = None
+    completed: int | None = None
+    failed: int | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    generated_tokens: int | None = None
+    server_output_tokens: int | None = None
+    chunks: int | None = None
+    drafts: int | None = None
+    draft_tokens: int | None = None
+    accepted: int | None = None
+    in_flight: float | None = None
+    peak_in_flight: int | None = None
+    timeout: float | None = None
+    cap: int | None = None
+    counted: str | None = None
+    system: System = field(default_factory=System)
+
+    @property
+    def good(self) -> bool:
+        """Whether the source takes it for a valid measurement."""
+        return self.state in (None, "ok", "success", "passed", "complete", "completed")
+
+    @property
+    def cell(self) -> str:
+        """What was asked for, for the reader."""
+        parts = [f"{self.context} tokens"] if self.context is not None else []
+        parts += [f"{self.users} user{'s' * (self.users != 1)}"] if self.users is not None else []
+        parts += [f"{self.rate:g} requests/s"] if self.rate is not None and self.users is None else []
+        return ", ".join(parts) or self.where
+
+    def figure(self, name: str) -> Figure | None:
+        """A figure by name, or None where it is not stated."""
+        return self.figures.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One statement, with the figures around it as a row.
+
+    Attributes:
+        item: Its id.
+        metric: In small letters.
+        value: None where the claim's value is a text or a list.
+        said: Everything that the source states, by name.
+        sides: The two sides of a ratio.
+    """
+
+    item: str
+    metric: str
+    value: Figure | None
+    unit: str
+    said: Mapping[str, Any]
+    row: Row
+    sides: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What one file holds.
+
+    Attributes:
+        item: The file's name, for the reader; unique among the audited.
+        format: What the content was recognised as.
+        grid: Rows of one sweep over contexts and users, where every cell is expected.
+        absent: Cells that the source lists without having measured them, as (context, users).
+        dated: The ISO date inside the file.
+    """
+
+    item: str
+    format: str
+    rows: tuple[Row, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    grid: bool = False
+    absent: frozenset[tuple[int | None, int | None]] = frozenset()
+    dated: str | None = None
+    units: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Everything that is audited together."""
+
+    sources: tuple[Source, ...]
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """All claims of all files."""
+        return tuple(claim for source in self.sources for claim in source.claims)
+
+    def statements(self) -> Iterator[tuple[str, Row]]:
+        """Every row with the item that it stands for: its file, or the claim."""
+        for source in self.sources:
+            yield from ((source.item, row) for row in source.rows)
+            yield from ((claim.item, claim.row) for claim in source.claims)

@@ -1,0 +1,49 @@
+"""The names of rates in other people's units, and what a latency column is called."""
+
+from __future__ import annotations
+
+import re
+
+from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL
+
+_LATENCY = re.compile(
+    r"^(?:mean[_ ]|avg[_ ]|average[_ ])?(ttft|tpot|itl|e2el?|latency|request_latency|time_to_first_token|"
+    r"inter_token_latency)(?:[_ ](?:mean|avg))?(?:[_ ](ms|s|seconds|sec))?$"
+)
+_LATENCY_NAMES = {
+    "e2el": "e2e",
+    "latency": "e2e",
+    "request_latency": "e2e",
+    "time_to_first_token": "ttft",
+    "inter_token_latency": "itl",
+}
+
+
+def rate_of(unit: str, direction: str = "") -> str | None:
+    """Which rate a unit means, e.g. "generated tok/s"; None where it is no rate a second.
+
+    Args:
+        unit: as written.
+        direction: what a field beside it says of which tokens are counted.
+    """
+    low = f"{direction} {unit}".lower().replace("_", " ")
+    if re.search(r"\b(req(?:uest)?s?\b.*(?:/|per )\s*s|rps\b|qps\b)", low):
+        return REQUESTS
+    if not re.search(r"\b(tok(?:en)?s?\b.*(?:/|per )\s*s|tps\b|t/s)", low):
+        return None
+    taken = bool(re.search(r"\b(input|prompt|prefill|computed)\b", low))
+    given = bool(re.search(r"\b(output|generated|generation|decode|completion)\b", low))
+    if (taken and given) or re.search(r"\b(total|combined|overall)\b", low):
+        return TOTAL
+    return INPUT if taken else OUTPUT if given else TOKENS
+
+
+def latency_of(column: str) -> tuple[str, float] | None:
+    """Which mean latency a column holds, and the factor to seconds; None where it is none.
+
+    Without a unit in the name it is taken for seconds.
+    """
+    found = _LATENCY.match(column.strip().lower())
+    if found is None:
+        return None
+    return _LATENCY_NAMES.get(found[1], found[1]), 1e-3 if found[2] == "ms" else 1.0

@@ -1,0 +1,47 @@
+"""`bezel bench audit FILE...`: what in other people's results cannot be as it is said.
+
+Leaves out how a fault is seen: see bezel.bench.audit. Exit code 0, or 1 with --strict where something was found; 2
+where a file could not be read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from bezel.ops.project import Project
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="CSV grids, claims, JSON of vllm bench serve or guidellm, results of `bezel bench`; audited together",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 where something is found")
+
+
+def run(_: Project, options: argparse.Namespace) -> int:
+    """Audit the files and print what was found; the exit code."""
+    from bezel.bench.audit.running import audit_files
+    from bezel.bench.audit.telling import as_text, as_values
+
+    found = audit_files(options.files)
+    if options.json:
+        sys.stdout.write(json.dumps(as_values(found), indent=2) + "\n")
+    elif found.sources:
+        sys.stdout.write("\n".join(as_text(found)) + "\n")
+    for text in found.unreadable:
+        sys.stderr.write(f"bezel: {text}\n")
+    if found.unreadable:
+        return 2
+    return 1 if options.strict and found.findings else 0
