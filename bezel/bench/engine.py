@@ -9,11 +9,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from time import monotonic
 from typing import Final, Protocol
 
 from bezel.bench.patterns import user_windows
 from bezel.bench.plan import Bodies, Load, TokenSource, is_closed
 from bezel.bench.plan_rules import checked
+from bezel.bench.progress import progress_line
 from bezel.bench.sample import Measured
 from bezel.bench.sender import Sender
 
@@ -85,13 +87,12 @@ def _interruptible(interrupt: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _told(progress: Callable[[], tuple[int, int, int]], load: Load, show: Callable[[str], None]) -> Iterator[None]:
-    ended = threading.Event()
+    ended, began = threading.Event(), monotonic()
 
     def tell() -> None:
         while not ended.wait(_TELL_SECONDS):
-            begun, done, awaited = progress()
-            of = f" of {load.stop.requests}" if load.stop.requests else ""
-            show(f"{done}{of} requests answered, {begun} begun, {awaited} awaited")
+            begun, done, _ = progress()
+            show(progress_line(load, monotonic() - began, begun=begun, done=done))
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from bezel.ops.project import Project
 
-ACTIONS: dict[str, str] = {}
+ACTIONS: dict[str, str] = {
+    "run": "one load: sent, measured, checked",
+}
 
 
 def add_actions(parser: argparse.ArgumentParser) -> None:

@@ -56,6 +56,17 @@ def target_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--audience", default="", metavar="URL", help="of the identity token (default: the address)")
     place.add_argument("--ca-file", default="", metavar="PEM", help="authority of the server's certificate")
     place.add_argument("--simulated", action="store_true", help="mark the figures as those of a simulated server")
+    told = parser.add_argument_group(
+        "for the record, the roofline and the cost (default: the stack's plan, or unknown)"
+    )
+    told.add_argument("--title", default="", help="of the result")
+    told.add_argument("--checkpoint", metavar="ID", help="of the catalogue: `bezel catalog show models`")
+    told.add_argument("--accelerator", metavar="ID", help="of the catalogue, e.g. nvidia-l4 or v6e-4")
+    told.add_argument("--chips", type=int, metavar="N", help="of one instance")
+    told.add_argument("--instances", type=int, metavar="N", help="that answer behind the address")
+    told.add_argument("--concurrency", type=int, metavar="N", help="requests that the platform lets into each at once")
+    told.add_argument("--region", help="or zone")
+    told.add_argument("--usd-per-hour", type=float, metavar="USD", help="of all instances together")
 
 
 def reach(project: Project, options: argparse.Namespace) -> Reached:

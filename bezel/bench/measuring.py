@@ -1,0 +1,56 @@
+"""One load measured whole: its prompts made, then its cell measured by sending them.
+
+The usual way from a load to a cell; who sends otherwise (many machines) gives ``measure_cell`` a sender of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.cell import CellPlan, measure_cell
+from bezel.bench.engine import run_load
+from bezel.bench.prompts import make_prompts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bezel.bench.cell import MeasuredCell, ServerView
+    from bezel.bench.plan import Load, TokenSource
+    from bezel.bench.result import Slo
+    from bezel.bench.tokenizing import Vocabulary
+
+
+def measure_load(
+    cell: str,
+    load: Load,
+    server: ServerView,
+    headers: TokenSource,
+    show: Callable[[str], None],
+    *,
+    vocabulary: Vocabulary | None = None,
+    variant: str = "",
+    repeat: int = 0,
+    slos: Sequence[Slo] = (),
+) -> tuple[MeasuredCell, tuple[str, ...]]:
+    """Measures a load.
+
+    Args:
+        cell: Id of the cell, unique in its document.
+        load: What is sent.
+        server: What answers.
+        headers: What authorises each request.
+        show: Takes a message about what is waited for, also from other threads.
+        vocabulary: Learned before from the same server.
+        variant: Of the document's servers.
+        repeat: How often the load was measured before.
+        slos: What a request must keep to count for goodput.
+
+    Returns:
+        The cell with its samples, and what a reader must know of the prompts.
+
+    Raises:
+        UserError: The prompts cannot be made, or the load cannot be sent.
+    """
+    prompts = make_prompts(load, server.ask, vocabulary)
+    plan = CellPlan(cell, load, prompts.bodies, variant=variant, repeat=repeat, slos=slos)
+    return measure_cell(plan, lambda: run_load(load, prompts.bodies, headers, show), server, show), prompts.notes

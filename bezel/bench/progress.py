@@ -1,0 +1,45 @@
+"""How far a load is, in one line, and how long it may still take. Pure."""
+
+import math
+
+from bezel.bench.plan import Burst, Closed, Constant, Load, Poisson, Replay, Staged
+
+
+def progress_line(load: Load, seconds: float, *, begun: int, done: int) -> str:
+    """What a user sees while a load runs.
+
+    Args:
+        load: What is sent.
+        seconds: Since its start.
+        begun: Requests sent so far.
+        done: Those of them that were answered, or have failed.
+    """
+    total = load.stop.requests
+    of = "" if total is None else f" of {total}"
+    left = seconds_left(load, seconds, done)
+    ahead = "" if left is None else f", about {left:.0f} s left"
+    return f"{done}{of} requests answered, {begun - done} awaited, {seconds:.0f} s so far{ahead}"
+
+
+def seconds_left(load: Load, seconds: float, done: int) -> float | None:
+    """Until the last request is sent, by the plan, or answered, at the pace so far; None where nobody can tell yet."""
+    ends = [planned_seconds(load)]
+    if load.stop.requests is not None and isinstance(load.pattern, Closed) and done:
+        ends.append(seconds * load.stop.requests / done)
+    end = min(ends)
+    return None if math.isinf(end) else max(0.0, end - seconds)
+
+
+def planned_seconds(load: Load) -> float:
+    """When the last request begins, by the plan; infinite where answers decide."""
+    count = math.inf if load.stop.requests is None else load.stop.requests
+    match load.pattern:
+        case Constant(rate) | Poisson(rate) | Burst(rate, _):
+            end = count / rate
+        case Staged(_, stages):
+            end = sum(stage.seconds for stage in stages)
+        case Replay(instants):
+            end = instants[min(len(instants), load.stop.requests or len(instants)) - 1]
+        case _:
+            end = math.inf
+    return end if load.stop.seconds is None else min(end, load.stop.seconds)

@@ -1,0 +1,176 @@
+"""`bezel bench run`: one load, once or several times, on one server; figures, checks, and a file that holds them all.
+
+Owns the order: reach the server, plan, make prompts, measure each repeat, put the result together. Leaves out what a
+figure is (`bezel.bench.metrics`), whether it can be believed (`bezel.bench.checks`) and how it is shown
+(`bezel.ops.bench_table`).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.ops.bench_load import load_arguments, load_of
+from bezel.ops.bench_target import reach, target_arguments
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from bezel.bench.cell import MeasuredCell
+    from bezel.bench.plan import Load
+    from bezel.bench.result import Cell, Finding, Result, Slo
+    from bezel.ops.bench_line import Line
+    from bezel.ops.bench_target import Reached
+    from bezel.ops.project import Project
+
+# Figures of which repeats say how far they can be trusted.
+_REPEATED = (
+    *("requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
+    *("ttft_p50", "tpot_p50", "e2e_p50"),
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `bezel bench run`."""
+    target_arguments(parser)
+    load_arguments(parser)
+    parser.add_argument("--repeats", type=int, default=1, metavar="N", help="measure the load so often (default: 1)")
+    parser.add_argument(
+        "--slo", action="append", default=[], metavar="METRIC=MS", help="limit for goodput, e.g. ttft=500; repeatable"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the result, and its samples beside it")
+    parser.add_argument("--json", action="store_true", help="print the result instead of a table")
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Measure, write, print. Exit code 0: every cell is ok; 1: one is not, and the table says why.
+
+    Raises:
+        UserError: Nothing could be measured.
+    """
+    from bezel.ops.bench_line import Line
+
+    slos = [_slo(text) for text in options.slo]
+    if options.repeats < 1:
+        raise UserError(f"--repeats {options.repeats} measures nothing. Give 1 or more.")
+    if options.out and not options.out.absolute().parent.is_dir():
+        raise UserError(f"--out {options.out}: there is no such folder, so the result would be lost. Make it first.")
+    reached = reach(project, options)
+    load = load_of(options, reached.target)
+    show = Line(sys.stderr)
+    try:
+        result, found = _measure(project, options, reached, load, slos, show)
+    finally:
+        show.end()
+    if options.out:
+        result = _write(result, found, options.out)
+    if options.json:
+        sys.stdout.write(result.as_json())
+    else:
+        from bezel.ops.bench_table import table
+
+        sys.stdout.write(table(result))
+        if options.out:
+            sys.stdout.write(f"\nwritten: {options.out}, samples in {result.samples.file if result.samples else '-'}\n")
+    return 0 if all(cell.state == "ok" for cell in result.cells) else 1
+
+
+def _measure(
+    project: Project, options: argparse.Namespace, reached: Reached, load: Load, slos: Sequence[Slo], show: Line
+) -> tuple[Result, Mapping[str, MeasuredCell]]:
+    from bezel.bench.measuring import measure_load
+    from bezel.bench.prompts import learn
+    from bezel.bench.result import Result
+    from bezel.ops.bench_manifest import view
+
+    show("asks the server what it is, and what it counts as a token")
+    server = view(project, options, reached, title=f"{load.target.model}: one load")
+    vocabulary = None if load.prompts.kind == "file" else learn(load, reached.ask)
+    found: dict[str, MeasuredCell] = {}
+    notes: dict[str, None] = {}
+    for repeat in range(options.repeats):
+        # Prompts of their own, or the cache would answer for the server; and arrivals of their own.
+        prompts = replace(load.prompts, run=f"{load.prompts.run}/{repeat}", seed=load.prompts.seed + repeat)
+        if options.repeats > 1:
+            show.prefix = f"repeat {repeat + 1} of {options.repeats}: "
+        name = f"run-r{repeat}" if options.repeats > 1 else "run"
+        measured, told = measure_load(
+            name,
+            replace(load, prompts=prompts),
+            server,
+            reached.headers,
+            show,
+            vocabulary=vocabulary,
+            repeat=repeat,
+            slos=slos,
+        )
+        found[name] = measured
+        notes |= dict.fromkeys(told)
+        if measured.cell.client and measured.cell.client.interrupted:
+            break
+    cells = [one.cell for one in found.values()]
+    result = Result(
+        kind="run",
+        nature="simulated" if reached.simulated else "measured",
+        manifest=server.manifest,
+        cells=cells,
+        findings=_repeats(cells),
+        notes=list(notes),
+    )
+    return result, found
+
+
+def _repeats(cells: Sequence[Cell]) -> list[Finding]:
+    """What repeats say together: mean and interval of the main figures, over the cells that are ok."""
+    from bezel.bench.result import Finding
+    from bezel.bench.statistics import CONFIDENCE, of_repeats
+
+    good = [cell for cell in cells if cell.state == "ok"]
+    findings = []
+    for name in _REPEATED:
+        values = [value for cell in good if (value := cell.value(name)) is not None]
+        interval = of_repeats(values)
+        if interval is None:
+            continue
+        mean, unit = sum(values) / len(values), good[0].metrics[name].unit
+        findings.append(
+            Finding(
+                name=f"repeats of {name}",
+                text=f"{name}: {mean:.4g} {unit} over {len(values)} repeats, {CONFIDENCE:.0%} interval "
+                f"{max(0.0, interval[0]):.4g} to {interval[1]:.4g}",
+                numbers={"mean": mean, "low": max(0.0, interval[0]), "high": interval[1], "repeats": len(values)},
+                cells=[cell.id for cell in good],
+            )
+        )
+    return findings
+
+
+def _write(result: Result, found: Mapping[str, MeasuredCell], out: Path) -> Result:
+    from bezel.bench.result import save
+    from bezel.bench.sample_file import samples_path, write_samples
+
+    sent = {name: (one.samples, one.began) for name, one in found.items() if one.samples is not None}
+    try:
+        # The samples first: a result never names a file that is not there.
+        file = write_samples(samples_path(out), sent) if sent else None
+        whole = result.model_copy(update={"samples": file})
+        save(whole, out)
+    except OSError as error:
+        raise UserError(f"--out {out} cannot be written ({error}): the result is lost. Name another place.") from None
+    return whole
+
+
+def _slo(text: str) -> Slo:
+    from bezel.bench.result import Slo
+
+    name, _, limit = text.partition("=")
+    try:
+        return Slo(metric=name, limit_ms=float(limit))
+    except ValueError:
+        raise UserError(
+            f"--slo {text!r} is no limit. Write METRIC=MILLISECONDS with ttft, ttfc, tpot, e2e or itl_max: ttft=500."
+        ) from None

@@ -1,0 +1,48 @@
+"""How far a load is, and how long it may still take, by its plan and by its pace."""
+
+from typing import Any
+
+import pytest
+
+from bezel.bench.plan import Closed, Constant, Load, PromptPlan, Replay, Stage, Staged, Stop, Target
+from bezel.bench.progress import planned_seconds, progress_line, seconds_left
+
+INFINITE = float("inf")
+
+
+def load(pattern: Any, **stop: Any) -> Load:
+    return Load(Target("http://127.0.0.1:1", "m"), pattern, Stop(**stop), PromptPlan())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "stop", "seconds"),
+    [
+        (Closed(4), {"requests": 8}, INFINITE),
+        (Closed(4), {"requests": 8, "seconds": 30.0}, 30.0),
+        (Constant(2.0), {"requests": 8}, 4.0),
+        (Constant(2.0), {"requests": 80, "seconds": 3.0}, 3.0),
+        (Staged("users", (Stage(1, 2.0), Stage(2, 3.0))), {}, 5.0),
+        (Staged("rate", (Stage(1, 2.0), Stage(2, 3.0))), {"seconds": 4.0}, 4.0),
+        (Replay((0.0, 1.0, 7.0)), {}, 7.0),
+        (Replay((0.0, 1.0, 7.0)), {"requests": 2}, 1.0),
+    ],
+)
+def test_the_plan_says_when_the_last_request_begins(pattern: Any, stop: dict[str, Any], seconds: float) -> None:
+    assert planned_seconds(load(pattern, **stop)) == seconds
+
+
+def test_a_closed_loop_of_so_many_requests_goes_by_its_pace_and_nobody_guesses_before_the_first_answer() -> None:
+    closed = load(Closed(4), requests=40)
+    assert seconds_left(closed, 5.0, 0) is None
+    assert seconds_left(closed, 5.0, 10) == 15.0
+    assert seconds_left(load(Closed(4), requests=40, seconds=8.0), 5.0, 10) == 3.0
+    assert seconds_left(load(Constant(2.0), requests=40), 90.0, 10) == 0.0
+
+
+def test_the_line_says_what_is_known_and_no_more() -> None:
+    assert progress_line(load(Closed(4), requests=40), 5.0, begun=14, done=10) == (
+        "10 of 40 requests answered, 4 awaited, 5 s so far, about 15 s left"
+    )
+    assert progress_line(load(Closed(4), requests=40), 5.0, begun=4, done=0) == (
+        "0 of 40 requests answered, 4 awaited, 5 s so far"
+    )
