@@ -9,6 +9,7 @@ consecutive sections of one run nearly so (`of_sections`: Asmussen and Glynn, St
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,7 @@ def around(value: float, sections: Sequence[float], confidence: float = CONFIDEN
     return value - half, value + half
 
 
+@functools.cache
 def t_quantile(share: float, degrees: int) -> float:
     """The value that Student's t with so many degrees of freedom stays below with probability ``share`` (0.5 to 1).
 

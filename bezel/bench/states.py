@@ -1,0 +1,117 @@
+"""What became of a cell: ok, failed, infeasible, limited by the client, or queueing; with the rule that says so.
+
+Pure. Owns the order of the rules and their limits. Leaves the checks to bezel.bench.checks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bezel.bench.result import Check, ClientFigures, State
+
+ACHIEVED_SHARE = 0.98
+SCHEDULE_DELAY_MS = 10.0
+LOOP_LAG_MS = 10.0
+CPU_SHARE = 0.85
+# How vLLM begins its refusal of a request that cannot fit.
+_TOO_LONG = ("maximum context length", "max_model_len")
+
+
+def infeasible(
+    context_tokens: int, output_tokens: int, *, max_model_len: int | None, kv_cache_tokens: int | None
+) -> str:
+    """The rule by which a request can never be served, "" where there is none.
+
+    Args:
+        context_tokens: Of the prompt.
+        output_tokens: Of the answer.
+        max_model_len: Of the server; None where that is not known.
+        kv_cache_tokens: That its cache holds; None where that is not known.
+    """
+    length = f"{context_tokens} prompt + {output_tokens} output tokens = {context_tokens + output_tokens}"
+    if max_model_len is not None and context_tokens + output_tokens > max_model_len:
+        return f"{length} > max_model_len {max_model_len}: the server refuses it, or cuts the answer off"
+    if kv_cache_tokens is not None and context_tokens + output_tokens > kv_cache_tokens:
+        return f"{length} > {kv_cache_tokens} tokens that the KV cache holds: the server never runs it"
+    return ""
+
+
+def state_of(
+    checks: Sequence[Check],
+    *,
+    interrupted: bool,
+    requests: int,
+    failures: Mapping[str, int],
+    examples: Mapping[str, str],
+    client_limits: Sequence[str],
+    queueing: str,
+) -> tuple[State, str]:
+    """The state of a measured cell, and why it is not ok.
+
+    Args:
+        checks: What was found.
+        interrupted: Somebody ended the load before its end.
+        requests: That were sent.
+        failures: How many failed, by kind.
+        examples: What one of each kind said.
+        client_limits: As of `limits_of_client`.
+        queueing: As of `queued`.
+    """
+    failed = sum(failures.values())
+    if interrupted:
+        return "failed", f"interrupted after {requests - failed} answers: run it again"
+    if requests and failed == requests:
+        too_long = [text for text in examples.values() if any(word in text for word in _TOO_LONG)]
+        if too_long and len(too_long) == len(examples):
+            return "infeasible", f"the server refuses every request: {too_long[0]}"
+        kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
+        told = next((text for text in examples.values() if text), "")
+        return "failed", f"no request succeeded ({kinds}){f': {told}' if told else ''}"
+    if not requests:
+        return "failed", "no request was sent"
+    # Before the checks: what a client that falls short makes of a server is not the server's.
+    if client_limits:
+        return "client_limited", f"the client was measured, not the server: {'; '.join(client_limits)}"
+    if wrong := [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]:
+        return "failed", "; ".join(wrong)
+    return ("queueing", queueing) if queueing else ("ok", "")
+
+
+def limits_of_client(figures: ClientFigures, achieved: float | None) -> list[str]:
+    """Every way in which the client fell short.
+
+    Args:
+        figures: How it fared.
+        achieved: The rate at which it sent, by the rate it was to send at; None for a closed loop.
+    """
+    limits = []
+    if achieved is not None and achieved < ACHIEVED_SHARE:
+        limits.append(f"it sent at {achieved:.1%} of the planned rate, below {ACHIEVED_SHARE:.0%}")
+    delay = figures.schedule_delay_p99_ms
+    if delay is not None and delay > SCHEDULE_DELAY_MS:
+        limits.append(f"requests left {delay:.1f} ms late (p99), above {SCHEDULE_DELAY_MS:.0f} ms")
+    if figures.loop_lag_p99_ms > LOOP_LAG_MS:
+        limits.append(f"its event loop lagged by {figures.loop_lag_p99_ms:.1f} ms (p99), above {LOOP_LAG_MS:.0f} ms")
+    if figures.busiest_cpu_share > CPU_SHARE:
+        limits.append(f"a worker used {figures.busiest_cpu_share:.0%} of a core, above {CPU_SHARE:.0%}")
+    return limits
+
+
+def queued(in_flight: int, *, instances: int | None, concurrency: int | None) -> str:
+    """How a load lies above what the platform lets through at once, "" where it does not or that is not known.
+
+    Args:
+        in_flight: Requests that were under way at once at most.
+        instances: Of the service.
+        concurrency: Requests that the platform sends to one instance at once.
+    """
+    if instances is None or concurrency is None or in_flight <= instances * concurrency:
+        return ""
+    room = instances * concurrency
+    return (
+        f"{in_flight} requests at once > {instances} instances x concurrency {concurrency} = {room}: "
+        "the rest waited in the platform's queue, and every latency holds that wait"
+    )
