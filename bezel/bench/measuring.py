@@ -1,6 +1,6 @@
 """One load measured whole: its prompts made, then its cell measured by sending them.
 
-The usual way from a load to a cell; who sends otherwise (many machines) gives ``measure_cell`` a sender of its own.
+The usual way from a load to a cell; many machines send in this one's stead where ``send`` says so.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bezel.bench.cell import MeasuredCell, ServerView
-    from bezel.bench.plan import Load, TokenSource
+    from bezel.bench.plan import Bodies, Load, TokenSource
     from bezel.bench.result import Slo
+    from bezel.bench.sample import Measured
     from bezel.bench.tokenizing import Vocabulary
+
+    Send = Callable[[Load, Bodies, TokenSource, Callable[[str], None]], Measured]
 
 
 def measure_load(
@@ -31,6 +34,7 @@ def measure_load(
     variant: str = "",
     repeat: int = 0,
     slos: Sequence[Slo] = (),
+    send: Send = run_load,
 ) -> tuple[MeasuredCell, tuple[str, ...]]:
     """Measures a load.
 
@@ -44,6 +48,7 @@ def measure_load(
         variant: Of the document's servers.
         repeat: How often the load was measured before.
         slos: What a request must keep to count for goodput.
+        send: Sends it.
 
     Returns:
         The cell with its samples, and what a reader must know of the prompts.
@@ -53,4 +58,4 @@ def measure_load(
     """
     prompts = make_prompts(load, server.ask, vocabulary)
     plan = CellPlan(cell, load, prompts.bodies, variant=variant, repeat=repeat, slos=slos)
-    return measure_cell(plan, lambda: run_load(load, prompts.bodies, headers, show), server, show), prompts.notes
+    return measure_cell(plan, lambda: send(load, prompts.bodies, headers, show), server, show), prompts.notes

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bezel.bench.workers import merged
 from bezel.told import UserError
@@ -54,11 +54,13 @@ class Merged:
 
     Attributes:
         measured: All of it, on the clock that was asked for.
+        by: What sent the first task's share, as it told.
         notes: For the reader, whole sentences.
     """
 
     measured: Measured
     skew: Skew
+    by: dict[str, Any]
     notes: tuple[str, ...]
 
 
@@ -87,7 +89,8 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
             raise UserError(f"request {after.index} was sent by two tasks: their plans differ; run it again.")
     skew = _skew(ordered)
     notes = dict.fromkeys(note for one in ordered for note in one.notes)
-    return Merged(measured, skew, (f"{tasks} tasks sent this load: {skew}.", *notes))
+    unlike = [] if all(one.by == ordered[0].by for one in ordered) else ["The tasks ran on machines of several kinds."]
+    return Merged(measured, skew, ordered[0].by, (f"{tasks} tasks sent this load: {skew}.", *unlike, *notes))
 
 
 def check_clock(task: int, clock: Clock) -> None:

@@ -121,19 +121,21 @@ class Part:
 
     Attributes:
         measured: Instants of that machine's CLOCK_MONOTONIC.
+        by: What sent it: `Client` of `bezel.bench.described`, as JSON.
         notes: What a reader must know of the prompts.
     """
 
     task: int
     measured: Measured
     clock: Clock
+    by: dict[str, Any]
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """All but the samples, as JSON."""
         measured = self.measured
         times = {"began": measured.began, "ended": measured.ended, "client": asdict(measured.client)}
-        return {"task": self.task, "clock": asdict(self.clock), "notes": list(self.notes)} | times
+        return {"task": self.task, "clock": asdict(self.clock), "by": self.by, "notes": list(self.notes)} | times
 
     @classmethod
     def of(cls, document: dict[str, Any], packed: bytes) -> Part:
@@ -145,7 +147,8 @@ class Part:
         try:
             client = ClientHealth(**document["client"])
             measured = Measured(unpack(packed), int(document["began"]), int(document["ended"]), client)
-            return cls(int(document["task"]), measured, Clock(**document["clock"]), tuple(document["notes"]))
+            clock, notes = Clock(**document["clock"]), tuple(document["notes"])
+            return cls(int(document["task"]), measured, clock, dict(document["by"]), notes)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"a task's part is of another version ({error}): build the image anew.") from None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bezel.ops.bench_load import load_arguments, load_of
 from bezel.ops.bench_target import reach, target_arguments
@@ -18,11 +18,12 @@ from bezel.told import UserError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bezel.bench.cell import MeasuredCell
-    from bezel.bench.plan import Load
+    from bezel.bench.plan import Bodies, Load, TokenSource
     from bezel.bench.result import Cell, Finding, Result, Slo
+    from bezel.bench.sample import Measured
     from bezel.ops.bench_line import Line
     from bezel.ops.bench_target import Reached
     from bezel.ops.project import Project
@@ -46,12 +47,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result instead of a table")
 
 
+class Way(Protocol):
+    """Who sends the load, in this process's stead."""
+
+    def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
+        """As `bezel.bench.engine.run_load`."""
+
+    def told(self, result: Result) -> Result:
+        """The result with what its reader must know of who sent the load."""
+
+
 def run(project: Project, options: argparse.Namespace) -> int:
     """Measure, write, print. Exit code 0: every cell is ok; 1: one is not, and the table says why.
 
     Raises:
         UserError: Nothing could be measured.
     """
+    return run_by(project, options)
+
+
+def run_by(project: Project, options: argparse.Namespace, way: Way | None = None) -> int:
+    """As `run`, the load sent in a way that is not this process's own."""
     from bezel.ops.bench_line import Line
 
     slos = [_slo(text) for text in options.slo]
@@ -63,7 +79,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     load = load_of(options, reached.target)
     show = Line(sys.stderr)
     try:
-        result, found = _measure(project, options, reached, load, slos, show)
+        result, found = _measure(project, options, reached, load, slos, show, way)
     finally:
         show.end()
     if options.out:
@@ -80,8 +96,15 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
 
 def _measure(
-    project: Project, options: argparse.Namespace, reached: Reached, load: Load, slos: Sequence[Slo], show: Line
+    project: Project,
+    options: argparse.Namespace,
+    reached: Reached,
+    load: Load,
+    slos: Sequence[Slo],
+    show: Line,
+    way: Way | None,
 ) -> tuple[Result, Mapping[str, MeasuredCell]]:
+    from bezel.bench.engine import run_load
     from bezel.bench.measuring import measure_load
     from bezel.bench.prompts import learn
     from bezel.bench.result import Result
@@ -107,6 +130,7 @@ def _measure(
             vocabulary=vocabulary,
             repeat=repeat,
             slos=slos,
+            send=way.send if way else run_load,
         )
         found[name] = measured
         notes |= dict.fromkeys(told)
@@ -121,7 +145,7 @@ def _measure(
         findings=_repeats(cells),
         notes=list(notes),
     )
-    return result, found
+    return way.told(result) if way else result, found
 
 
 def _repeats(cells: Sequence[Cell]) -> list[Finding]:

@@ -93,12 +93,21 @@ def reach(project: Project, options: argparse.Namespace) -> Reached:
         options.ca_file,
     )
     impersonate = options.impersonate or _section(settings, "smoke").get("impersonate")
-    headers = _nothing if public else _identity(target, impersonate)
+    headers = headers_of(target, impersonate)
     ask = asker(target, headers)
     if not target.model:
         target = replace(target, model=_served(ask, url))
     simulated = options.simulated or bool(outputs.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
     return Reached(target, headers, ask, simulated, outputs)
+
+
+def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
+    """What authorises requests to a server: nothing, or an identity token that is renewed.
+
+    Raises:
+        UserError: There is no token to be had.
+    """
+    return _nothing if target.public else _identity(target, impersonate)
 
 
 def _outputs(project: Project, stack: str) -> dict[str, Any]:

@@ -95,6 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "catalog":
             return _catalog(options)
+        if options.command == "bench" and options.action == "worker":
+            # A task's machine holds the package, and no project.
+            from bezel.ops.bench_worker import run_worker
+
+            return run_worker(options.place)
         project = find_project(Path.cwd())
         if options.command in COMMANDS:
             return COMMANDS[options.command](project, options)

@@ -17,7 +17,8 @@ LOAD = Load(Target("http://127.0.0.1:1", "m"), Closed(4), Stop(requests=8), Prom
 def part(task, *samples, monotonic=0, off=0, width=20 * MS, **clock):
     """A task whose CLOCK_MONOTONIC was `monotonic` at WALL, and whose wall clock is `off` ahead of the truth."""
     bounds = {"drift": 0, "low": -off - width // 2, "high": -off + width // 2} | clock
-    return Part(task, replace(measured(list(samples)), began=monotonic), Clock(WALL + off, monotonic, **bounds))
+    clock = Clock(WALL + off, monotonic, **bounds)
+    return Part(task, replace(measured(list(samples)), began=monotonic), clock, {"python": "3.12"})
 
 
 def test_instants_of_machines_that_booted_at_other_times_meet_on_one_clock():

@@ -1,0 +1,284 @@
+"""A load sent by the tasks of a Cloud Run job: made, started together, awaited, merged, and deleted whatever happens.
+
+The order is such that nothing can be left that nobody finds: first a note on this machine, then objects below a prefix
+and a job, both of names that follow from the server's address; deleted are the job, the objects, the note. A run finds
+what a killed one left, by the notes or by the names, and deletes it before it begins. What a killed run's tasks have
+measured is not taken over: nobody read the server's counters around it.
+
+A task that fails is not tried again (it would miss the start) and fails the run with its reason. Leaves out what a task
+does (`bezel.bench.task`), how parts become one load (`bezel.bench.merging`) and what is made of it.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bezel.bench import parts
+from bezel.bench.merging import Merged, merge
+from bezel.bench.parts import Part, Plan
+from bezel.bench.task import LEAD_SECONDS
+from bezel.ops.bench_leftovers import Made, left, noted, state_folder
+from bezel.ops.bench_place import BucketPlace
+from bezel.ops.cloud_run_jobs import CloudRunJobs
+from bezel.rest import GoogleClient, RestError
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bezel.bench.plan import Load
+
+LABELS: Final = {"managed-by": "bezel", "bezel-part": "bench-load"}
+CPU: Final = 2
+MEMORY_GIB: Final = 2
+"""Of a task: a core for the one process that sends, and one for all else that the machine does."""
+_POLL_SECONDS: Final = 0.5
+_CLEAN_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The tasks that send a load.
+
+    Attributes:
+        project: Google Cloud project.
+        region: Where they run.
+        tasks: How many.
+        image: Reference of the image that `bezel/bench/Dockerfile` makes.
+        service_account: Whom they run as: it may invoke the server and write the bucket.
+        bucket: Where plan and parts are exchanged.
+        ready_seconds: How long they may take to come up.
+        seconds: How long the whole job may take; the platform ends it then.
+    """
+
+    project: str
+    region: str
+    tasks: int
+    image: str
+    service_account: str
+    bucket: str
+    ready_seconds: float
+    seconds: float
+
+    def made(self, url: str) -> Made:
+        """What a run of it makes, by names that the next run finds again."""
+        job = f"bezel-bench-{sha256(url.encode()).hexdigest()[:10]}"
+        return Made(self.project, self.region, job, f"gs://{self.bucket}/{job}")
+
+
+def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merged:
+    """Send a load from the tasks of a job, and give what all of them saw on this machine's clock.
+
+    Raises:
+        UserError: It could not be sent; the text names what failed, and what is left, if anything is.
+    """
+    made = fleet.made(load.target.url)
+    try:
+        with _terminated_as_interrupted(), GoogleClient() as google:
+            _clean_leftovers(google, made, show)
+            with noted(made, state_folder()) as forget, BucketPlace(made.place, fleet.seconds) as place:
+                run = _Run(load, fleet, made, place, CloudRunJobs(google, made.project, made.region, show), show)
+                try:
+                    run.take_over()
+                    return run.measure()
+                finally:
+                    clean(google, made, show)
+                    forget()
+    except RestError as error:
+        raise UserError(str(error)) from None
+
+
+def clean(google: GoogleClient, made: Made, show: Callable[[str], None]) -> None:
+    """Delete what a run made, job first; nothing there is no error.
+
+    Raises:
+        RestError: It may still be there.
+        UserError: It is still there.
+    """
+    show(f"deletes job {made.job} and what lies in {made.place}")
+    try:
+        CloudRunJobs(google, made.project, made.region, show).delete(made.job)
+        with BucketPlace(made.place, _CLEAN_SECONDS) as place:
+            place.clear()
+    except (RestError, UserError, KeyboardInterrupt):
+        sys.stderr.write(
+            f"bezel: left: job {made.job} in {made.region} and objects below {made.place}. The next run deletes them, "
+            f"or: gcloud run jobs delete {made.job} --project {made.project} --region {made.region}\n"
+        )
+        raise
+
+
+def _clean_leftovers(google: GoogleClient, made: Made, show: Callable[[str], None]) -> None:
+    """Delete what killed runs of this machine have left; what cannot be is told, and found again."""
+    for one in left(state_folder()):
+        try:
+            with noted(one, state_folder()) as forget:
+                found = CloudRunJobs(google, one.project, one.region, show).find(one.job)
+                if found is None or _is_ours(found):
+                    sys.stderr.write(f"bezel: a run that was killed left job {one.job} in {one.region}: deleting it\n")
+                    clean(google, one, show)
+                forget()
+        except (RestError, UserError) as error:
+            if one == made:
+                raise
+            sys.stderr.write(f"bezel: what a killed run left is still there: {error}\n")
+
+
+def _is_ours(job: dict[str, Any]) -> bool:
+    labels = job.get("labels") or {}
+    return all(labels.get(name) == value for name, value in LABELS.items())
+
+
+@dataclass
+class _Run:
+    """One run, from nothing to what it measured."""
+
+    load: Load
+    fleet: Fleet
+    made: Made
+    place: BucketPlace
+    jobs: CloudRunJobs
+    show: Callable[[str], None]
+
+    def take_over(self) -> None:
+        """Delete a job of this name that a run elsewhere has left.
+
+        Raises:
+            UserError: It is somebody else's, or still runs.
+        """
+        job = self.jobs.find(self.made.job)
+        if job is None:
+            return
+        where = f"job {self.made.job} in {self.made.region}"
+        delete = f"gcloud run jobs delete {self.made.job} --project {self.made.project} --region {self.made.region}"
+        if not _is_ours(job):
+            raise UserError(
+                f"{where} has not the labels of this command, so it is somebody else's. Rename or delete it."
+            )
+        status = (job.get("latestCreatedExecution") or {}).get("completionStatus")
+        if status in {"EXECUTION_RUNNING", "EXECUTION_PENDING"}:
+            raise UserError(
+                f"{where} loads the same server since {job['createTime']}, begun by {job.get('creator')} on another "
+                f"machine: two loads would measure each other. It ends by {_end_of(job)} at the latest; to end it now: "
+                f"{delete}"
+            )
+        self.show(f"{where} was left by a run elsewhere: deletes it")
+        self.jobs.delete(self.made.job)
+
+    def measure(self) -> Merged:
+        """Make the job, start its tasks together, and merge what they tell."""
+        fleet = self.fleet
+        deadline = time.monotonic() + fleet.seconds
+        self.place.clear()
+        prompts = self.load.prompts
+        load = replace(self.load, workers=fleet.tasks)
+        if prompts.file:
+            self.place.put(parts.TEXTS, Path(prompts.file).read_bytes())
+        plan = Plan(load, fleet.ready_seconds, parts.code(), texts=bool(prompts.file))
+        before = time.time_ns()
+        arrived = self.place.write(parts.PLAN, plan.document())
+        # This machine's clock may be off by more than the tasks': the start is told by Cloud Storage's.
+        ahead = arrived - (before + time.time_ns()) // 2
+        self.show(f"makes job {self.made.job} of {fleet.tasks} tasks in {fleet.region}")
+        self.jobs.create(self.made.job, self._body())
+        execution = self.jobs.run(self.made.job)
+        ready = {parts.ready(task) for task in range(fleet.tasks)}
+        self._await(ready, execution, min(deadline, time.monotonic() + fleet.ready_seconds), "are ready")
+        at = time.time_ns() + ahead + round(LEAD_SECONDS * 1e9)
+        self.place.write(parts.START, {"at": at})
+        told = {parts.part(task) for task in range(fleet.tasks)}
+        self._await(told, execution, deadline, "have told what they saw")
+        found = [self._part(task) for task in range(fleet.tasks)]
+        return merge(found, fleet.tasks, time.time_ns(), time.monotonic_ns())
+
+    def _await(self, wanted: set[str], execution: str, deadline: float, what: str) -> None:
+        """Wait until documents of all tasks are there, or one of the tasks has failed."""
+        began = time.monotonic()
+        while missing := wanted - set(self.place.names()):
+            found = self.jobs.execution(execution)
+            if found.get("failedCount") or found.get("cancelledCount") or found.get("completionTime"):
+                # Whoever ended well has told before; look once more.
+                if not wanted - set(self.place.names()):
+                    return
+                raise UserError(self._why_failed(execution))
+            now = time.monotonic()
+            told = f"{len(wanted) - len(missing)} of {len(wanted)} tasks {what}"
+            if now > deadline:
+                raise UserError(
+                    f"{told} after {now - began:.0f} s, so the load of all together cannot be measured. Give it longer "
+                    "(--ready-seconds, --job-seconds), or look at the job's log."
+                )
+            self.show(f"{told}, {deadline - now:.0f} s left; {found.get('runningCount', 0)} run")
+            time.sleep(_POLL_SECONDS)
+
+    def _part(self, task: int) -> Part:
+        document = self.place.read(parts.part(task)) or {}
+        if "failed" in document:
+            raise UserError(f"task {task} of {self.fleet.tasks} failed: {document['failed']}")
+        return Part.of(document, self.place.get(parts.samples(task)))
+
+    def _why_failed(self, execution: str) -> str:
+        """What the first task that failed has told, else what Cloud Run says of it."""
+        for task in range(self.fleet.tasks):
+            document = self.place.read(parts.part(task)) or {}
+            if "failed" in document:
+                return f"task {task} of {self.fleet.tasks} failed: {document['failed']}"
+        log = (
+            f"its log: gcloud run jobs executions logs read {execution.rpartition('/')[2]} --region {self.made.region}"
+        )
+        for row in self.jobs.tasks(execution):
+            result = row.get("lastAttemptResult") or {}
+            if message := (result.get("status") or {}).get("message"):
+                how = f"exit code {result['exitCode']}" if "exitCode" in result else ""
+                said = ", ".join(part for part in (str(message).rstrip("."), how) if part)
+                return f"task {row.get('index', 0)} of {self.fleet.tasks} died ({said}): nothing was measured; {log}"
+        return f"the job's execution ended before its tasks told what they saw: nothing was measured; {log}"
+
+    def _body(self) -> dict[str, Any]:
+        fleet = self.fleet
+        container = {
+            "image": fleet.image,
+            "command": ["bezel"],
+            "args": ["bench", "worker", self.made.place],
+            "resources": {"limits": {"cpu": str(CPU), "memory": f"{MEMORY_GIB}Gi"}},
+        }
+        task = {
+            "containers": [container],
+            "serviceAccount": fleet.service_account,
+            "executionEnvironment": "EXECUTION_ENVIRONMENT_GEN2",
+            "maxRetries": 0,
+            "timeout": f"{fleet.seconds:.0f}s",
+        }
+        return {
+            "labels": LABELS,
+            "template": {"labels": LABELS, "taskCount": fleet.tasks, "parallelism": fleet.tasks, "template": task},
+        }
+
+
+def _end_of(job: dict[str, Any]) -> str:
+    """When the platform ends a job's tasks, had they begun when it was made."""
+    seconds = float(job["template"]["template"]["timeout"].rstrip("s"))
+    end = datetime.fromisoformat(job["createTime"]) + timedelta(seconds=seconds)
+    return end.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM as Ctrl-C: what was made is deleted by both."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,81 @@
+"""Which load jobs this user's runs have made and not yet deleted, in small files: what a killed run leaves is found.
+
+A file is written before anything is made and emptied when all of it is deleted; while its run lives it is locked. So
+one that says something and that nobody locks is a killed run's. Leaves out how a job is deleted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a run makes: a job, and objects below an address."""
+
+    project: str
+    region: str
+    job: str
+    place: str
+
+
+def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the files lie: XDG_STATE_HOME/bezel/load-jobs."""
+    home = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(home) / "bezel" / "load-jobs"
+
+
+@contextmanager
+def noted(made: Made, folder: Path) -> Iterator[Callable[[], None]]:
+    """Notes what is made while a run lives.
+
+    Returns:
+        Forgets the note, to be called when all is deleted.
+
+    Raises:
+        UserError: Another run of this machine makes the same.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = folder / f"{sha256(f'{made.project} {made.region} {made.job}'.encode()).hexdigest()[:24]}.json"
+    with file.open("a+", encoding="utf-8") as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"another run on this machine loads the same server (job {made.job}): two loads would measure each "
+                "other. Wait until it has ended, or stop it."
+            ) from None
+        opened.truncate(0)
+        opened.write(json.dumps(asdict(made)))
+        opened.flush()
+
+        def forget() -> None:
+            # Emptied, not deleted: who opened it meanwhile would lock a file that nobody finds.
+            opened.truncate(0)
+
+        yield forget
+
+
+def left(folder: Path) -> list[Made]:
+    """What killed runs made and have not deleted."""
+    found = []
+    for file in sorted(folder.glob("*.json")):
+        with file.open("r", encoding="utf-8") as opened:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found.append(Made(**json.loads(opened.read())))
+            except (BlockingIOError, ValueError, TypeError):
+                continue
+    return found
