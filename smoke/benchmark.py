@@ -4,7 +4,9 @@ Runs after the health check, again when the revision or its settings change, and
 """
 
 import os
+import secrets
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -14,17 +16,21 @@ from bezel.plugin import Progress, own_urn
 from smoke.resource import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
-    from smoke.load import Load
+    from bezel.bench.cell import MeasuredCell
+    from bezel.bench.plan import Load
+    from bezel.bench.result import Cell
 
 # What a kind of failure means, for the diagnosis.
 _MEANING = {
     "truncated": "the stream ended early, without its [DONE]",
-    "broken_stream": "the connection broke in the middle of a stream",
     "error_in_stream": "the server reported an error inside a stream",
-    "no_answer": "the connection broke before there was an answer",
-    "connect": "nobody took the connection",
+    "no_answer": "there was no answer",
+    "refused": "nobody took the connection",
+    "reset": "the connection broke before there was an answer",
     "bad_json": "an event of a stream is no JSON",
 }
+# A service that others use too is never idle: longer than this the figures need not wait for it.
+_IDLE_SECONDS = 10.0
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
 
@@ -40,11 +46,11 @@ class ShortBenchmarkArgs:
         served_model: The model's id at the server.
         requests: How many in all; fewer than three times ``concurrency`` is noted in the figures.
         concurrency: How many at once: what the plan expects one instance to hold.
-        prompt_tokens: Length of a prompt, about.
+        prompt_tokens: Length of a prompt, exactly, where the server counts tokens.
         output_tokens: Length of an answer, exactly.
         seed: Of the prompts' words.
         public: Whether anybody may call the service.
-        deadline_seconds: After which what still runs counts as failed.
+        deadline_seconds: Within which a request is begun, and after which an unanswered one has failed.
         impersonate: As of ``HealthCheckArgs``.
         simulated: Marks the figures as a simulated server's; ``BEZEL_SIMULATED=1`` in the environment does so too.
     """
@@ -76,40 +82,29 @@ class ShortBenchmarkProvider(SmokeProvider):
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``figures``."""
         # Late: the program only declares the resource, in every preview.
-        from bezel.rest import Credentials
-        from smoke.figures import figures
-        from smoke.load import Load, run
-        from smoke.server import Server
+        from bezel.told import UserError
+        from smoke.outputs import figures
 
-        load = Load(
-            url=props["url"].rstrip("/"),
-            model=props["served_model"],
-            # Numbers come back from the engine as floats.
-            requests=int(props["requests"]),
-            concurrency=int(props["concurrency"]),
-            prompt_tokens=int(props["prompt_tokens"]),
-            output_tokens=int(props["output_tokens"]),
-            seed=int(props.get("seed") or 0),
-            deadline_seconds=float(props["deadline_seconds"]),
-        )
-        credentials = None if props.get("public") else Credentials(props.get("impersonate"))
-        with Server(load.url, credentials, audience=props.get("audience") or "") as server:
-            headers = server.headers()
-        samples, seconds = run(load, headers, progress)
+        load = _load(props)
+        try:
+            measured, told = _measured(props, load, progress)
+        except UserError as error:
+            raise SmokeError(f"the benchmark cannot be run: {error}") from None
+        cell = measured.cell
+        if sum(cell.failures.values()) == cell.requests:
+            raise SmokeError(_all_failed(cell, load) or _explained(cell, props["service"]))
         simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
-        found = figures(load, samples, seconds, simulated=simulated)
-        if not found["completed"]:
-            raise SmokeError(_all_failed(found["failed"], load) or _explained(found["failed"], load, props["service"]))
-        return {"figures": found}
+        return {"figures": figures(measured, told, simulated=simulated)}
 
 
 class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
     """The first figures of one revision.
 
     Attributes:
-        figures: ``simulated, requests, completed, failed`` (by kind), ``concurrency, seed, seconds, notes,
-            prompt_tokens, output_tokens, requests_per_second, input_tokens_per_second, output_tokens_per_second``, and
-            ``ttft_ms, tpot_ms, e2e_ms`` with ``p50`` and ``p99`` each.
+        figures: ``simulated, state, requests, completed, failed`` (by kind), ``concurrency, seed, run, seconds``,
+            ``checks`` (what each found), ``notes, prompt_tokens, output_tokens, requests_per_second,
+            input_tokens_per_second, output_tokens_per_second``, and ``ttft_ms, tpot_ms, e2e_ms`` with ``p50``, ``max``
+            and, of a hundred requests or more, ``p99`` each.
     """
 
     figures: pulumi.Output[dict[str, Any]]
@@ -119,33 +114,83 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
         super().__init__(ShortBenchmarkProvider(), name, props, opts)
 
 
-def _all_failed(failed: dict[str, int], load: "Load") -> str:
+def _load(props: dict[str, Any]) -> "Load":
+    from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
+
+    # Numbers come back from the engine as floats.
+    requests, deadline = int(props["requests"]), float(props["deadline_seconds"])
+    return Load(
+        target=Target(props["url"].rstrip("/"), props["served_model"], public=bool(props.get("public"))),
+        pattern=Closed(min(int(props["concurrency"]), requests)),
+        stop=Stop(requests=requests, seconds=deadline),
+        prompts=PromptPlan(
+            input_tokens=int(props["prompt_tokens"]),
+            output_tokens=int(props["output_tokens"]),
+            seed=int(props.get("seed") or 0),
+            # A server that still holds the last run's prompts must not answer from its cache.
+            run=secrets.token_hex(4),
+        ),
+        deadline_seconds=deadline,
+    )
+
+
+def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[MeasuredCell, tuple[str, ...]]":
+    from bezel.bench.asking import asker
+    from bezel.bench.cell import ServerView
+    from bezel.bench.manifest import this_client
+    from bezel.bench.measuring import measure_load
+    from bezel.bench.result import Manifest, ServedBy
+    from bezel.rest import Credentials
+    from smoke.server import Server
+
+    credentials = None if load.target.public else Credentials(props.get("impersonate"))
+    with Server(load.target.url, credentials, audience=props.get("audience") or "") as server:
+        headers = server.headers()
+    manifest = Manifest(
+        title="short benchmark",
+        url=load.target.url,
+        model=load.target.model,
+        client=this_client(workers=1, tls=load.target.url.startswith("https:")),
+        started_at=datetime.now(UTC),
+        seed=load.prompts.seed,
+    )
+    ask = asker(load.target, lambda: headers, seconds=min(60.0, load.deadline_seconds))
+    view = ServerView(ask, manifest, ServedBy(), drain_seconds=_IDLE_SECONDS)
+    return measure_load("smoke", load, view, lambda: headers, progress)
+
+
+def _all_failed(cell: "Cell", load: "Load") -> str:
     """The whole text where the kinds of failures name what is wrong, else ""."""
+    failed, prompts = cell.failures, load.prompts
     if any(kind in failed for kind in ("http_401", "http_403")):
         repair = "Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate."
-    elif "http_404" in failed or "http_400" in failed:
+    elif "http_404" in failed or "http_4xx" in failed:
+        told = next((f" It says: {text}" for text in cell.failure_examples.values() if text), "")
         repair = (
-            f"Check that {load.model!r} is served, has a chat template, and that {load.prompt_tokens} + "
-            f"{load.output_tokens} tokens fit vllm.max-model-len."
+            f"Check that {load.target.model!r} is served, has a chat template, and that {prompts.input_tokens} + "
+            f"{prompts.output_tokens} tokens fit vllm.max-model-len.{told}"
         )
-    elif "timeout" in failed:
+    elif "timeout" in failed or "not answered within" in cell.failure_examples.get("no_answer", ""):
         repair = f"Nothing came within {load.deadline_seconds:.0f} s: lower smoke.requests, or smoke.output_tokens."
     else:
         return ""
-    return f"{_title(failed, load)}\nrepair: {repair}"
+    return f"{_title(cell)}\nrepair: {repair}"
 
 
-def _explained(failed: dict[str, int], load: "Load", service: str) -> str:
+def _explained(cell: "Cell", service: str) -> str:
     """The failures, and what the platform and the container said."""
     from bezel.rest import Credentials, GoogleClient
     from smoke.diagnosis import explain
     from smoke.platform import report
 
-    told = tuple(f"{_MEANING.get(kind, kind)} ({count} of {load.requests})" for kind, count in sorted(failed.items()))
+    told = tuple(
+        f"{_MEANING.get(kind) or f'{kind}, {cell.failure_examples[kind]}'} ({count} of {cell.requests})"
+        for kind, count in sorted(cell.failures.items())
+    )
     with GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=20) as google:
-        return f"{_title(failed, load)}\n{explain(report(google, service, errors=told))}"
+        return f"{_title(cell)}\n{explain(report(google, service, errors=told))}"
 
 
-def _title(failed: dict[str, int], load: "Load") -> str:
-    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
-    return f"all {load.requests} requests of the benchmark failed ({kinds})"
+def _title(cell: "Cell") -> str:
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
+    return f"all {cell.requests} requests of the benchmark failed ({kinds})"

@@ -1,6 +1,6 @@
 """A vLLM server behind a platform's front door: requests with an identity token, and what its answers hold.
 
-Leaves out what the answers must be (``smoke.checks``) and streams (``smoke.load``).
+Leaves out what the answers must be (``smoke.checks``) and streams (``bezel.bench``).
 """
 
 from collections.abc import Iterator, Mapping

@@ -9,7 +9,6 @@ on the others. Figures depend on the machine and on what else runs there: its lo
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import resource
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support"), str(ROOT / "tests" /
 
 from cloud_client import Client, until  # noqa: E402 - the path first
 
+from bezel.bench.engine import run_load  # noqa: E402
+from bezel.bench.plan import Body, Closed, Load, PromptPlan, Stop, Target  # noqa: E402
 from bezel.localcloud import control, made_up, seed  # noqa: E402
 from bezel.localcloud.vllm.virtual_load import served  # noqa: E402
 from bezel.localcloud.vllm.virtual_time import Rig  # noqa: E402
@@ -69,7 +70,7 @@ def streams(folder: Path, count: int, core: int) -> None:
     settings = served(folder, MODEL, ARGUMENTS, RTX)
     with instance(folder, core) as (port, pid):
         before, waited = cpu_seconds(pid), queued_seconds(pid)
-        seen = asyncio.run(ask_all(port, [body(number) for number in range(count)], RAMP))
+        seen = ask_all(port, count)
         spent, waited = cpu_seconds(pid) - before, queued_seconds(pid) - waited
     whole = [one for one in seen if one.done]
     wall = max(one.times[-1] for one in whole) - seen[0].asked
@@ -112,7 +113,7 @@ def platform(folder: Path, core: int) -> None:
         pids = {"the daemon": endpoint.pid, "an idle instance": instance_of(folder / "cloud")}
         os.sched_setaffinity(endpoint.pid, {core})
         before = cpu_seconds(endpoint.pid)
-        seen = asyncio.run(ask_all(port, [body(number) for number in range(200)], RAMP))
+        seen = ask_all(port, 200)
         spent, chunks = cpu_seconds(endpoint.pid) - before, sum(len(one.times) for one in seen)
         requests = sum(one.done for one in seen)
         print(f"front: {requests} of 200 streams whole, {chunks} chunks; {spent / chunks * 1e6:.0f} us of CPU a chunk")
@@ -125,58 +126,44 @@ def platform(folder: Path, core: int) -> None:
         control.stop(folder / "cloud")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Seen:
     """One stream: when it was asked for, when each chunk came, whether it came to its end. Seconds of this machine."""
 
-    asked: float = 0.0
-    times: list[float] = field(default_factory=list)
-    done: bool = False
+    asked: float
+    times: tuple[float, ...]
+    done: bool
 
 
-class Reader(asyncio.Protocol):
-    """Sends one request and notes when each event comes; nothing is parsed beyond the count of events."""
+class Prompts:
+    """Requests of their own prompt each, as token ids, that stream an answer of a fixed length."""
 
-    def __init__(self, request: bytes, seen: Seen, ended: asyncio.Future[None]) -> None:
-        self._request, self._seen, self._ended = request, seen, ended
+    turns = 1
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask."""
-        self._seen.asked = time.monotonic()
-        transport.write(self._request)  # type: ignore[attr-defined]
-
-    def data_received(self, data: bytes) -> None:
-        """Count the events of what came."""
-        now = time.monotonic()
-        self._seen.times += [now] * data.count(b"data: {")
-        self._seen.done |= b"data: [DONE]" in data
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The server closes after one answer."""
-        del exc
-        if not self._ended.done():
-            self._ended.set_result(None)
+    def body(self, index: int, turn: int = 0) -> Body:
+        """See `bezel.bench.plan.Bodies`."""
+        del turn
+        prompt = [1000 + index % 1000, 3000 + index // 1000, *range(5000, 5000 + PROMPT - 2)]
+        asked = {"model": "m", "prompt": prompt, "max_tokens": OUTPUT, "ignore_eos": True, "temperature": 0}
+        streamed = {"stream": True, "stream_options": {"include_usage": True}}
+        return Body(json.dumps(asked | streamed).encode(), OUTPUT)
 
 
-def body(number: int) -> bytes:
-    """A request of its own prompt that streams an answer of a fixed length."""
-    prompt = [1000 + number % 1000, 3000 + number // 1000, *range(5000, 5000 + PROMPT - 2)]
-    asked = {"model": "m", "prompt": prompt, "max_tokens": OUTPUT, "ignore_eos": True, "stream": True, "temperature": 0}
-    content = json.dumps(asked).encode()
-    head = "POST /v1/completions HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    return head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content
-
-
-async def ask_all(port: int, bodies: list[bytes], ramp: float) -> list[Seen]:
-    """Ask for all of them within the ramp, and wait until all are answered or the time is over."""
-    loop = asyncio.get_running_loop()
-    seen, ends = [Seen() for _ in bodies], []
-    for one, request in zip(seen, bodies, strict=True):
-        ends.append(loop.create_future())
-        await loop.create_connection(lambda a=request, b=one, c=ends[-1]: Reader(a, b, c), "127.0.0.1", port)
-        await asyncio.sleep(ramp / len(bodies))
-    await asyncio.wait(ends, timeout=MOST_SECONDS)
-    return seen
+def ask_all(port: int, count: int) -> list[Seen]:
+    """Ask for so many streams within the ramp, and wait until all are answered or the time is over."""
+    load = Load(
+        target=Target(f"http://127.0.0.1:{port}", "m", "completions"),
+        pattern=Closed(count),
+        stop=Stop(requests=count),
+        prompts=PromptPlan(output_tokens=OUTPUT),
+        deadline_seconds=MOST_SECONDS,
+        ramp_seconds=RAMP,
+    )
+    measured = run_load(load, Prompts(), dict, lambda _: None)
+    return [
+        Seen(one.sent / 1e9, tuple(at / 1e9 for at in one.chunks), not one.failure)
+        for one in sorted(measured.samples, key=lambda one: one.sent)
+    ]
 
 
 def schedule(settings: Settings, arrivals: list[float]) -> list[float]:

@@ -190,8 +190,8 @@ def test_a_benchmark_in_which_all_fails_is_explained_by_what_the_container_said(
     with pytest.raises(grpc.RpcError) as caught:
         plugin.create(BENCHMARK, load(project))
     first, *rest = caught.value.details().splitlines()
-    assert first == "smoke: all 6 requests of the benchmark failed (http_503: 6)"
-    assert "met: http_503 (6 of 6)" in rest
+    assert first == "smoke: all 6 requests of the benchmark failed (http_5xx: 6)"
+    assert "met: http_5xx, busy (6 of 6)" in rest
     assert "cause: vLLM's engine died while it served" in rest
 
 
