@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bezel.bench import parts
 from bezel.bench.asking import asker
-from bezel.bench.manifest import this_client
 from bezel.bench.merging import check_clock
 from bezel.bench.parts import Clock, Part, Place, Plan
 from bezel.bench.prompts import make_prompts
@@ -89,6 +88,9 @@ def _measured(
         measured = sender.send(start)
     now = _clocks()
     drift = (now[0] - now[1]) - (clock.realtime - clock.monotonic)
+    # Only now: what it imports would make the task late.
+    from bezel.bench.manifest import this_client
+
     by = this_client(workers=1, tls=load.target.url.startswith("https:")).model_dump(mode="json")
     return Part(task, measured, replace(clock, drift=drift), by, prompts.notes)
 

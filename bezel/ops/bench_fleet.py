@@ -11,6 +11,7 @@ does (`bezel.bench.task`), how parts become one load (`bezel.bench.merging`) and
 
 from __future__ import annotations
 
+import secrets
 import signal
 import sys
 import time
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bezel.bench.plan import Load
 
 LABELS: Final = {"managed-by": "bezel", "bezel-part": "bench-load"}
+_RUN: Final = "bezel-run"
 CPU: Final = 2
 MEMORY_GIB: Final = 2
 """Of a task: a core for the one process that sends, and one for all else that the machine does."""
@@ -71,7 +73,7 @@ class Fleet:
     def made(self, url: str) -> Made:
         """What a run of it makes, by names that the next run finds again."""
         job = f"bezel-bench-{sha256(url.encode()).hexdigest()[:10]}"
-        return Made(self.project, self.region, job, f"gs://{self.bucket}/{job}")
+        return Made(self.project, self.region, job, f"gs://{self.bucket}/{job}", secrets.token_hex(4))
 
 
 def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merged:
@@ -88,6 +90,10 @@ def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merg
                 run = _Run(load, fleet, made, place, CloudRunJobs(google, made.project, made.region, show), show)
                 try:
                     run.take_over()
+                except BaseException:
+                    forget()  # nothing of this run is there yet, and what is there is not this run's
+                    raise
+                try:
                     return run.measure()
                 finally:
                     clean(google, made, show)
@@ -122,12 +128,13 @@ def _clean_leftovers(google: GoogleClient, made: Made, show: Callable[[str], Non
         try:
             with noted(one, state_folder()) as forget:
                 found = CloudRunJobs(google, one.project, one.region, show).find(one.job)
-                if found is None or _is_ours(found):
-                    sys.stderr.write(f"bezel: a run that was killed left job {one.job} in {one.region}: deleting it\n")
+                # Another run may have taken its place meanwhile.
+                if found is None or (found.get("labels") or {}).get(_RUN) == one.run:
                     clean(google, one, show)
+                    sys.stderr.write(f"bezel: deleted what a run that was killed left: job {one.job} in {one.region}\n")
                 forget()
         except (RestError, UserError) as error:
-            if one == made:
+            if one.job == made.job:
                 raise
             sys.stderr.write(f"bezel: what a killed run left is still there: {error}\n")
 
@@ -257,9 +264,10 @@ class _Run:
             "maxRetries": 0,
             "timeout": f"{fleet.seconds:.0f}s",
         }
+        labels = LABELS | {_RUN: self.made.run}
         return {
-            "labels": LABELS,
-            "template": {"labels": LABELS, "taskCount": fleet.tasks, "parallelism": fleet.tasks, "template": task},
+            "labels": labels,
+            "template": {"labels": labels, "taskCount": fleet.tasks, "parallelism": fleet.tasks, "template": task},
         }
 
 

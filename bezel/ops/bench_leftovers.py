@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Made:
-    """What a run makes: a job, and objects below an address."""
+    """What a run makes: a job, and objects below an address; `run` is its own mark, also among the job's labels."""
 
     project: str
     region: str
     job: str
     place: str
+    run: str
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:

@@ -1,0 +1,194 @@
+"""A load sent by the tasks of a job, whole processes on the embedded cloud: merged, told when one dies, never left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cloud_client import PARENT, REGION, SERVICES, Client, is_alive, until
+
+from bezel.localcloud import control
+from bezel.localcloud.run.leftovers import marked
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SUPPORT = ROOT / "tests" / "support"
+MAIN = "import sys; from bezel.ops.cli import main; sys.exit(main())"
+HOLD = "/localcloud/hold"
+JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
+MODEL = {
+    "architectures": ["Gemma4ForCausalLM"],
+    "model_type": "gemma4_text",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "global_head_dim": 64,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "sliding_window": 128,
+    "vocab_size": 2048,
+    "max_position_embeddings": 16384,
+}
+
+
+class Site:
+    """A cloud with a service to load, a bucket, an image, and an account that may use them."""
+
+    def __init__(self, folder):
+        self.endpoint = control.start(folder / "cloud", speed=10_000)
+        self.client = Client(self.endpoint)
+        self.client.prepare()
+        self.environment = os.environ | control.environment(self.endpoint)
+        self.environment |= {
+            "XDG_STATE_HOME": str(folder / "state"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(SUPPORT)]),
+        }
+        self.notes = folder / "state" / "bezel" / "load-jobs"
+        self.account = self.client.account("loader")
+        for name in ("loads", "models"):
+            self.client.post("/storage/v1/b", {"name": name}, project="bezel-local")
+        self.client.grant_bucket("loads", "roles/storage.objectUser", f"serviceAccount:{self.account}")
+        path = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
+        self.client.done("artifactregistry/v1", self.client.post(path, {"format": "DOCKER"}, repositoryId="tools"))
+        for name, content in (("config.json", json.dumps(MODEL).encode()), ("model.safetensors", b"\0" * 400_000)):
+            query = {"uploadType": "media", "name": f"tiny/{name}"}
+            self.client.http.post("/upload/storage/v1/b/models/o", params=query, content=content)
+        made = self.client.create(
+            "tiny",
+            self.client.template(
+                "/mnt/models/tiny",
+                "--served-model-name=tiny",
+                env=[{"name": "LOCALCLOUD_SERVING_SPEED", "value": "20"}],
+                volumeMounts=[{"name": "weights", "mountPath": "/mnt/models"}],
+                volumes=[{"name": "weights", "gcs": {"bucket": "models", "readOnly": True}}],
+                maxInstanceRequestConcurrency=100,
+            ),
+        )
+        assert "error" not in made
+        self.client.grant(f"{SERVICES}/tiny", "roles/run.invoker", f"serviceAccount:{self.account}")
+        self.url = self.client.service("tiny")["uri"]
+
+    def victim(self, tasks=2):
+        """A run of the fleet as a process of its own."""
+        command = [sys.executable, str(SUPPORT / "fleet_victim.py"), self.url, str(tasks), "bezel-local", REGION]
+        return subprocess.Popen(
+            [*command, self.account],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def left(self):
+        """What runs have made and not deleted."""
+        found = self.client.get("/localcloud/resources").json()
+        kinds = {kind: names for kind, names in found.items() if kind in {"jobs", "executions", "tasks"}}
+        objects = [name for name in found.get("objects", []) if name.startswith("loads/")]
+        notes = [file.read_text() for file in self.notes.glob("*.json") if file.read_text()]
+        return kinds | {"objects": objects} if objects or kinds or notes else {}
+
+    def executions(self):
+        return self.client.get("/localcloud/resources").json().get("executions", [])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    found = Site(tmp_path_factory.mktemp("fleet"))
+    yield found
+    control.stop(found.endpoint.directory)
+
+
+def test_three_tasks_send_one_load_and_the_result_is_that_of_one(site, tmp_path):
+    command = [sys.executable, "-c", MAIN, "bench", "job", "--url", site.url, "--model", "tiny"]
+    command += ["--users", "6", "--requests", "30", "--input-tokens", "64", "--output-tokens", "16", "--tasks", "3"]
+    command += ["--image", f"{REGION}-docker.pkg.dev/bezel-local/tools/bezel-bench:0.1.0", "--bucket", "loads"]
+    command += ["--service-account", site.account, "--job-region", REGION, "--out", str(tmp_path / "r.json")]
+    ran = subprocess.run(
+        command, cwd=ROOT, env=site.environment, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert (tmp_path / "r.json").exists(), ran.stderr
+    result = json.loads((tmp_path / "r.json").read_text())
+    cell = result["cells"][0]
+    assert (cell["requests"], cell["failures"]) == (30, {})
+    assert {check["name"]: check["state"] for check in cell["checks"]}["counters"] == "passed"
+    assert result["manifest"]["client"]["workers"] == 3
+    assert result["nature"] == "simulated"
+    assert any(note.startswith("3 tasks sent this load: first requests") for note in result["notes"])
+    with np.load(tmp_path / "r.samples.npz") as samples:
+        assert sorted(samples["run/index"].tolist()) == [*range(30)]
+        assert set(samples["run/worker"].tolist()) == {0, 1, 2}
+    assert "cost about $" in ran.stderr
+    assert site.left() == {}
+
+
+def test_a_task_that_dies_fails_the_run_with_its_reason(site):
+    run = site.victim()
+    execution = until(site.executions, 60)[0].rpartition("/")[2]
+
+    def second():
+        return [one for one in marked("CLOUD_RUN_EXECUTION", execution) if one in marked("CLOUD_RUN_TASK_INDEX", "1")]
+
+    os.kill(until(second, 60)[0], signal.SIGKILL)
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "task 1 of 2 died (The container was ended by a signal): nothing was measured" in said
+    assert site.left() == {}
+
+
+def test_an_interrupted_run_leaves_nothing(site):
+    run = site.victim()
+    execution = until(site.executions, 60)[0].rpartition("/")[2]
+    tasks = until(lambda: marked("CLOUD_RUN_EXECUTION", execution), 60)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=100)
+    assert run.returncode == 130
+    assert site.left() == {}
+    until(lambda: not any(is_alive(pid) for pid in tasks))
+
+
+KILLS = [
+    ("POST", "/upload/storage/v1/b/loads/o", "after"),
+    ("POST", JOBS, "after"),
+    ("POST", f"{JOBS}/*:run", "after"),
+    ("DELETE", f"{JOBS}/*", "before"),
+    ("DELETE", f"{JOBS}/*", "after"),
+]
+
+
+def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
+    for method, path, when in KILLS:
+        site.client.put(HOLD, {"method": method, "path": path, "nth": 1, "when": when})
+        run = site.victim()
+        until(lambda: site.client.get(HOLD, seconds=1).json()["reached"], 60)
+        run.kill()
+        run.communicate(timeout=10)
+        site.client.http.delete(HOLD, params={"drop": int(when == "before")})
+        assert site.left() or method == "DELETE"
+    last = site.victim()
+    out, said = last.communicate(timeout=100)
+    assert last.returncode == 0, said
+    told = json.loads(out)
+    assert (told["indices"], told["workers"], told["failures"]) == ([*range(12)], [0, 1], [])
+    assert site.left() == {}
+
+
+def test_a_job_of_that_name_that_is_somebody_elses_is_left_alone(site):
+    from bezel.ops.bench_fleet import Fleet
+
+    fleet = Fleet("bezel-local", REGION, 2, "x", site.account, "loads", 60, 120)
+    name = fleet.made(site.url).job
+    image = site.client.template()["containers"][0]["image"]
+    body = {"template": {"template": {"containers": [{"image": image}]}}}
+    site.client.done("run/v2", site.client.post(JOBS, body, jobId=name))
+    _, said = (run := site.victim()).communicate(timeout=100)
+    assert run.returncode == 1
+    assert "has not the labels of this command, so it is somebody else's" in said
+    assert site.client.get(f"{JOBS}/{name}").status_code == 200
+    site.client.done("run/v2", site.client.delete(f"{JOBS}/{name}"))
