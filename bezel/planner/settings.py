@@ -165,7 +165,8 @@ class Smoke(_Section):
     concurrency: Whole | None = Field(
         None, ge=1, le=1000, description="at a time; default a full batch of each instance, at most 64"
     )
-    prompt_tokens: Whole = Field(256, ge=1, description="tokens of each prompt")
+    # Shorter ones have no room for words of their own beside the template.
+    prompt_tokens: Whole = Field(256, ge=32, description="tokens of each prompt")
     output_tokens: Whole = Field(64, ge=2, description="tokens of each answer")
     min_draft_acceptance: Number | None = Field(
         None, gt=0, le=1, description="least share of accepted draft tokens, with speculative decoding only"

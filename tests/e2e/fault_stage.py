@@ -71,7 +71,7 @@ class Stage:
     def set_up(cls, folder: Path) -> "Stage":
         """Deploy a stack that asks for a secret, with a short benchmark."""
         made = Rehearsal.new(folder / "checkout", folder / "cloud")
-        made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+        made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
         made.set("secrets", {"HF_TOKEN": "hf-token"})
         made.set("cost.max_hourly_usd", 2)
         assert made.local("start").code == 0

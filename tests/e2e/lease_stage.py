@@ -23,7 +23,7 @@ class LeaseStage(Stage):
     def set_up(cls, folder: Path) -> "LeaseStage":
         """Deploy, with a short benchmark."""
         made = Rehearsal.new(folder / "checkout", folder / "cloud")
-        made.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 8}, STACK)
+        made.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
         stage = cls(made, (made.folder / f"Pulumi.{STACK}.yaml").read_text(), seats=64)
         stage.deployed()
         return stage

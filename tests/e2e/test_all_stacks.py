@@ -26,7 +26,7 @@ def checkout(tmp_path: Path) -> Iterator[Rehearsal]:
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_passes_both_packs_and_serves(checkout: Rehearsal, stack: str) -> None:
     # What a stack file says of its smoke stays; only the benchmark is short.
-    for key, value in {"requests": 4, "output_tokens": 8, "prompt_tokens": 16}.items():
+    for key, value in {"requests": 4, "output_tokens": 8, "prompt_tokens": 32}.items():
         checkout.set(f"smoke.{key}", value, stack)
     # Each resource is judged before it is made; that with packs `up` previews the whole first is seen once.
     packs = [word for pack in PACKS for word in ("--policy-pack", f"policies/{pack}")]

@@ -19,7 +19,7 @@ def test_a_bucket_without_the_model_is_found_in_preview(rehearsal: Rehearsal) ->
 
 
 def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(rehearsal: Rehearsal) -> None:
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     assert rehearsal.local("preview", "l4-qat").code == 0
     break_model(rehearsal)
 
@@ -39,7 +39,7 @@ def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(rehearsal
 
 
 def test_a_fault_outside_the_stack_file_is_mended_as_the_message_says(rehearsal: Rehearsal) -> None:
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("secrets", {"HF_TOKEN": "hf-token"})
     assert rehearsal.local("start").code == 0
     with rehearsal.api() as api:

@@ -10,7 +10,7 @@ from bezel.localcloud import control
 
 
 def test_a_killed_cloud_goes_on_with_its_data(rehearsal: Rehearsal) -> None:
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     assert rehearsal.local("up", "l4-qat").code == 0
     before = rehearsal.outputs()
     found = control.status(rehearsal.cloud)
@@ -24,7 +24,7 @@ def test_a_killed_cloud_goes_on_with_its_data(rehearsal: Rehearsal) -> None:
 
 
 def test_a_killed_engine_locks_nobody_out(rehearsal: Rehearsal) -> None:
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     # Nothing is under way in the cloud yet, while the program is still being looked at.
     process = rehearsal.start("up", "l4-qat")
     rehearsal.kill_engine(process, when="Updating")

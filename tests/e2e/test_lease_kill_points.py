@@ -57,7 +57,7 @@ TABLE = {
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[LeaseStage]:
     rehearsal = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
-    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 8}, STACK)
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
     assert rehearsal.local("start").code == 0
     yield LeaseStage(rehearsal, "", seats=64)
     rehearsal.local("stop")

@@ -25,7 +25,7 @@ OWN_PRICE = {
     "as_of": "2026-11",
     "source": "a test's own",
 }
-SHORT = {"requests": 4, "output_tokens": 8, "prompt_tokens": 16}
+SHORT = {"requests": 4, "output_tokens": 8, "prompt_tokens": 32}
 PLANTED = "hf_PlantedValueThatMustNotAppear"
 # What a lease is made of; the bucket with the weights belongs to nobody.
 MADE = {

@@ -15,7 +15,7 @@ PLANTED = "hf_PlantedValueThatMustNotAppear"
 @pytest.fixture
 def quick(rehearsal: Rehearsal) -> Rehearsal:
     """A stack whose benchmark is short."""
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     return rehearsal
 
 

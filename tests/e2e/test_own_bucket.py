@@ -9,7 +9,7 @@ PATH = "gemma-4-12B-it-qat-w4a16-ct"
 
 
 def test_the_first_up_stops_after_the_bucket_and_the_second_goes_on(rehearsal: Rehearsal) -> None:
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     rehearsal.set("weights", {"bucket": BUCKET, "create": True})
     preview = rehearsal.local("preview", "l4-qat")
     assert preview.code == 0, preview.text

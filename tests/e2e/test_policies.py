@@ -48,7 +48,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
     """A checkout and a cloud for the whole module, with the stack file put back after each change."""
     folder = tmp_path_factory.mktemp("judged")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
-    made.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 16, "output_tokens": 2})  # for speed
+    made.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2})  # for speed
     yield made
     made.local("stop")
 

@@ -75,7 +75,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A gated stack after its first deploy, for all tests of this module."""
     folder = tmp_path_factory.mktemp("stage")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
-    made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 16})
+    made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     made.set("rollout", "gated")
     try:
         first = made.local("up", "l4-qat")

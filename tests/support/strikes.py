@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import subprocess
 
 HOLD = "/localcloud/hold"
-SMALL = {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 8}
+SMALL = {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}
 OPERATIONS = ("up", "update", "refresh", "destroy")
 COMMANDS = {"up": "up", "update": "up", "refresh": "refresh", "destroy": "down"}
 # victim -> words of its command line; the daemon is no child of the run.
