@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ACTIONS: dict[str, str] = {
     "run": "one load: sent, measured, checked",
     "export": "a result as CSV, or in the shape of `vllm bench serve`",
+    "audit": "what in results of anybody's benchmark cannot be as it is said",
     "job": "as run, the load sent by the tasks of a Cloud Run job",
     "worker": "what a task of `job` runs; nothing to be called by hand",
 }

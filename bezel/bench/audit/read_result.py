@@ -92,7 +92,8 @@ def _system(result: Result, served: ServedBy, cell: Cell) -> System:
             "instances": platform.instances,
             "concurrency_limit": platform.concurrency,
             "model": manifest.checkpoint or manifest.model,
-            "max_num_seqs": served.max_num_seqs,
+            # Our own cells may load an engine above it on purpose: what waits there is counted by the server.
+            "max_num_seqs": served.max_num_seqs if platform.concurrency else None,
             "max_model_len": served.max_model_len,
             "kv_dtype": served.kv_cache_dtype,
             "speculation": _drafts(arguments),

@@ -6,6 +6,7 @@ for the check of labels to find, so the label's words are kept.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from bezel.bench.audit.figure import whole
@@ -24,7 +25,7 @@ from bezel.bench.audit.table import System
 from bezel.catalog import models
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _NAMES = {
     "hardware": ("hardware", "accelerator", "device", "gpu", "tpu", "machine"),
@@ -57,8 +58,16 @@ def system_of(said: Mapping[str, Any], label: str = "") -> System:
         said: named fields, e.g. of a claim or a row.
         label: words for what no field says, e.g. a file's name.
     """
-    text = {kind: str(stated(said, kind) or "") for kind in _NAMES}
-    chips = whole(stated(said, "chips"))
+    told = tuple(str(value) if (value := stated(said, kind)) is not None else "" for kind in _NAMES)
+    offloaded = any("offload" in str(value) for value in said.values() if isinstance(value, str))
+    return _system(told, label, offloaded=offloaded, simulated=said.get("nature") == "simulated")
+
+
+@functools.lru_cache(maxsize=4096)
+def _system(told: tuple[str, ...], label: str, *, offloaded: bool, simulated: bool) -> System:
+    """Rows of one file say the same again and again."""
+    text = dict(zip(_NAMES, told, strict=True))
+    chips = whole(text["chips"])
     machine = machine_in(text["hardware"], chips) or machine_in(label, chips)
     named = models().get(text["model"])
     shape = named.architecture if named else shape_in(text["model"]) or (None if text["model"] else shape_in(label))
@@ -66,32 +75,31 @@ def system_of(said: Mapping[str, Any], label: str = "") -> System:
     encoding = named.encoding if named else _first(encoding_in, text["encoding"], text["model"], label)
     drafts = _first(drafts_in, text["speculation"], label)
     off = text["speculation"].lower() in ("none", "off", "no", "false", "0", "standard")
-    study = text["study"].lower()
     return System(
         label=" ".join(word for word in (text["hardware"], text["model"]) if word) or label,
         machine=machine,
         label_machine=machine_in(label),
-        tensor_parallel=whole(stated(said, "tensor_parallel")),
+        tensor_parallel=whole(text["tensor_parallel"]),
         label_shape=shape_in(label),
         shape=None if assistant else shape,
         checkpoint=named or checkpoint_of(None if assistant else shape, encoding, machine),
         assistant=assistant,
         encoding=encoding,
         kv_dtype=text["kv"] or None,
-        instances=whole(stated(said, "instances")),
-        concurrency=whole(stated(said, "concurrency")),
-        max_num_seqs=whole(stated(said, "max_num_seqs")),
-        max_model_len=whole(stated(said, "max_model_len")),
+        instances=whole(text["instances"]),
+        concurrency=whole(text["concurrency"]),
+        max_num_seqs=whole(text["max_num_seqs"]),
+        max_model_len=whole(text["max_model_len"]),
         speculation="none" if off else drafts[0] if drafts else text["speculation"] or None,
-        draft_tokens=whole(stated(said, "draft_tokens")) or (drafts[1] if drafts else None),
+        draft_tokens=whole(text["draft_tokens"]) or (drafts[1] if drafts else None),
         prompts=prompts_in(text["prompts"]),
-        cache_study="cache" in study or "prefix" in study,
-        offloaded="offload" in " ".join(str(value) for value in said.values()),
+        cache_study=any(word in text["study"].lower() for word in ("cache", "prefix")),
+        offloaded=offloaded,
         platform=platform_in(text["platform"]) or platform_in(label),
         dated=date_in(label),
-        simulated=said.get("nature") == "simulated",
+        simulated=simulated,
     )
 
 
-def _first(find: Any, *texts: str) -> Any:
+def _first(find: Callable[[str], Any], *texts: str) -> Any:
     return next((found for text in texts if text and (found := find(text))), None)

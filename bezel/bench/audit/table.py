@@ -74,9 +74,9 @@ class System:
 
     @property
     def capacity(self) -> int | None:
-        """Requests that all instances take at once, by whichever limit is stated and lower."""
-        limits = [limit for limit in (self.concurrency, self.max_num_seqs) if limit]
-        return min(limits) * (self.instances or 1) if limits else None
+        """Requests that all instances take at once: what the platform lets in, else what the engines run."""
+        limit = self.concurrency or self.max_num_seqs
+        return limit * (self.instances or 1) if limit else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _REACHED = 0.9  # of the users, where single requests are known
 _MEAN = 0.6  # of the users on average: starting and ending lowers it
+_BURST = 0.45  # where their number is not told: a burst of one request a user, served in turn, is half of them
 _ROUNDS = 4  # requests a user, from which on start and end do not matter
 _FLAT = 0.15
 _REPAIR = (
@@ -87,7 +88,7 @@ def _missing_users(row: Row) -> str | None:
     users = row.users
     if not users or users < 2 or row.rate is not None or not row.good:
         return None
-    sent = row.wanted or row.requests
+    sent = row.wanted or row.requests or row.completed
     if sent is not None and sent < users:
         return f"{sent} requests cannot keep {users} users busy"
     if row.success is not None and row.success.value < 0.95:
@@ -98,9 +99,10 @@ def _missing_users(row: Row) -> str | None:
     if sent is not None and sent < _ROUNDS * users:
         return None
     rate, e2e = row.figure(REQUESTS), row.figure("e2e")
-    if row.in_flight is not None and row.in_flight < _MEAN * users:
+    least = (_MEAN if sent is not None else _BURST) * users
+    if row.in_flight is not None and row.in_flight < least:
         return f"{row.in_flight:.1f} requests were under way on average, of {users} users"
-    if row.in_flight is None and rate and e2e and rate.high * e2e.high < _MEAN * users:
+    if row.in_flight is None and rate and e2e and rate.high * e2e.high < least:
         return (
             f"{rate.value:.4g} requests/s x {e2e.value:.4g} s = {rate.value * e2e.value:.1f} requests under way, of "
             f"{users} users"

@@ -113,6 +113,8 @@ def _both(row: Row) -> str | None:
     elif requests and requests.value and row.context and row.output_tokens:
         both = requests.value * (row.context + row.output_tokens)
         within = _WITHIN + requests.half / requests.value
+        if within > 2 * _WITHIN:
+            return None  # printed too coarsely to tell
         if row.context > 0.25 * row.output_tokens and abs(output.value / both - 1) <= within:
             return (
                 f"{output.value:,.0f} output tokens/s = {requests.value:g} requests/s x ({row.context} + "

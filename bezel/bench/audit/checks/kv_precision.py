@@ -67,6 +67,6 @@ def _token_bytes(claim: Claim) -> float | None:
 
 
 def _layouts(shape: Architecture, element: int, shards: int) -> tuple[int, ...]:
-    """Bytes of one token: on all chips with what is copied, on one of them, and without copies."""
+    """Bytes of one token on all chips, copies of heads included, and on one of them, as vLLM on CUDA logs it."""
     one = layers_bytes(shape, 1, 1, element_bytes=element, shards=shards)
-    return one * shards, one, layers_bytes(shape, 1, 1, element_bytes=element)
+    return one * shards, one

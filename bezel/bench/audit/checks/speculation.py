@@ -26,7 +26,9 @@ _SHORT = 16
 """Output tokens: below this a handful of steps is all that drafts can change."""
 _BOUND = 64
 """Output tokens that a table must at least allow for, where it does not tell them."""
-_DRAFTS = 200
+_LOOSE = 0.25
+"""Half of the interval by the acceptance, above which it says nothing; unless it is a percentage point."""
+_POINT = 0.01
 _SHARE = 0.05
 _REPAIR = (
     "measure with answers of 128 tokens or more, with and without drafts, the same prompts, and give the acceptance"
@@ -61,19 +63,21 @@ def judge(row: Row) -> str | None:
     if drafts is not None and generated and drafts < _SHARE * generated:
         prompt = f", beside {row.prompt_tokens:,} prompt tokens" if row.prompt_tokens else ""
         told.append(f"{drafts} drafts for {generated:,} generated tokens{prompt}: {drafts / generated:.1%}")
-    elif drafts is not None and drafts < _DRAFTS:
-        told.append(f"{drafts} drafts in all{_interval(row)}")
+    elif drafts is not None and (interval := _loose(row)):
+        told.append(f"{count(drafts, 'draft')} in all: {interval}")
     return "; ".join(told) or None
 
 
-def _interval(row: Row) -> str:
-    """The acceptance with its 95 % interval (Wilson), as far as so few drafts fix it."""
+def _loose(row: Row) -> str | None:
+    """The acceptance with its 95 % interval (Wilson), where so few drafts fix it no better than to a quarter."""
     if not row.draft_tokens or row.accepted is None:
-        return ""
+        return None
     n, p, z = row.draft_tokens, row.accepted / row.draft_tokens, 1.96
     middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low, high = (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
-    return f": {row.accepted} of {n} draft tokens accepted = {p:.1%}, 95 % interval {low:.1%} to {high:.1%}"
+    if high - low <= max(2 * _LOOSE * p, 2 * _POINT):
+        return None
+    return f"{row.accepted} of {n} draft tokens accepted = {p:.1%}, 95 % interval {low:.1%} to {high:.1%}"
 
 
 def _credited(claim: Claim) -> str | None:
