@@ -1,0 +1,187 @@
+"""Servers against each other: the same prompts to each, in turns, and what differs beyond chance.
+
+Owns the order of the runs and the arithmetic of differences. Leaves out how an arm is reached or started, and how a
+load is measured (`Measure`, which finds the arm's name in `CellWanted.variant`).
+
+The unit is a round: every arm once, with the same prompts. Requests of one run wait for each other and are no
+independent draws; rounds are. A difference is that of the logarithms within a round, its interval Student's over the
+rounds, and as several figures of several arms are compared, each interval is as wide as all of them together need
+(Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from bezel.bench.result import Finding
+from bezel.bench.statistics import t_quantile
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bezel.bench.result import Cell
+    from bezel.bench.sweep.wanted import CellWanted, Measure
+
+FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
+CONFIDENCE = 0.95
+ROUNDS = 6
+LEAST_ROUNDS = 3
+LEAST_OUTPUT = 128
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared.
+
+    Attributes:
+        arms: Names; the first is what the others are compared with.
+        wanted: The load of every run.
+        rounds: How often each arm is measured.
+    """
+
+    arms: tuple[str, ...]
+    wanted: CellWanted
+    rounds: int = ROUNDS
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of one figure between an arm and the first one, as a share of the first one's.
+
+    Attributes:
+        change: 0.05 is 5 % more; None where it could not be measured.
+        low: With `high` the interval of all comparisons together.
+        rounds: How many both arms have a figure of.
+    """
+
+    arm: str
+    figure: str
+    change: float | None
+    low: float | None
+    high: float | None
+    rounds: int
+
+    @property
+    def shown(self) -> bool:
+        """Whether the arms differ beyond chance."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+def checked(plan: Comparison) -> Comparison:
+    """The plan, if it can tell a difference.
+
+    Raises:
+        UserError: It cannot; all reasons.
+    """
+    wrong = []
+    if plan.wanted.output_tokens < LEAST_OUTPUT:
+        wrong.append(
+            f"answers of {plan.wanted.output_tokens} tokens: what differs between servers (drafts accepted, time for a "
+            f"token) shows while tokens are generated, and one-token answers use no draft at all. Take {LEAST_OUTPUT} "
+            "or more"
+        )
+    if len(plan.arms) < 2 or len(set(plan.arms)) < len(plan.arms):
+        wrong.append(f"arms {', '.join(plan.arms) or '(none)'}: a comparison needs two or more, each once")
+    if plan.rounds < LEAST_ROUNDS:
+        wrong.append(f"{plan.rounds} rounds: chance cannot be told from {plan.rounds}. Take {LEAST_ROUNDS} or more")
+    if wrong:
+        raise UserError("nothing was measured:\n   " + "\n   ".join(wrong))
+    return plan
+
+
+def compare(plan: Comparison, measure: Measure, show: Callable[[str], None], run: str) -> list[Cell]:
+    """Measures every arm once a round, in an order that chance gives anew each round.
+
+    Args:
+        plan: A checked one.
+        measure: Sends one load to one arm and reads it.
+        show: Told what is measured.
+        run: Of this comparison: its prompts are new, and the same for all arms of a round.
+
+    Returns:
+        The cells; an interrupted one is the last.
+    """
+    chances = random.Random(plan.wanted.seed)  # noqa: S311 - an order
+    cells: list[Cell] = []
+    for turn in range(plan.rounds):
+        for arm in chances.sample(plan.arms, len(plan.arms)):
+            show(f"round {turn + 1} of {plan.rounds}, {arm}")
+            cell = measure(replace(plan.wanted, variant=arm, repeat=turn, run=f"{run}-{turn}"))
+            cells.append(cell)
+            if cell.client and cell.client.interrupted:
+                return cells
+    return cells
+
+
+def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] = FIGURES) -> list[Difference]:
+    """What differs, figure by figure and arm by arm, over the rounds in which both arms are ok."""
+    by_arm = {
+        arm: {cell.repeat: cell for cell in cells if cell.variant == arm and cell.state == "ok"} for arm in plan.arms
+    }
+    comparisons = len(figures) * (len(plan.arms) - 1)
+    share = 1 - (1 - CONFIDENCE) / 2 / comparisons
+    first, *others = plan.arms
+    found = []
+    for figure in figures:
+        for arm in others:
+            changes = [
+                math.log(theirs / ours)
+                for turn in sorted(by_arm[first].keys() & by_arm[arm].keys())
+                if (ours := by_arm[first][turn].value(figure)) and (theirs := by_arm[arm][turn].value(figure))
+            ]
+            if len(changes) < LEAST_ROUNDS:
+                found.append(Difference(arm, figure, None, None, None, len(changes)))
+                continue
+            middle = fmean(changes)
+            half = t_quantile(share, len(changes) - 1) * stdev(changes) / math.sqrt(len(changes))
+            low, high = math.expm1(middle - half), math.expm1(middle + half)
+            found.append(Difference(arm, figure, math.expm1(middle), low, high, len(changes)))
+    return found
+
+
+def conclude(plan: Comparison, cells: Sequence[Cell]) -> list[Finding]:
+    """What a comparison found, for the reader: differences, then what was accepted of the drafts."""
+    ids = {arm: [cell.id for cell in cells if cell.variant == arm and cell.state == "ok"] for arm in plan.arms}
+    findings = [
+        Finding(
+            name="difference" if one.shown else "no_difference_shown",
+            text=_told(plan.arms[0], one),
+            numbers={
+                "arm": one.arm,
+                "compared_with": plan.arms[0],
+                "figure": one.figure,
+                "change": one.change,
+                "low": one.low,
+                "high": one.high,
+                "rounds": one.rounds,
+                "confidence": CONFIDENCE,
+            },
+            cells=[*ids[plan.arms[0]], *ids[one.arm]],
+        )
+        for one in differences(plan, cells)
+    ]
+    for arm in plan.arms:
+        accepted = [cell.acceptance for cell in cells if cell.variant == arm and cell.acceptance]
+        if not accepted:
+            continue
+        shares = [fmean(shares) for shares in zip(*accepted, strict=False)]
+        told = ", ".join(f"{share:.0%}" for share in shares)
+        numbers: dict[str, int | float | str | None] = {"arm": arm}
+        numbers |= {f"position_{place}": share for place, share in enumerate(shares, 1)}
+        text = f"{arm}: of its drafts the tokens at positions 1, 2, ... were accepted in {told}."
+        findings.append(Finding(name="acceptance", text=text, numbers=numbers, cells=ids[arm]))
+    return findings
+
+
+def _told(first: str, one: Difference) -> str:
+    if one.change is None or one.low is None or one.high is None:
+        return f"{one.figure}, {one.arm} against {first}: {one.rounds} rounds with both figures are too few to compare."
+    span = f"{one.low:+.1%} to {one.high:+.1%} over {one.rounds} rounds"
+    if one.shown:
+        return f"{one.figure}: {one.arm} has {one.change:+.1%} against {first} ({span})."
+    return f"{one.figure}, {one.arm} against {first}: no difference shown ({span}; a smaller one may exist)."

@@ -1,0 +1,104 @@
+"""What a sweep may take, what it has taken, and what its next cell is going to take.
+
+Pure. A price that is not known is not known: then only the minutes hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bezel.bench.sweep.grid import Grid, Place
+
+RATES = ("requests_per_second", "output_tokens_per_second", "input_tokens_per_second")
+"""What can be swept: figures that say, with the grid, how long a cell takes."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be taken; None sets no limit.
+
+    Attributes:
+        seconds: Of all cells together, waiting for the server included.
+        usd: Of the same seconds.
+        usd_per_hour: Of everything that answers; None is not known.
+        requests: Of all cells together.
+    """
+
+    seconds: float | None = None
+    usd: float | None = None
+    usd_per_hour: float | None = None
+    requests: int | None = None
+
+    def cost(self, seconds: float) -> float | None:
+        """Dollars of so many seconds."""
+        return None if self.usd_per_hour is None else seconds * self.usd_per_hour / 3600
+
+    def seconds_left(self, spent: float) -> float | None:
+        """Seconds until the first of the limits; None without one."""
+        left = [] if self.seconds is None else [self.seconds - spent]
+        if self.usd is not None and self.usd_per_hour:
+            left.append(self.usd * 3600 / self.usd_per_hour - spent)
+        return min(left, default=None)
+
+    def keeps_out(self, spent: float, sent: int, seconds: float | None, requests: int) -> str:
+        """Why a cell is not begun, "" where it is; with an estimate that is not known, while anything is left."""
+        if self.requests is not None and sent + requests > self.requests:
+            return f"{requests} requests more than the {self.requests - sent} that are left of {self.requests}"
+        left = self.seconds_left(spent)
+        if left is None or (left > 0 and (seconds is None or seconds <= left)):
+            return ""
+        wanted = "an unknown time" if seconds is None else f"some {seconds:.0f} s"
+        return f"{wanted}, with {max(left, 0.0):.0f} s left of {self._told()}"
+
+    def _told(self) -> str:
+        told = [] if self.seconds is None else [f"{self.seconds / 60:g} minutes"]
+        if self.usd is not None and self.usd_per_hour:
+            told.append(f"{self.usd:g} USD at {self.usd_per_hour:g} USD an hour")
+        return " and ".join(told)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long cells take, by those that were measured.
+
+    Attributes:
+        rates: Requests a second of measured cells.
+        beside: Seconds that a cell takes beside sending at that rate: waiting, starting, ending.
+    """
+
+    rates: Mapping[Place, float]
+    beside: float
+
+    def seconds(self, grid: Grid, place: Place, rate: float | None = None) -> float | None:
+        """What a cell is going to take: at a rate that is known better, or at that of the nearest measured cell."""
+        if rate is None:
+            if not self.rates:
+                return None
+            near = min(self.rates, key=lambda one: (abs(one[0] - place[0]) + abs(one[1] - place[1]), one))
+            rate = self.rates[near]
+        return grid.requests(place) / rate + self.beside
+
+
+def pace(grid: Grid, values: Mapping[Place, float], metric: str, taken: Sequence[tuple[Place, float]]) -> Pace:
+    """The pace so far.
+
+    Args:
+        grid: What is swept.
+        values: Of the metric, which is one of RATES.
+        metric: Its name.
+        taken: Measured cells and the seconds that each took in all.
+    """
+    rates = {place: value / tokens(grid, metric, place) for place, value in values.items()}
+    beside = [max(0.0, seconds - grid.requests(place) / rates[place]) for place, seconds in taken if place in rates]
+    return Pace(rates, sum(beside) / len(beside) if beside else 0.0)
+
+
+def tokens(grid: Grid, metric: str, place: Place) -> int:
+    """What one request counts for in the metric."""
+    if metric == "output_tokens_per_second":
+        return grid.output_tokens
+    return grid.contexts[place[0]] if metric == "input_tokens_per_second" else 1

@@ -1,0 +1,133 @@
+"""Which cell to ask next, and when enough is known.
+
+Pure: from what is known to the next place. The scout looks for the knee with the shortest and the longest context,
+upwards and no further than it has to. From then on the fit says which cell makes the whole grid surer for the fewest
+requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from bezel.bench.sweep.grid import Grid, Place
+    from bezel.bench.sweep.surface import Array, Fit
+
+# From one step of the scout to the next users grow fourfold or so: with less than this there is no more to be had.
+SATURATED = 1.15
+_FAR_TRIES = 2
+_LEAST_CELLS, _LEAST_SHARE = 6, 1 / 6  # asked, before the fit's own uncertainty means anything
+_TAIL, _TAIL_ERROR = 0.9, 2.0  # nine in ten of the inferred cells are known to twice the error that was asked for
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where a sweep stands.
+
+    Attributes:
+        values: Of the cells that enter the fit.
+        failed: Measured cells that failed under load.
+        asked: All that were measured.
+        askable: All that may be.
+    """
+
+    values: Mapping[Place, float]
+    failed: Collection[Place]
+    asked: Collection[Place]
+    askable: Collection[Place]
+
+
+def beyond(known: Known) -> dict[Place, Place]:
+    """The cells that are not asked because a lighter one has failed: each with that one.
+
+    A failure says nothing of heavier loads where a load at least as heavy has succeeded since or before.
+    """
+    over = [one for one in known.failed if not any(_heavier(good, one) for good in known.values)]
+    open_places = [place for place in known.askable if place not in known.asked]
+    return {place: one for place in open_places for one in over if _heavier(place, one)}
+
+
+def scout(grid: Grid, known: Known, affordable: Collection[Place]) -> Place | None:
+    """The next cell of the search at the shortest and the longest context: first for the knee, then far beyond it."""
+    rows = sorted({row for row, _ in known.askable})
+    ends = list(dict.fromkeys([rows[0], rows[-1]] if rows else []))
+    places = [_climb(grid, known, row) for row in ends] + [_far(known, row) for row in ends]
+    return next((place for place in places if place in affordable), None)
+
+
+def _climb(grid: Grid, known: Known, row: int) -> Place | None:
+    before: float | None = None
+    failures = 0
+    columns = [column for column in _ladder(grid.users) if (row, column) in known.askable]
+    for column in columns:
+        place = (row, column)
+        if place not in known.asked:
+            return place
+        value = known.values.get(place)
+        failures = failures + 1 if value is None else 0
+        if failures == 2 or (value and before and value < SATURATED * before):
+            return None
+        before = value or before
+    return None
+
+
+def _far(known: Known, row: int) -> Place | None:
+    """The most users of a row, where throughput may have fallen; fewer where that failed, and then no more."""
+    left = beyond(known)
+    columns = sorted((column for at, column in known.askable if at == row), reverse=True)
+    for column in [one for one in columns if (row, one) not in left][:_FAR_TRIES]:
+        if (row, column) not in known.asked:
+            return row, column
+        if (row, column) in known.values:
+            return None
+    return None
+
+
+def _ladder(users: Sequence[int]) -> list[int]:
+    """Columns whose users grow at least fourfold from one to the next."""
+    taken = [0]
+    for column, count in enumerate(users):
+        if count >= 4 * users[taken[-1]]:
+            taken.append(column)
+    return taken
+
+
+def most_telling(grid: Grid, fit: Fit, known: Known, affordable: Collection[Place]) -> Place | None:
+    """The cell whose measurement takes most variance from all unmeasured ones, for each request that it costs."""
+    candidates = sorted(place for place in affordable if place not in known.asked)
+    if not candidates:
+        return None
+    width = len(grid.users)
+    targets = [row * width + column for row, column in inferred(known)]
+    at = [row * width + column for row, column in candidates]
+    shared = fit.covariance[np.ix_(targets, at)]
+    gained = np.sum(shared**2, axis=0) / (np.diag(fit.covariance)[at] + fit.noise**2)
+    return candidates[int(np.argmax(gained / np.array([grid.requests(place) for place in candidates])))]
+
+
+def errors(fit: Fit, known: Known) -> Array:
+    """The relative standard errors of the inferred cells."""
+    return np.array([fit.spread[place] for place in inferred(known)])
+
+
+def enough(fit: Fit, known: Known, error: float) -> bool:
+    """Whether the inferred cells are known to `error` in the median, nine in ten of them to twice that."""
+    if len(known.values) < max(_LEAST_CELLS, _LEAST_SHARE * len(known.askable)):
+        return False
+    found = errors(fit, known)
+    return not found.size or bool(np.median(found) <= error and np.quantile(found, _TAIL) <= _TAIL_ERROR * error)
+
+
+def inferred(known: Known) -> list[Place]:
+    """The cells that were not asked and are none of those beyond a failure, in order."""
+    left = beyond(known)
+    return sorted(place for place in known.askable if place not in known.asked and place not in left)
+
+
+def _heavier(one: Place, other: Place) -> bool:
+    return one[0] >= other[0] and one[1] >= other[1]

@@ -1,0 +1,223 @@
+"""The highest load that still keeps given limits, in few runs.
+
+Noisy bisection on a log axis: a belief over all levels (the limits are kept up to one of them, and missed above it),
+the level in its middle is measured, the figure and its interval say how surely it keeps the limits, and the belief
+follows. Runs near the edge weigh less than those that are clear, and are repeated as needed.
+
+Leaves out how a level is measured (`Measure`), and what the requests of a load within limits are worth
+(`goodput` in `bezel.bench.metrics`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bezel.bench.result import Finding
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bezel.bench.result import Cell
+    from bezel.bench.sweep.wanted import CellWanted, Measure
+
+CONFIDENCE = 0.9
+MOST_RUNS = 16
+# Two runs of one load never agree better than this, and one run is never surer than that: relative, and a probability.
+_REPEATABLE, _SUREST = 0.05, 0.98
+_UNKNOWN_SPREAD = 0.1  # of a figure without an interval
+_USUAL = 0.95  # confidence of an interval that does not name its own
+# Requests that may fail in a load that keeps its limits.
+_FAILING = 0.01
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is looked for.
+
+    Attributes:
+        wanted: The cell; its load is replaced by each level, its requests are the least of each.
+        levels: Loads, rising: users, or requests a second where `wanted.rate` is set.
+        limits: In milliseconds, by the name of the figure: {"ttft_p99": 500.0}.
+        requests_per_user: Of a closed loop.
+        seconds: Of an open loop: how long requests are sent at least.
+    """
+
+    wanted: CellWanted
+    levels: tuple[float, ...]
+    limits: Mapping[str, float]
+    requests_per_user: int = 3
+    seconds: float = 30.0
+
+    def at(self, index: int, repeat: int) -> CellWanted:
+        """The cell of a level."""
+        level, least = self.levels[index], self.wanted.requests
+        if self.wanted.rate is None:
+            most = max(least, self.requests_per_user * int(level))
+            return replace(self.wanted, users=int(level), requests=most, repeat=repeat)
+        return replace(self.wanted, rate=level, requests=max(least, math.ceil(level * self.seconds)), repeat=repeat)
+
+
+@dataclass(frozen=True)
+class Found:
+    """How a search ended.
+
+    Attributes:
+        cells: All that were measured, in their order.
+        kept: How many of the levels keep the limits, most likely: 0 none, all of them all.
+        sure: The probability that it is this many, or one level more or less.
+        low: The fewest levels that may keep them, `high` the most, at CONFIDENCE.
+        ended: Why, "" where the confidence was reached.
+    """
+
+    cells: list[Cell]
+    kept: int
+    sure: float
+    low: int
+    high: int
+    ended: str = ""
+
+
+def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[float, ...]:
+    """Loads from the lowest to the highest, each `step` (relative) above the one before; whole numbers of users.
+
+    Raises:
+        UserError: There is no such range.
+    """
+    if not 0 < lowest <= highest or not 0 < step <= 1:
+        raise UserError(f"{lowest:g} to {highest:g} in steps of {step:.0%} is no range of loads. Give e.g. 1:256.")
+    count = math.ceil(math.log(highest / lowest) / math.log1p(step) - 1e-9)
+    found = [lowest * (highest / lowest) ** (index / count) for index in range(count)] if count else []
+    rounded = [float(round(one)) if whole else float(f"{one:.3g}") for one in (*found, highest)]
+    return tuple(dict.fromkeys(rounded))
+
+
+def search(
+    plan: Search,
+    measure: Measure,
+    show: Callable[[str], None],
+    run: str,
+    most_runs: int = MOST_RUNS,
+) -> Found:
+    """Measures until the edge is known to one level, or `most_runs` are done.
+
+    Args:
+        plan: What is looked for.
+        measure: Sends one load and reads it.
+        show: Told what is measured, and where the edge is thought to be.
+        run: Of this search: keeps its prompts apart from those of any other.
+        most_runs: How many loads are measured at most.
+    """
+    count = len(plan.levels)
+    belief = np.full(count + 1, 1.0 / (count + 1))  # of each number of levels that keep the limits
+    cells: list[Cell] = []
+    repeats = [0] * count
+    ended = ""
+    while True:
+        kept, sure, low, high = _told(belief)
+        if sure >= CONFIDENCE or len(cells) == most_runs or ended:
+            if not ended and sure < CONFIDENCE:
+                ended = f"{most_runs} runs were not enough for {CONFIDENCE:.0%}"
+            return Found(cells, kept, sure, low, high, ended)
+        # The level at which the belief says yes and no as nearly alike as can be.
+        index = int(np.argmin(np.abs(np.cumsum(belief)[:-1] - 0.5)))
+        show(f"run {len(cells) + 1}, {plan.levels[index]:g}; the edge lies {_range(plan, low, high)}")
+        wanted = plan.at(index, repeats[index])
+        cell = measure(replace(wanted, run=f"{run}-{wanted.id}"))
+        cells.append(cell)
+        repeats[index] += 1
+        keeps = probability(cell, plan.limits)
+        if isinstance(keeps, str):
+            ended = f"{cell.id} says nothing of the limits: {keeps}"
+            continue
+        at = np.arange(count + 1)
+        belief = belief * np.where(at > index, keeps, 1 - keeps)
+        belief /= belief.sum()
+
+
+def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
+    """How likely the load of a cell keeps all limits; why that cannot be said, where it cannot."""
+    if cell.client and cell.client.interrupted:
+        return "it was interrupted"
+    if cell.state in ("client_limited", "infeasible"):
+        return f"{cell.state}: {cell.reason}"
+    failed = sum(cell.failures.values())
+    if failed > _FAILING * cell.requests:
+        return 1 - _SUREST
+    if cell.state == "failed":
+        return f"{cell.state}: {cell.reason}"
+    sure = _SUREST
+    for name, limit in limits.items():
+        metric = cell.metrics.get(name)
+        if metric is None or metric.value is None:
+            return f"{name} was not measured: {metric.why if metric else 'there is no figure of that name'}"
+        if metric.value <= 0:
+            continue
+        spread = _UNKNOWN_SPREAD
+        if metric.low is not None and metric.high is not None:
+            spread = (
+                (metric.high - metric.low)
+                / 2
+                / metric.value
+                / NormalDist().inv_cdf((1 + (metric.confidence or 0.95)) / 2)
+            )
+        spread = math.hypot(spread, _REPEATABLE)
+        sure = min(sure, NormalDist().cdf(math.log(limit / metric.value) / spread))
+    return max(sure, 1 - _SUREST)
+
+
+def conclude(plan: Search, found: Found) -> Finding:
+    """What a search found, for the reader."""
+    slos = " and ".join(f"{name} <= {limit:g} ms" for name, limit in plan.limits.items())
+    unit = "users" if plan.wanted.rate is None else "requests/s"
+    cells = [cell.id for cell in found.cells]
+    numbers: dict[str, int | float | str | None] = {
+        "unit": unit,
+        "sure": found.sure,
+        "runs": len(found.cells),
+        "highest": plan.levels[found.kept - 1] if found.kept else None,
+        "low": plan.levels[found.low - 1] if found.low else None,
+        "high": plan.levels[found.high - 1] if found.high else None,
+    }
+    if found.kept == 0:
+        text = f"Even the lowest load, {plan.levels[0]:g} {unit}, misses {slos}"
+    elif found.kept == len(plan.levels):
+        text = f"The highest load, {plan.levels[-1]:g} {unit}, still keeps {slos}: the edge lies beyond"
+    else:
+        best = _at(plan, found)
+        goodput = best.value("goodput") if best else None
+        text = f"Up to {plan.levels[found.kept - 1]:g} {unit} keep {slos}, {_range(plan, found.low, found.high)} at "
+        text += f"{CONFIDENCE:.0%}" + (f"; there {goodput:.4g} requests/s keep every limit" if goodput else "")
+        numbers["goodput"] = goodput
+    text += f" ({len(found.cells)} runs)."
+    return Finding(name="highest_load", text=text + (f" It ended early: {found.ended}." if found.ended else ""),
+                   numbers=numbers, cells=cells)  # fmt: skip
+
+
+def _at(plan: Search, found: Found) -> Cell | None:
+    """The last cell that was measured at the highest level that keeps the limits."""
+    level = plan.levels[found.kept - 1]
+    return next((cell for cell in reversed(found.cells) if level in (cell.users, cell.rate)), None)
+
+
+def _told(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, float, int, int]:
+    """The likeliest number of levels, how sure that is to one level, and the range at CONFIDENCE."""
+    kept = int(np.argmax(belief))
+    near = belief[max(0, kept - 1) : kept + 2]
+    # At either end of the range "all" and "none" are claims of their own: no neighbour stands in for them.
+    sure = float(belief[kept]) if kept in (0, len(belief) - 1) else float(near.sum())
+    below = np.cumsum(belief)
+    rest = (1 - CONFIDENCE) / 2
+    return kept, sure, int(np.searchsorted(below, rest)), min(int(np.searchsorted(below, 1 - rest)), len(belief) - 1)
+
+
+def _range(plan: Search, low: int, high: int) -> str:
+    lower = f"above {plan.levels[low - 1]:g}" if low else f"below {plan.levels[0]:g} or above"
+    if high >= len(plan.levels):
+        return f"{lower}, perhaps beyond {plan.levels[-1]:g}"
+    return f"{lower} and below {plan.levels[high]:g}"

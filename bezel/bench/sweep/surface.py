@@ -1,0 +1,224 @@
+"""What is known of a grid's throughput from the cells measured so far: a law of saturation, and a Gaussian process.
+
+Owns the fit: values and uncertainty of every cell, in logarithms. Leaves out what a cell costs, which to ask next
+(`choose`) and which cells may enter (`validity`).
+
+The model, for a context `c` and `u` users:
+
+    ln X(c, u) = -ln((r u)^-p + P^-p) / p  -  d softplus(ln u - ln(P / r))  +  g(c, u)
+
+`r(c)` is what one user alone gets, `P(c)` the plateau, `p(c)` how sharply one turns into the other, `d(c)` how fast
+throughput falls beyond. Their logarithms (and d) are Gaussian processes over `ln(c + c0)`: flat where a fixed time of a
+request dominates, smooth where the context does. `g` is a Gaussian process over both axes for what the law does not
+say. Noise is Student's t: one bad cell does not bend the surface. Everything is linearised around the most likely
+parameters (Gauss-Newton), so the law's own uncertainty is part of every interval; the few scales of the processes are
+those of the highest marginal likelihood times a wide prior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+    Indices = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+    _Places = tuple[Array, Indices, Indices]  # slopes of the law, rows, columns
+
+_R, _P, _SHARP, _FALL = range(4)
+# Prior of the law's four functions: spread of the level; of the last two's variation with the context (not fitted).
+_LEVEL_SPREAD = (2.0, 2.0, 0.5, 0.2)
+_VARIATION = (0.2, 0.15)
+_SHARP_MEAN = np.log(1.6)
+_FREEDOM = 4.0  # of Student's t: one measurement in fifty lies beyond three standard deviations
+_STEPS, _STILL = 12, 3e-3
+_USERS_LENGTH = 1.5  # of the residual, in ln(users)
+# Scales that are fitted: ln of the variation of r and P, length over ln(c + c0), c0, residual, noise.
+_SCALES_MEAN = np.array([np.log(0.7), np.log(0.7), np.log(3.0), np.log(100.0), np.log(0.08), np.log(0.05)])
+_SCALES_SPREAD = np.array([0.7, 0.7, 0.5, 1.0, 0.7, 0.5])
+_SCALES_LEAST = np.array([np.log(0.02), np.log(0.02), np.log(0.7), np.log(4.0), np.log(0.005), np.log(0.008)])
+# Of 90 %: wider than the normal one for what the scales do not know; found with other laws than this (docs/sweeps.md).
+_QUANTILE = 1.9
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Every cell of a grid, rows are contexts, columns users.
+
+    Attributes:
+        mean: ln of the value.
+        spread: Standard deviation of `mean` as an estimate of the true value; relative error, that is.
+        noise: Standard deviation of one measurement around the true value, in ln.
+        covariance: Of all cells' true values with each other, in the order of `mean.ravel()`.
+    """
+
+    mean: Array
+    spread: Array
+    noise: float
+    covariance: Array
+
+    @property
+    def value(self) -> Array:
+        """The most likely values."""
+        return np.exp(self.mean)
+
+    def interval(self) -> tuple[Array, Array]:
+        """Where a measurement of each cell would lie, at 90 %."""
+        half = _QUANTILE * np.sqrt(self.spread**2 + self.noise**2)
+        return np.exp(self.mean - half), np.exp(self.mean + half)
+
+
+def fit(
+    contexts: Sequence[int],
+    users: Sequence[int],
+    values: Mapping[tuple[int, int], float],
+    scales: Array | None = None,
+) -> tuple[Fit, Array]:
+    """The surface through measured values.
+
+    Args:
+        contexts: Tokens, rising.
+        users: Rising.
+        values: By row and column; each above 0; at least one.
+        scales: Of an earlier fit of the same grid: where the search for the best ones begins.
+
+    Returns:
+        The surface, and the scales for the next time.
+    """
+    problem = _Problem(contexts, users, values)
+    found = problem.best_scales(_SCALES_MEAN if scales is None else scales)
+    return problem.surface(found), found
+
+
+class _Problem:
+    """The measured values with what does not change while scales are tried."""
+
+    def __init__(self, contexts: Sequence[int], users: Sequence[int], values: Mapping[tuple[int, int], float]) -> None:
+        self.contexts = np.asarray(contexts, float)
+        self.log_users = np.log(np.asarray(users, float))
+        places = sorted(values)
+        self.measured = np.array([row for row, _ in places]), np.array([column for _, column in places])
+        self.everywhere = np.divmod(np.arange(len(contexts) * len(users)), len(users))
+        self.y = np.log(np.array([values[place] for place in places]))
+        alone = self.y - self.log_users[self.measured[1]]
+        means = np.array([float(np.max(alone)), float(np.max(self.y)) + 0.3, _SHARP_MEAN, 0.0])
+        self.start = np.repeat(means[:, None], len(contexts), axis=1)
+        self.parameters = self.start.copy()  # where the next solution begins
+
+    def best_scales(self, start: Array) -> Array:
+        """A pattern search: each scale in turn up and down, with smaller steps where neither is better."""
+        best: Array = np.maximum(start, _SCALES_LEAST)
+        score = self._score(best)
+        steps = np.full(len(best), 0.6)
+        for _ in range(6):
+            for index in range(len(best)):
+                for sign in (1.0, -1.0):
+                    tried = best.copy()
+                    tried[index] = max(tried[index] + sign * steps[index], _SCALES_LEAST[index])
+                    if (found := self._score(tried)) > score + 1e-2:
+                        best, score = tried, found
+                        break
+                else:
+                    steps[index] /= 2
+            if np.all(steps < 0.2):
+                break
+        return best
+
+    def _score(self, scales: Array) -> float:
+        prior = float(np.sum(((scales - _SCALES_MEAN) / _SCALES_SPREAD) ** 2))
+        return self._solve(scales).likelihood - prior / 2
+
+    def surface(self, scales: Array) -> Fit:
+        """The fit with these scales."""
+        solved = self._solve(scales)
+        rows, columns = self.everywhere
+        law, slopes = _law(solved.parameters, rows, self.log_users[columns])
+        here = slopes, rows, columns
+        across = self._covariance(scales, solved.priors, here, solved.here)
+        gain = np.linalg.solve(solved.whole, across.T).T
+        mean = law + np.sum(slopes * (self.start - solved.parameters)[:, rows], axis=0) + gain @ solved.error
+        covariance = self._covariance(scales, solved.priors, here, here) - gain @ across.T
+        shape = (len(self.contexts), len(self.log_users))
+        spread = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
+        return Fit(mean.reshape(shape), spread.reshape(shape), float(np.exp(scales[5])), covariance)
+
+    def _solve(self, scales: Array) -> _Solved:
+        noise = float(np.exp(2 * scales[5]))
+        priors = self._priors(scales)
+        rows, columns = self.measured
+        parameters, weights = self.parameters, np.ones(len(self.y))
+        for step in range(_STEPS):
+            law, slopes = _law(parameters, rows, self.log_users[columns])
+            here = slopes, rows, columns
+            error = self.y - law + np.sum(slopes * (parameters - self.start)[:, rows], axis=0)
+            signal = self._covariance(scales, priors, here, here)
+            whole = signal + np.diag(noise / weights)
+            solved = np.linalg.solve(whole, error)
+            if step == _STEPS - 1:
+                break
+            move = self.start + np.einsum("krj,kj->kr", priors[:, :, rows], slopes * solved) - parameters
+            left = error - signal @ solved
+            before, weights = weights, (_FREEDOM + 1) / (_FREEDOM + left**2 / noise)
+            parameters = parameters + np.clip(move, -1.0, 1.0)
+            if np.max(np.abs(move)) < _STILL and np.max(np.abs(before - weights)) < _STILL:
+                break
+        self.parameters = parameters
+        _, size = np.linalg.slogdet(whole)
+        likelihood = -0.5 * (float(error @ solved) + float(size)) - float(np.sum(_t_penalty(weights)))
+        return _Solved(parameters, priors, here, error, whole, likelihood)
+
+    def _priors(self, scales: Array) -> Array:
+        """Covariances of the four functions' values over the contexts."""
+        place = np.log(self.contexts + np.exp(scales[3]))
+        shape = _matern(np.abs(place[:, None] - place[None, :]) / np.exp(scales[2]))
+        variations = [np.exp(scales[0]), np.exp(scales[1]), *_VARIATION]
+        return np.stack([level**2 + part**2 * shape for level, part in zip(_LEVEL_SPREAD, variations, strict=True)])
+
+    def _covariance(self, scales: Array, priors: Array, one: _Places, other: _Places) -> Array:
+        """Of the values at one set of places with those at another, before anything is measured."""
+        (slopes, rows, columns), (slopes_2, rows_2, columns_2) = one, other
+        law = np.einsum("ki,kij,kj->ij", slopes, priors[:, rows[:, None], rows_2[None, :]], slopes_2)
+        place = np.log(self.contexts + np.exp(scales[3])) / np.exp(scales[2])
+        by_context = np.abs(place[rows][:, None] - place[rows_2][None, :])
+        by_users = np.abs(self.log_users[columns][:, None] - self.log_users[columns_2][None, :]) / _USERS_LENGTH
+        covariance: Array = law + np.exp(2 * scales[4]) * _matern(by_context) * _matern(by_users)
+        return covariance
+
+
+@dataclass(frozen=True)
+class _Solved:
+    parameters: Array
+    priors: Array
+    here: _Places
+    error: Array
+    whole: Array
+    likelihood: float
+
+
+def _law(parameters: Array, rows: Array, log_users: Array) -> tuple[Array, Array]:
+    """The law's logarithm at each place, and its slopes in the four functions there."""
+    alone, plateau = parameters[_R][rows] + log_users, parameters[_P][rows]
+    sharp, fall = np.exp(np.clip(parameters[_SHARP][rows], -1.0, 3.0)), parameters[_FALL][rows]
+    total = np.logaddexp(-sharp * alone, -sharp * plateau)
+    share = np.exp(-sharp * alone - total)
+    beyond = np.logaddexp(0.0, alone - plateau)
+    turn = fall * np.exp(alone - plateau - beyond)
+    slopes = [share - turn, 1 - share + turn, total / sharp + alone * share + plateau * (1 - share), -beyond]
+    return -total / sharp - fall * beyond, np.stack(slopes)
+
+
+def _matern(distance: Array) -> Array:
+    """Covariance of a process that can be differentiated twice, by distance in lengths."""
+    scaled = np.sqrt(5.0) * distance
+    shape: Array = (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
+    return shape
+
+
+def _t_penalty(weights: Array) -> Array:
+    """What a weight costs: with it, the normal density at its best weight is that of Student's t."""
+    cost: Array = 0.5 * _FREEDOM * (weights - 1 - np.log(weights))
+    return cost

@@ -1,0 +1,66 @@
+"""Which measured cells may say something of the surface, and why the others may not.
+
+Owns the rule that needs several cells. What one cell's own checks say stands in its state (`bezel.bench.checks`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.bench.result import Cell
+    from bezel.bench.sweep.grid import Grid, Place
+
+# A further user takes from the others or, at best, nothing. Two runs of one system have differed by 14 %.
+SUPERLINEAR = 1.3
+
+
+def judged(grid: Grid, cells: Mapping[Place, Cell], metric: str) -> tuple[dict[Place, float], dict[Place, str]]:
+    """The values that enter the fit, and of each other cell why it does not.
+
+    Args:
+        grid: What is swept.
+        cells: The measured ones.
+        metric: A throughput: what a server gives all users together.
+    """
+    values: dict[Place, float] = {}
+    excluded: dict[Place, str] = {}
+    for place, cell in cells.items():
+        value = cell.value(metric)
+        if cell.state != "ok":
+            excluded[place] = f"{cell.state}: {cell.reason}"
+        elif value is None:
+            excluded[place] = f"no {metric}: {cell.metrics[metric].why if metric in cell.metrics else 'not told'}"
+        elif value <= 0:
+            excluded[place] = f"{metric} of {value:g} with no failed request: a server that answers has a rate above 0"
+        else:
+            values[place] = value
+    for row in range(len(grid.contexts)):
+        _superlinear(grid, row, values, excluded)
+    return values, excluded
+
+
+def _superlinear(grid: Grid, row: int, values: dict[Place, float], excluded: dict[Place, str]) -> None:
+    """Takes out the cells of a row where few users get less each than many do, those with most contradictions first."""
+    while True:
+        share = {place: value / grid.users[place[1]] for place, value in values.items() if place[0] == row}
+        faults: dict[Place, list[Place]] = {place: [] for place in share}
+        for few, less in share.items():
+            for many, more in share.items():
+                if few[1] < many[1] and more > SUPERLINEAR * less:
+                    faults[few].append(many)
+                    faults[many].append(few)
+        worst = max(faults, key=lambda place: (len(faults[place]), -place[1]), default=None)
+        if worst is None or not faults[worst]:
+            return
+        other = faults[worst][0]
+        times = max(share[worst], share[other]) / min(share[worst], share[other])
+        excluded[worst] = (
+            f"{values[worst]:.3g} for {grid.users[worst[1]]} users and {values[other]:.3g} for {grid.users[other[1]]} "
+            f"at the same context: {times:.1f} x as much for each of more users. "
+            "A further user makes none faster: the cell with less began before the server was idle "
+            "or warm, or the one with more did not compute its prompts"
+        )
+        del values[worst]

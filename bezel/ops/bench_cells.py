@@ -1,0 +1,175 @@
+"""Cells of sweeps, searches and comparisons, measured on real servers: from what is wanted to what was found.
+
+Owns the load of such a cell (a closed or an open loop, unique prompts) and the options that all three share. Leaves
+out how a load is measured: `bezel.bench.cell`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bezel.ops.bench_target import target_arguments
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from bezel.bench.cell import MeasuredCell, ServerView
+    from bezel.bench.columns import Columns
+    from bezel.bench.plan import Load
+    from bezel.bench.result import Cell, Result, Slo
+    from bezel.bench.sweep.wanted import CellWanted, Measure
+    from bezel.bench.tokenizing import Vocabulary
+    from bezel.ops.bench_line import Line
+    from bezel.ops.bench_target import Reached
+    from bezel.ops.project import Project
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A server that cells are measured on."""
+
+    reached: Reached
+    server: ServerView
+    vocabulary: Vocabulary
+
+
+def common_arguments(parser: argparse.ArgumentParser, *, target: bool = True) -> None:
+    """The options that sweeps, searches and comparisons share; `target` those of the one server, too."""
+    if target:
+        target_arguments(parser)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the prompts' words (default: 0)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that send (default: 1)")
+    parser.add_argument("--deadline", type=float, default=300.0, metavar="S", help="of one request (default: 300)")
+    parser.add_argument("--json", action="store_true", help="print the result instead of a table")
+
+
+def reached_arm(
+    project: Project, options: argparse.Namespace, reached: Reached, wanted: CellWanted, title: str, show: Line
+) -> Arm:
+    """A server that was reached, with what it tells of itself and of its tokens; `wanted` is any cell of it."""
+    from bezel.bench.prompts import learn
+    from bezel.ops.bench_manifest import view
+
+    show("asks the server what it is, and what it counts as a token")
+    server = view(project, options, reached, title=f"{reached.target.model}: {title}")
+    return Arm(reached, server, learn(load_of(wanted, options, reached), reached.ask))
+
+
+def load_of(wanted: CellWanted, options: argparse.Namespace, reached: Reached) -> Load:
+    """The load of a cell.
+
+    Raises:
+        UserError: It cannot be sent; all that is wrong.
+    """
+    from bezel.bench.plan import Closed, Load, Poisson, PromptPlan, Stop
+    from bezel.bench.plan_rules import checked
+
+    pattern = Closed(wanted.users or 1) if wanted.rate is None else Poisson(wanted.rate)
+    return checked(
+        Load(
+            reached.target,
+            pattern,
+            Stop(wanted.requests, wanted.deadline_seconds),
+            PromptPlan(
+                "unique", wanted.context_tokens, wanted.output_tokens, seed=wanted.seed, run=wanted.run or wanted.id
+            ),
+            deadline_seconds=min(options.deadline, wanted.deadline_seconds or options.deadline),
+            workers=options.workers,
+        )
+    )
+
+
+def measuring(
+    arm_of: Callable[[str], Arm],
+    options: argparse.Namespace,
+    keep: Callable[[MeasuredCell], None],
+    show: Callable[[str], None],
+    slos: Sequence[Slo] = (),
+) -> Measure:
+    """What measures cells.
+
+    Args:
+        arm_of: The server of a variant, ready to be asked.
+        options: `workers` and `deadline`.
+        keep: Given each cell with its samples, before anybody else sees it.
+        show: Takes a message about what is waited for.
+        slos: What a request must keep to count for goodput.
+    """
+    from bezel.bench.measuring import measure_load
+
+    def measure(wanted: CellWanted) -> Cell:
+        arm = arm_of(wanted.variant)
+        found, _ = measure_load(
+            wanted.id,
+            load_of(wanted, options, arm.reached),
+            arm.server,
+            arm.reached.headers,
+            show,
+            vocabulary=arm.vocabulary,
+            variant=wanted.variant,
+            repeat=wanted.repeat,
+            slos=slos,
+        )
+        keep(found)
+        return found.cell
+
+    return measure
+
+
+def unmakable(wanted: Iterable[CellWanted], options: argparse.Namespace, arm: Arm) -> dict[int, str]:
+    """The contexts of which no prompt can be made, and why: from the shortest up to the first that can be."""
+    from bezel.bench.prompts import make_prompts
+
+    found: dict[int, str] = {}
+    for one in sorted(wanted, key=lambda each: each.context_tokens):
+        load = load_of(replace(one, deadline_seconds=None), options, arm.reached)
+        try:
+            make_prompts(load, arm.reached.ask, arm.vocabulary)
+        except UserError as error:
+            found[one.context_tokens] = f"no such prompt can be made: {error}"
+        else:
+            break
+    return found
+
+
+def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path) -> Result:
+    """Writes a result and, beside it, its samples: these first, so that no result names a file that is not there.
+
+    Raises:
+        UserError: They cannot be written.
+    """
+    from bezel.bench.result import save
+    from bezel.bench.sample_file import samples_path, write_samples
+
+    try:
+        file = write_samples(samples_path(out), samples) if samples else None
+        whole = result.model_copy(update={"samples": file})
+        save(whole, out)
+    except OSError as error:
+        raise UserError(f"--out {out} cannot be written ({error}): name another place.") from None
+    return whole
+
+
+def in_a_folder(out: Path) -> None:
+    """Refuses a place whose folder does not exist, before anything is measured."""
+    if not out.absolute().parent.is_dir():
+        raise UserError(f"--out {out}: there is no such folder, so the result would be lost. Make it first.")
+
+
+def numbers(text: str, option: str) -> tuple[int, ...]:
+    """Rising whole numbers above 0, as an option has them: "1,2,4".
+
+    Raises:
+        UserError: It is something else.
+    """
+    try:
+        found = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        found = ()
+    if not found or found[0] < 1:
+        raise UserError(f"{option} {text!r} is no list of numbers above 0. Write e.g. {option} 1,8,64.")
+    return found

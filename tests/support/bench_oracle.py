@@ -1,0 +1,59 @@
+"""A server of known figures as what measures cells: for sweeps, searches and comparisons without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bezel.bench.result import Cell, Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.bench.sweep.wanted import CellWanted
+
+RATE = "requests_per_second"
+
+
+def cell_of(wanted: CellWanted, *, reason: str = "", **figures: float) -> Cell:
+    """A cell with such figures, or one that failed for that reason."""
+    return Cell(
+        id=wanted.id,
+        variant=wanted.variant,
+        context_tokens=wanted.context_tokens,
+        users=wanted.users,
+        rate=wanted.rate,
+        output_tokens=wanted.output_tokens,
+        pattern="closed",
+        prompts="unique",
+        repeat=wanted.repeat,
+        state="failed" if reason else "ok",
+        reason=reason,
+        metrics={name: Metric(value=value, unit="1/s") for name, value in figures.items()},
+        failures={"timeout": wanted.requests} if reason else {},
+        requests=wanted.requests,
+    )
+
+
+@dataclass
+class Oracle:
+    """Answers with `figures(context, users)` requests a second; None fails.
+
+    Keeps the time that cells would take; like a real load, none takes longer than its deadline.
+    """
+
+    figures: Callable[[int, int], float | None]
+    asked: list[CellWanted] = field(default_factory=list)
+    now: float = 0.0
+
+    def measure(self, wanted: CellWanted) -> Cell:
+        """A `Measure`."""
+        self.asked.append(wanted)
+        value = self.figures(wanted.context_tokens, wanted.users or 0)
+        seconds = 10.0 if value is None else wanted.requests / value
+        self.now += min(seconds, seconds if wanted.deadline_seconds is None else wanted.deadline_seconds)
+        return cell_of(wanted, reason="every request timed out") if value is None else cell_of(wanted, **{RATE: value})
+
+    def clock(self) -> float:
+        """Seconds that only grow."""
+        return self.now

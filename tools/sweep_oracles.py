@@ -1,0 +1,169 @@
+"""Adaptive sweeps of grids that somebody has measured whole: what they ask, and how well they infer the rest.
+
+    .venv/bin/python tools/sweep_oracles.py FOLDER [--write]
+
+FOLDER holds one CSV a grid: context_tokens, users, value, unit, success_pct, status. Each is asked like a server: a
+cell gives what the file says, failed where less than 98 % of its requests succeeded. With --write the table goes into
+docs/sweeps.md. Nothing was fitted to these grids.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from made_sections import ROOT, put
+
+sys.path.insert(0, str(ROOT))
+
+from bezel.bench.result import Cell, Metric
+from bezel.bench.sweep.budget import Limits
+from bezel.bench.sweep.conclude import conclude
+from bezel.bench.sweep.grid import Bounds, Grid
+from bezel.bench.sweep.journal import Journal
+from bezel.bench.sweep.knee import knee
+from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
+from bezel.bench.sweep.validity import judged
+
+if TYPE_CHECKING:
+    from bezel.bench.sweep.grid import Place
+    from bezel.bench.sweep.wanted import CellWanted
+
+METRIC = "requests_per_second"
+SUCCEEDED = 98.0
+DOCUMENT = ROOT / "docs" / "sweeps.md"
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A measured grid: what each cell gave, or why it gave nothing."""
+
+    name: str
+    grid: Grid
+    rows: dict[tuple[int, int], dict[str, str]]
+
+    def measure(self, wanted: CellWanted) -> Cell:
+        """The cell as the file has it."""
+        row = self.rows.get((wanted.context_tokens, wanted.users or 0))
+        share = float(row["success_pct"] or 0) if row else 0.0
+        reason = ""
+        if row is None:
+            reason = "the file has no such cell"
+        elif row["status"] != "ok":
+            reason = row["status"]
+        elif share < SUCCEEDED:
+            reason = f"{share:g} % of the requests succeeded"
+        failed = wanted.requests if row is None or row["status"] != "ok" else round(wanted.requests * (1 - share / 100))
+        value = float(row["value"]) if row and not reason else None
+        return Cell(
+            id=wanted.id,
+            context_tokens=wanted.context_tokens,
+            users=wanted.users,
+            output_tokens=wanted.output_tokens,
+            pattern="closed",
+            prompts="unique",
+            state="failed" if reason else "ok",
+            reason=reason,
+            metrics={METRIC: Metric(value=value, unit="1/s", why=reason)},
+            failures={"timeout": failed} if failed else {},
+            requests=wanted.requests,
+        )
+
+
+def read(file: Path) -> Oracle:
+    """The grid of a file."""
+    with file.open(newline="", encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened))
+    grid = Grid(
+        tuple(sorted({int(row["context_tokens"]) for row in rows})),
+        tuple(sorted({int(row["users"]) for row in rows})),
+        output_tokens=1,
+    )
+    return Oracle(file.stem, grid, {(int(row["context_tokens"]), int(row["users"])): row for row in rows})
+
+
+@dataclass(frozen=True)
+class Score:
+    """What became of one grid; errors are of the cells that are inferred and valid in the file."""
+
+    cells: int
+    share: float
+    excluded: int
+    inferred: int
+    compared: int
+    error: float
+    covered: float
+    knees: int
+    knees_within: int
+    ended: str
+
+
+def score(oracle: Oracle) -> Score:
+    """Sweeps it and compares."""
+    grid = oracle.grid
+    sweep = Sweep(grid, Bounds(), Limits(requests=int(SHARE * grid.full_requests())), METRIC)
+    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal", {}) as journal:
+        ended = run_sweep(sweep, oracle.measure, journal, lambda: 0.0, lambda _: None, "oracle")
+    told = conclude(ended)
+    whole = {place: oracle.measure(grid.wanted(place)) for place in grid.places()}
+    truth, _ = judged(grid, whole, METRIC)
+    inferred = {(grid.contexts.index(one.context_tokens), grid.users.index(one.users)): one for one in told.inferred}
+    compared = [(one, truth[place]) for place, one in inferred.items() if place in truth]
+    found = ended.standing.judged[0] | {place: one.value for place, one in inferred.items()}
+    steps = [step for row in range(len(grid.contexts)) if (step := _steps(grid, row, truth, found)) is not None]
+    return Score(
+        cells=len(ended.standing.cells),
+        share=ended.standing.sent / grid.full_requests(),
+        excluded=len(ended.standing.judged[1]),
+        inferred=len(inferred),
+        compared=len(compared),
+        error=median(abs(one.value / true - 1) for one, true in compared),
+        covered=sum(one.low <= true <= one.high for one, true in compared) / len(compared),
+        knees=len(steps),
+        knees_within=sum(step <= 1 for step in steps),
+        ended=ended.reason,
+    )
+
+
+def _steps(grid: Grid, row: int, truth: dict[Place, float], found: dict[Place, float]) -> int | None:
+    """Steps between the knee by the sweep and that of the whole file; None where a row has no two valid cells."""
+    columns = [column for column in range(len(grid.users)) if (row, column) in truth and (row, column) in found]
+    if len(columns) < 2:
+        return None
+    return abs(knee([truth[row, one] for one in columns]) - knee([found[row, one] for one in columns]))
+
+
+def table(folder: Path) -> str:
+    """The table of a folder's grids."""
+    lines = [
+        "| grid | cells asked | requests, of a full sweep's | asked and left out | inferred (with a valid cell) | "
+        + "median error | within the 90 % range | knee within one step | ended |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for file in sorted(folder.glob("*.csv")):
+        oracle = read(file)
+        found = score(oracle)
+        ended = "error" if found.ended.startswith("the surface") else "limit" if "limits" in found.ended else "all"
+        lines.append(
+            f"| {oracle.name} | {found.cells} of {len(oracle.grid.places())} | {found.share:.1%} | {found.excluded} "
+            f"| {found.inferred} ({found.compared}) | {found.error:.1%} | {found.covered:.0%} "
+            f"| {found.knees_within} of {found.knees} | {ended} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    made = table(options.folder)
+    print(made)
+    if options.write:
+        put(DOCUMENT, "tools/sweep_oracles.py", made)
