@@ -1,0 +1,236 @@
+"""The load clients that tools/bench_peers.py compares: how each is started, and where its own figures stand."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from made_sections import ROOT
+
+LONGEST_SECONDS = 500
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+
+
+@dataclass(frozen=True)
+class Load:
+    """A closed loop against the mock server.
+
+    Attributes:
+        url: Of the server.
+        users: At once.
+        requests: In all.
+        tokens: Of each answer.
+        spread: By how many tokens answers differ, for matching with the server's log; the own client only.
+        ramp: Seconds in which the users begin; the own client only, others have none for a closed loop.
+        ca_file: That vouches for the server.
+    """
+
+    url: str
+    users: int
+    requests: int
+    tokens: int
+    spread: int = 0
+    ramp: float = 0.0
+    ca_file: str = ""
+
+
+@dataclass
+class Seen:
+    """What a client said of one load, and what it cost.
+
+    Attributes:
+        answered: Requests.
+        seconds: That the client says it took.
+        tokens: That it counted.
+        ttft_ms: Of each request.
+        tpot_ms: Of each request, where it says it.
+        cpu_seconds: Of the process tree, its start included.
+        instants: Of each request (own client only): sent, first and last token in ns of the day, tokens.
+        more: Whatever else the own client said.
+    """
+
+    answered: int
+    seconds: float
+    tokens: int
+    ttft_ms: list[float]
+    tpot_ms: list[float]
+    cpu_seconds: float = 0.0
+    instants: list[list[int]] = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+class Client:
+    """A client; subclasses say how it is called.
+
+    Attributes:
+        name: In the tables.
+        short: Requests of a run that is mostly its start.
+    """
+
+    name = ""
+    short = 100
+
+    def command(self, load: Load, folder: Path) -> list[str]:
+        """What is run."""
+        raise NotImplementedError
+
+    def read(self, output: str, folder: Path) -> Seen:
+        """What it said."""
+        raise NotImplementedError
+
+    def run(self, load: Load, core: int) -> Seen:
+        """Run it on one core.
+
+        Raises:
+            SystemExit: It failed.
+        """
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run(
+                ["taskset", "-c", str(core), *self.command(load, folder)],
+                env=os.environ | OFFLINE,
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                timeout=LONGEST_SECONDS,
+                check=False,
+            )
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            if done.returncode:
+                raise SystemExit(f"{self.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+            seen = self.read(done.stdout, folder)
+        seen.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return seen
+
+
+class Own(Client):
+    """The project's engine."""
+
+    name = "bezel"
+
+    def command(self, load: Load, folder: Path) -> list[str]:
+        """Its child, in a process of its own."""
+        flags = {
+            "url": load.url,
+            "users": load.users,
+            "requests": load.requests,
+            "tokens": load.tokens,
+            "spread": load.spread,
+            "ramp": load.ramp,
+            "ca-file": load.ca_file,
+            "samples": folder / "samples.json",
+        }
+        words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+        return [sys.executable, str(ROOT / "tools/bench_own.py"), *words]
+
+    def read(self, output: str, folder: Path) -> Seen:
+        """One line of JSON, and the samples."""
+        said = json.loads(output.splitlines()[-1])
+        rows = json.loads((folder / "samples.json").read_text())
+        return Seen(
+            said["answered"],
+            said["seconds"],
+            said["tokens"],
+            [(first - sent) / 1e6 for sent, first, _, _ in rows],
+            [(last - first) / 1e6 / (count - 1) for _, first, last, count in rows if count > 1],
+            instants=rows,
+            more=said,
+        )
+
+
+@dataclass
+class Vllm(Client):
+    """`vllm bench serve`."""
+
+    folder: Path
+    tokenizer: Path
+    short = 200
+
+    def __post_init__(self) -> None:
+        """Ask for its version."""
+        self.name = f"vllm bench serve {version(self.folder, 'vllm')}"
+
+    def command(self, load: Load, folder: Path) -> list[str]:
+        """As its documentation has it for a closed loop."""
+        flags = (
+            f"--backend openai-chat --endpoint /v1/chat/completions --base-url {load.url} --model mock "
+            f"--tokenizer {self.tokenizer} --dataset-name random --random-input-len 16 "
+            f"--random-output-len {load.tokens} --num-prompts {load.requests} --max-concurrency {load.users} "
+            f"--ignore-eos --temperature 0 --disable-tqdm --save-result --save-detailed "
+            f"--result-dir {folder} --result-filename result.json"
+        )
+        return [str(self.folder / "vllm"), "bench", "serve", *flags.split()]
+
+    def read(self, output: str, folder: Path) -> Seen:
+        """Its detailed result."""
+        del output
+        said = json.loads((folder / "result.json").read_text())
+        return Seen(
+            said["completed"],
+            said["duration"],
+            said["total_output_tokens"],
+            [ttft * 1e3 for ttft in said["ttfts"]],
+            [
+                (latency - ttft) * 1e3 / (count - 1)
+                for latency, ttft, count in zip(said["latencies"], said["ttfts"], said["output_lens"], strict=True)
+                if count > 1
+            ],
+        )
+
+
+@dataclass
+class Guidellm(Client):
+    """guidellm."""
+
+    folder: Path
+    tokenizer: Path
+    short = 100
+
+    def __post_init__(self) -> None:
+        """Ask for its version."""
+        self.name = f"guidellm {version(self.folder, 'guidellm')}"
+
+    def command(self, load: Load, folder: Path) -> list[str]:
+        """A benchmark of one level."""
+        flags = (
+            f"--backend kind=openai_http,target={load.url},model=mock "
+            f"--profile kind=concurrent,streams={load.users} --constraint kind=max_requests,count={load.requests} "
+            f"--data kind=synthetic_text,prompt_tokens=16,output_tokens={load.tokens} "
+            f"--tokenizer kind=hf_auto,model={self.tokenizer} --output kind=json,path={folder / 'result.json'} "
+            "--disable-console"
+        )
+        return [str(self.folder / "guidellm"), "run", *flags.split()]
+
+    def read(self, output: str, folder: Path) -> Seen:
+        """Its report's requests."""
+        del output
+        said = json.loads((folder / "result.json").read_text())["benchmarks"][0]
+        good = said["requests"]["successful"]
+        begun = [one["request_start_time"] for one in good]
+        ended = [one["request_end_time"] for one in good]
+        return Seen(
+            len(good),
+            max(ended) - min(begun),
+            sum(one["output_tokens"] for one in good),
+            [one["time_to_first_token_ms"] for one in good],
+            # Its own time per output token holds the time to the first.
+            [
+                (one["request_latency"] * 1e3 - one["time_to_first_token_ms"]) / (one["output_tokens"] - 1)
+                for one in good
+                if one["output_tokens"] > 1
+            ],
+        )
+
+
+def version(folder: Path, package: str) -> str:
+    """Of an installed package, by the Python beside its command."""
+    code = f"import importlib.metadata as m; print(m.version({package!r}))"
+    return subprocess.check_output([folder / "python", "-c", code], text=True).strip()

@@ -1,0 +1,186 @@
+"""Measures the load engine beside its peers, against a mock server that knows the truth; writes docs/benchmarks.md.
+
+  .venv/bin/python tools/bench_peers.py --mock MOCKSRV [--vllm VENV/bin] [--guidellm VENV/bin] [--tokenizer DIR]
+
+The mock server (docs/benchmarks.md says how it is had) runs on one core, the client's whole process tree on another. In
+each round the clients take turns, and each figure is the best of the rounds: a machine that does something else makes
+a client look worse than it is, never better. CPU time is that of the process tree; what a client spends on its start is
+taken off by the difference of a long run and a short one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from bench_clients import Client, Guidellm, Load, Own, Seen, Vllm
+from bench_tables import written
+from bench_truth import Errors, Mock, errors
+from made_sections import ROOT, put
+
+DOCUMENT = ROOT / "docs/benchmarks.md"
+RESULTS = ROOT / "tests/results/bench-peers.json"
+SERVER_CORE, CLIENT_CORE = 0, 1
+SAID = sys.stderr
+# Of a loaded machine nobody can say how fast it is: then the tables say so.
+IDLE_LOAD = 0.5
+
+
+class Bench:
+    """All measurements of one call."""
+
+    def __init__(self, mock: Path, folder: Path, peers: list[Client], rounds: int) -> None:
+        self._mock, self._folder, self._peers, self._rounds = mock, folder, peers, rounds
+        self._tls = certificate(folder)
+
+    def speed(self) -> dict[str, dict[str, Any]]:
+        """Streams of one token, 64 and 1,024 users: requests per second and CPU seconds of each client."""
+        best: dict[str, dict[str, Any]] = {}
+        for round_ in range(self._rounds):
+            for client in [Own(), *self._peers]:
+                many = {"Own": 60_000, "Vllm": 4_000, "Guidellm": 500}[type(client).__name__]
+                for users in (64, 1024):
+                    if users > client.short and isinstance(client, Guidellm):
+                        continue
+                    said(f"round {round_ + 1}: {client.name}, one token, {users} users")
+                    seen, _ = self._one(client, Load("", users, many, 1))
+                    start, _ = self._one(client, Load("", users, max(client.short, users), 1))
+                    cpu = (seen.cpu_seconds - start.cpu_seconds) / (seen.answered - start.answered)
+                    mine = best.setdefault(client.name, {}).setdefault(
+                        str(users), {"rate": 0.0, "cpu_us": float("inf")}
+                    )
+                    mine["rate"] = max(mine["rate"], seen.answered / seen.seconds)
+                    mine["cpu_us"] = min(mine["cpu_us"], cpu * 1e6)
+                    mine["failed"] = many - seen.answered
+        return best
+
+    def truth(self) -> dict[str, dict[str, Any]]:
+        """Streams of 64 tokens at a pace: how far each client is from the server's truth, and CPU time of a chunk."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, users, itl, tls in (
+            ("256 users, 10 ms", 256, "10ms", False),
+            ("1,024 users, 100 ms", 1024, "100ms", False),
+            ("256 users, 10 ms, TLS", 256, "10ms", True),
+            ("1,024 users, 100 ms, TLS", 1024, "100ms", True),
+        ):
+            for round_ in range(self._rounds):
+                for client in [Own()] if tls else [Own(), *self._peers]:
+                    # guidellm holds back its streams, and takes minutes for what it then measures.
+                    if isinstance(client, Guidellm) and round_:
+                        continue
+                    said(f"round {round_ + 1}: {client.name}, {name}")
+                    load = Load("", users, 4 * users, 64)
+                    if isinstance(client, Own):
+                        load = replace(load, spread=31, tokens=48, ramp=0.6 if users == 256 else 6.0)
+                    long, errs = self._one(client, load, "-ttft", "50ms", "-itl", itl, tls=tls)
+                    short, _ = self._one(client, replace(load, requests=users), "-ttft", "50ms", "-itl", itl, tls=tls)
+                    cpu = (long.cpu_seconds - short.cpu_seconds) / (long.tokens - short.tokens) * 1e6
+                    keep_best(found.setdefault(name, {}), client.name, errs, cpu)
+        return found
+
+    def streams(self, count: int, seconds: int) -> dict[str, Any]:
+        """So many streams at once for so long."""
+        said(f"{count} streams for {seconds} s")
+        load = Load("", count, count, seconds)
+        seen, errs = self._one(Own(), load, "-ttft", "1s", "-itl", "1s")
+        return {"count": count, "seconds": seconds, **seen.more, "errors": asdict(errs)}
+
+    def start(self) -> dict[str, float]:
+        """Seconds from the start of a process: to the import, and to the first request."""
+        code = "import time; t = time.perf_counter(); import bezel.bench.engine; print(time.perf_counter() - t)"
+        imports = [float(subprocess.check_output([sys.executable, "-c", code], cwd=ROOT)) for _ in range(5)]
+        firsts = []
+        for _ in range(5):
+            mock = Mock(self._mock, self._folder, SERVER_CORE)
+            with mock:
+                began = time.time_ns()
+                Own().run(Load(mock.url, 1, 1, 1), CLIENT_CORE)
+            firsts.append((mock.truth()[0].arrival - began) / 1e9)
+        return {"import": min(imports), "first_request": min(firsts)}
+
+    def _one(self, client: Client, load: Load, *flags: str, tls: bool = False) -> tuple[Seen, Errors]:
+        mock = Mock(self._mock, self._folder, SERVER_CORE, *flags, tls=self._tls if tls else None)
+        with mock:
+            ca_file = str(self._tls[0]) if tls else ""
+            seen = client.run(replace(load, url=mock.url, ca_file=ca_file), CLIENT_CORE)
+        return seen, errors(seen, mock.truth())
+
+
+def keep_best(found: dict[str, Any], name: str, errs: Errors, cpu: float) -> None:
+    """Keep the errors of the round with the smallest p99, and the least CPU time."""
+    before = found.get(name)
+    least = min(cpu, before["cpu_us_per_chunk"]) if before else cpu
+    if not before or errs.ttft_ms_p99 < before["ttft_ms_p99"]:
+        found[name] = asdict(errs)
+    found[name]["cpu_us_per_chunk"] = least
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that vouches for itself, and its key."""
+    files = folder / "certificate.pem", folder / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=bench"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(files[1]), "-out", str(files[0])]
+    subprocess.run([*command.split(), *names], check=True, capture_output=True)
+    return files
+
+
+def said(text: str) -> None:
+    """Tell what is waited for."""
+    print(text, file=SAID, flush=True)
+
+
+def main() -> None:
+    """Measure all, and write both files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mock", type=Path, required=True, help="binary of the mock server")
+    parser.add_argument("--vllm", type=Path, help="folder with `vllm` and its python; left out: not compared")
+    parser.add_argument("--guidellm", type=Path, help="folder with `guidellm` and its python; left out: not compared")
+    parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer, which both of them need")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    parser.add_argument("--document", type=Path, default=DOCUMENT)
+    options = parser.parse_args()
+    if (options.vllm or options.guidellm) and not options.tokenizer:
+        parser.error("the peers make their prompts with a tokenizer: give --tokenizer DIR")
+    peers: list[Client] = []
+    if options.vllm:
+        peers.append(Vllm(options.vllm.absolute(), options.tokenizer.absolute()))
+    if options.guidellm:
+        peers.append(Guidellm(options.guidellm.absolute(), options.tokenizer.absolute()))
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options.mock.absolute(), Path(folder), peers, options.rounds)
+        results = {
+            "measured": dt.date.today().isoformat(),  # noqa: DTZ011 - a day, for the reader
+            "machine": machine(),
+            "load_before": load,
+            "idle": load < IDLE_LOAD,
+            "rounds": options.rounds,
+            "start": bench.start(),
+            "truth": bench.truth(),
+            "speed": bench.speed(),
+            "streams": bench.streams(10_000, 60),
+        }
+    options.json.write_text(json.dumps(results, indent=1) + "\n")
+    put(options.document, "tools/bench_peers.py", written(results))
+
+
+def machine() -> str:
+    """Its processor, cores and kernel."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    return f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    main()

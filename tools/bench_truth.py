@@ -1,0 +1,148 @@
+"""The mock server that knows the truth of what tools/bench_peers.py measures: run it, read its log, compare."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from bench_clients import Seen
+
+
+class Answered(NamedTuple):
+    """One answer by the server's own clock: ns of the day, and tokens."""
+
+    arrival: int
+    first: int
+    last: int
+    done: int
+    tokens: int
+
+
+class Mock:
+    """The server, on one core, while the context lasts; `truth` afterwards."""
+
+    def __init__(
+        self, binary: Path, folder: Path, core: int, *flags: str, tls: tuple[Path, Path] | None = None
+    ) -> None:
+        self._log = folder / "truth.csv"
+        self._log.unlink(missing_ok=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self._port = free.getsockname()[1]
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._port}"
+        files = ["-cert", str(tls[0]), "-key", str(tls[1])] if tls else []
+        self._command = ["taskset", "-c", str(core), str(binary), "-addr", f"127.0.0.1:{self._port}", "-procs", "1"]
+        self._command += ["-log", str(self._log), *files, *flags]
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it listens."""
+        self._process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+            except OSError:
+                if time.monotonic() > until or self._process.poll() is not None:
+                    raise SystemExit(f"the mock server does not start: {' '.join(self._command)}") from None
+                time.sleep(0.05)
+            else:
+                return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it: it writes its log."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(30)
+
+    def truth(self) -> list[Answered]:
+        """What it answered, in order of arrival."""
+        with self._log.open() as file:
+            anchor = int(file.readline().split("=")[1])
+            rows = [
+                Answered(
+                    *(anchor + int(row[f"{name}_ns"]) for name in ("arrival", "first", "last", "done")),
+                    int(row["tokens"]),
+                )
+                for row in csv.DictReader(file)
+            ]
+        return sorted(rows)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far a client's figures are from the truth.
+
+    Attributes:
+        ttft_ms_p50: Of the difference between its TTFTs and the server's, both in order of size: no more is known of a
+            client that does not say which request is which.
+        ttft_ms_p99: The same.
+        paired_ms_p50: Of the difference request by request; None where they cannot be matched.
+        paired_ms_p99: The same.
+        tpot: Of the mean, relative.
+        throughput: Of the output tokens per second, relative.
+        tokens: Of their number, relative.
+        answers: Of their number.
+    """
+
+    ttft_ms_p50: float
+    ttft_ms_p99: float
+    paired_ms_p50: float | None
+    paired_ms_p99: float | None
+    tpot: float | None
+    throughput: float
+    tokens: float
+    answers: int
+
+
+def errors(seen: Seen, truth: list[Answered]) -> Errors:
+    """What a client said, by what was so."""
+    true_ttft = sorted((one.first - one.arrival) / 1e6 for one in truth)
+    apart = sorted(abs(a - b) for a, b in zip(sorted(seen.ttft_ms), true_ttft, strict=False))
+    paired = sorted(matched(seen.instants, truth))
+    true_tpot = [(one.last - one.first) / 1e6 / (one.tokens - 1) for one in truth if one.tokens > 1]
+    true_tokens = sum(one.tokens for one in truth)
+    span = (max(one.done for one in truth) - truth[0].arrival) / 1e9
+    return Errors(
+        at(apart, 0.5),
+        at(apart, 0.99),
+        at(paired, 0.5) if paired else None,
+        at(paired, 0.99) if paired else None,
+        mean(seen.tpot_ms) / mean(true_tpot) - 1 if true_tpot and seen.tpot_ms else None,
+        seen.tokens / seen.seconds / (true_tokens / span) - 1,
+        seen.tokens / true_tokens - 1,
+        seen.answered - len(truth),
+    )
+
+
+def matched(instants: list[list[int]], truth: list[Answered]) -> list[float]:
+    """|client's TTFT - server's| in ms of each request: matched by the tokens asked for, then by the order of time."""
+    by_tokens: dict[int, tuple[list[list[int]], list[Answered]]] = {}
+    for row in sorted(instants):
+        by_tokens.setdefault(row[3], ([], []))[0].append(row)
+    for one in truth:
+        by_tokens.setdefault(one.tokens, ([], []))[1].append(one)
+    return [
+        abs((row[1] - row[0]) - (one.first - one.arrival)) / 1e6
+        for rows, answers in by_tokens.values()
+        if len(rows) == len(answers)
+        for row, one in zip(rows, answers, strict=True)
+    ]
+
+
+def at(ordered: list[float], share: float) -> float:
+    """The value below which that share of ordered values lies (nearest rank)."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def mean(values: list[float]) -> float:
+    """Of one or more."""
+    return sum(values) / len(values)
