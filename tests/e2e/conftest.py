@@ -1,11 +1,13 @@
 """A rehearsal for a test, with its cloud stopped afterwards, whatever happened."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fault_stage import Stage
 from rehearsal import Rehearsal
+from strikes import Grounds
 
 HERE = Path(__file__).parent
 
@@ -47,3 +49,11 @@ def stage(deployed: Stage) -> Iterator[Stage]:
     """The stack in service, with no fault left on it afterwards."""
     yield deployed
     deployed.reset()
+
+
+@pytest.fixture(scope="session")
+def grounds(tmp_path_factory: pytest.TempPathFactory) -> Grounds:
+    """Where kills begin, made once for all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    # Each worker of xdist has a folder of its own in that of the whole run.
+    return Grounds((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "grounds")
