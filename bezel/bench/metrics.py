@@ -174,7 +174,7 @@ DEFINITIONS: tuple[Definition, ...] = (
             f"{name}_{statistic}",
             "ms",
             _STATISTIC_TEXT[statistic] + _LATENCY_FORMULA[name][0],
-            _LATENCY_FORMULA[name][1] + (f"; {statistics.needed(share)} values" if share else ""),
+            _LATENCY_FORMULA[name][1] + (f"; {least} values" if (least := statistics.needed(share or 0)) > 1 else ""),
             functools.partial(metric_latencies.latency, name, statistic, share),
         )
         for name in LATENCIES

@@ -40,14 +40,14 @@ def percentile(values: Floats, share: float) -> float:
 
 
 def needed(share: float) -> int:
-    """How many values a percentile needs so that at least one lies above it: 100 for p99."""
-    return max(1, round(1 / (1 - share)))
+    """How many values a percentile needs so that at least one lies above it: 100 for p99. A median needs one."""
+    return round(1 / (1 - share)) if share > 0.5 else 1
 
 
 def distribution(values: Floats, unit: str) -> Distribution:
     """All about some values, at least one; a percentile that no value lies above is not one, and is left out."""
     shares = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-    known = {name: share for name, share in shares.items() if name == "p50" or len(values) >= needed(share)}
+    known = {name: share for name, share in shares.items() if len(values) >= needed(share)}
     found = dict(zip(known, np.quantile(values, list(known.values())), strict=True))
     return Distribution(
         unit=unit,

@@ -1,0 +1,79 @@
+"""The documents of figures and checks say what the code does; the schema is the one that results keep to."""
+
+import json
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+from markdown import ROOT, between
+
+from bezel.bench import checks_of_load, checks_of_server, states
+from bezel.bench.result import Cell, Client, Machine, Manifest, Metric, Result
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from bench_documents import schema, tables
+
+METRICS = ROOT / "docs" / "metrics.md"
+SCHEMA = json.loads((ROOT / "docs" / "bench-result.schema.json").read_text(encoding="utf-8"))
+REPAIR = "run `python tools/bench_documents.py --write`"
+
+
+def test_the_tables_of_figures_are_their_definitions() -> None:
+    assert between(METRICS, "made by: .venv/bin/python tools/bench_documents.py") == tables(), REPAIR
+
+
+def test_the_schema_is_the_results() -> None:
+    assert json.loads(schema()) == SCHEMA, REPAIR
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def a_result() -> dict[str, object]:
+    machine = Machine(cores=2, cpu="test", memory_bytes=None, kernel="6.1")
+    client = Client(bezel="0.1.0", python="3.11", machine=machine, workers=1, tls=False)
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    manifest = Manifest(title="t", url="http://127.0.0.1:1", model="m", client=client, started_at=now, seed=1)
+    unknown = Metric(value=None, unit="ms", why="answers of one token have no time between tokens")
+    cell = Cell(
+        id="c", context_tokens=1, users=1, output_tokens=1, pattern="closed", prompts="unique", state="failed",
+        reason="no request succeeded", metrics={"tpot_p50": unknown},
+    )  # fmt: skip
+    return json.loads(Result(kind="run", nature="simulated", manifest=manifest, cells=[cell]).as_json())
+
+
+def test_a_written_result_keeps_to_the_schema() -> None:
+    Draft202012Validator(SCHEMA).validate(a_result())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"schema": "bezel.bench/2"}, {"nature": "guessed"}, {"figures": []}, {"cells": None}]
+)
+def test_another_document_does_not(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        Draft202012Validator(SCHEMA).validate(a_result() | wrong)
+
+
+def test_every_check_and_state_is_explained_with_its_limits() -> None:
+    text = METRICS.read_text(encoding="utf-8")
+    names = (
+        *("unique_prompts", "output_length", "counters", "roofline", "drained", "steady_state", "manifest"),
+        "failures_apart",
+    )
+    assert all(f"| `{name}` |" in text for name in names)
+    assert all(f"| `{state}` |" in text for state in ("ok", "failed", "infeasible", "client_limited", "queueing"))
+    limits = {
+        f"{checks_of_load.CACHED_SHARE:.0%}".replace("%", " %"): "of their tokens came from a cache",
+        f"{checks_of_server.DISAGREEMENT:.0%}".replace("%", " %"): "on requests, prompt or output tokens",
+        f"{checks_of_server.SUSPECT_FLOPS:.0%}".replace("%", " %"): "of the arithmetic",
+        f"{checks_of_server.SUSPECT_BANDWIDTH:.0%}".replace("%", " %"): "of the bandwidth",
+        f"{checks_of_load.ROUNDS} x users": "fewer answers than",
+        f"{checks_of_load.DRIFT_SHARE:.0%}".replace("%", " %"): "e2e drifts by more than",
+        f"{checks_of_load.FAILED_SHARE:.0%}".replace("%", " %"): "of the requests failed",
+        f"{checks_of_load.SHORT_FOR_DRAFTS} tokens": "drafts judged by answers of fewer than",
+        f"{states.ACHIEVED_SHARE:.0%}".replace("%", " %"): "of the planned rate",
+        f"{states.LOOP_LAG_MS:.0f} ms": "of the event loop's lag above",
+        f"{states.CPU_SHARE:.0%}".replace("%", " %"): "of a core",
+    }
+    for limit, where in limits.items():
+        assert f"{limit} {where}" in text or f"{where} {limit}" in text, f"{limit}: {where}"
