@@ -32,6 +32,7 @@ QUESTIONS = frozenset(
         "POST /v1/completions",
         "POST /v1/chat/completions",
         "POST /invocations",
+        "POST /tokenize",
     }
 )
 
