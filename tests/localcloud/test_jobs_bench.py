@@ -13,6 +13,7 @@ from cloud_client import PARENT, REGION, SERVICES, Client, is_alive, until
 
 from bezel.localcloud import control
 from bezel.localcloud.run.leftovers import marked
+from bezel.ops.bench_fleet import LABELS, Fleet
 
 pytestmark = pytest.mark.slow
 
@@ -179,16 +180,42 @@ def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
     assert site.left() == {}
 
 
-def test_a_job_of_that_name_that_is_somebody_elses_is_left_alone(site):
-    from bezel.ops.bench_fleet import Fleet
+@pytest.fixture
+def foreign(site):
+    """A function that makes a job of the run's own name, with labels, as another machine or person would have."""
+    name = Fleet("bezel-local", REGION, 2, "x", site.account, "loads", 60, 120).made(site.url).job
 
-    fleet = Fleet("bezel-local", REGION, 2, "x", site.account, "loads", 60, 120)
-    name = fleet.made(site.url).job
-    image = site.client.template()["containers"][0]["image"]
-    body = {"template": {"template": {"containers": [{"image": image}]}}}
-    site.client.done("run/v2", site.client.post(JOBS, body, jobId=name))
-    _, said = (run := site.victim()).communicate(timeout=100)
+    def make(labels):
+        container = {"image": "localhost/bezel-bench:0.1.0", "command": ["sleep"], "args": ["100"]}
+        task = {"containers": [container], "timeout": "600s"}
+        body = {"labels": labels, "template": {"template": task}}
+        site.client.done("run/v2", site.client.post(JOBS, body, jobId=name))
+        return f"{JOBS}/{name}"
+
+    yield make
+    site.client.delete(f"{JOBS}/{name}")
+
+
+def test_a_job_of_that_name_that_is_somebody_elses_is_left_alone(site, foreign):
+    job = foreign({})
+    run = site.victim()
+    _, said = run.communicate(timeout=100)
     assert run.returncode == 1
     assert "has not the labels of this command, so it is somebody else's" in said
-    assert site.client.get(f"{JOBS}/{name}").status_code == 200
-    site.client.done("run/v2", site.client.delete(f"{JOBS}/{name}"))
+    assert site.client.get(job).status_code == 200
+
+
+def test_a_job_of_another_machine_is_left_alone_while_it_runs_and_taken_over_when_not(site, foreign):
+    job = foreign(LABELS)
+    execution = site.client.post(f"{job}:run").json()["metadata"]["name"]
+    run = site.victim()
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "begun by deployer@bezel-local.iam.gserviceaccount.com on another machine" in said
+    site.client.done("run/v2", site.client.post(f"/run/v2/{execution}:cancel"))
+    run = site.victim()
+    until(lambda: "bezel-run" in site.client.get(job).json().get("labels", {}), 60)
+    run.send_signal(signal.SIGTERM)
+    run.communicate(timeout=100)
+    assert run.returncode == 130
+    assert site.left() == {}

@@ -10,14 +10,13 @@ from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel.ops.bench_fleet import Fleet, send_by_tasks
 from bezel.told import UserError
 
-IMAGE = "{region}-docker.pkg.dev/{project}/tools/bezel-bench:0.1.0"
+IMAGE = "localhost/bezel-bench:0.1.0"
 
 
 def main(url: str, tasks: str, project: str, region: str, account: str) -> int:
     prompts = PromptPlan(input_tokens=64, output_tokens=8)
     load = Load(Target(url, "tiny"), Closed(2 * int(tasks)), Stop(requests=12), prompts)
-    image = IMAGE.format(region=region, project=project)
-    fleet = Fleet(project, region, int(tasks), image, account, "loads", ready_seconds=60, seconds=120)
+    fleet = Fleet(project, region, int(tasks), IMAGE, account, "loads", ready_seconds=60, seconds=120)
     try:
         merged = send_by_tasks(load, fleet, lambda text: print(text, file=sys.stderr, flush=True))
     except UserError as error:

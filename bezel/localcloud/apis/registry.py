@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.cloud import Cloud
 
 DOCKER_HUB = "docker.io"
-OWN = ""  # the registry of what users push themselves, see images.toml
+BUILT_HERE = "localhost"  # what users build and push themselves, see images.toml
 _HUB_ADDRESSES = {"https://registry-1.docker.io", "https://docker.io", "https://index.docker.io"}
 
 
@@ -59,7 +59,7 @@ def _in_repository(cloud: Cloud, name: str, path: str, version: str) -> Manifest
     address = (docker.get("customRepository") or {}).get("uri") or common.get("uri") or ""
     is_hub = docker.get("publicRepository") == "DOCKER_HUB" or address.rstrip("/") in _HUB_ADDRESSES
     if repository.get("mode", "STANDARD_REPOSITORY") == "STANDARD_REPOSITORY":
-        return upstream_manifest(OWN, path, version)
+        return upstream_manifest(BUILT_HERE, path, version)
     return upstream_manifest(DOCKER_HUB, path, version) if is_hub else None
 
 

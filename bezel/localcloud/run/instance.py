@@ -231,7 +231,7 @@ class Instance:
             return "ERROR", f"Memory limit of {mebibytes} MiB exceeded. {advice}"
         if code < 0:
             return "ERROR", f"Container terminated on signal {-code}."
-        return "WARNING", f"Container called exit({code})."
+        return "WARNING" if code else "INFO", f"Container called exit({code})."
 
 
 def _kind(role: str, probe: Probe) -> str:
