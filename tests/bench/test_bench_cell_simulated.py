@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from simulated_vllm import NAME, simulated_vllm
+from simulated_vllm import MODEL, NAME, simulated_vllm
 
 from bezel.bench import manifest
 from bezel.bench.asking import asker
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-DRAFTS = (
-    '--speculative-config={"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":3,"prompt_lookup_min":1}'
-)
+MTP = ("--spec-method=mtp", "--spec-model=/mnt/models/tiny-assistant", "--spec-tokens=3")
 _BURNT_SECONDS = 0.02
 
 
@@ -47,8 +46,18 @@ def closed(url: str, **prompts: int) -> Load:
     return Load(Target(url, NAME), Closed(8), Stop(requests=64), plan)
 
 
-@pytest.mark.parametrize("drafts", [(), (DRAFTS,)], ids=["without drafts", "with drafts"])
+def an_assistant(folder: Path) -> None:
+    """A draft model beside the served one."""
+    (folder / "tiny-assistant").mkdir()
+    (folder / "tiny-assistant" / "config.json").write_text(
+        json.dumps({"model_type": "gemma4_assistant", "text_config": MODEL})
+    )
+    (folder / "tiny-assistant" / "model.safetensors").write_bytes(b"\0" * 1000)
+
+
+@pytest.mark.parametrize("drafts", [(), MTP], ids=["without drafts", "with MTP"])
 def test_counters_agree_with_what_the_client_saw(tmp_path: Path, drafts: tuple[str, ...]) -> None:
+    an_assistant(tmp_path)
     with simulated_vllm(tmp_path, "--max-model-len=4096", *drafts, serving_speed=20.0) as url:
         cell = measured(url, closed(url))
         check = cell.check("counters")

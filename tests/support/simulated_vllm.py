@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 NAME = "tiny"
 _SECONDS = 30.0
-_MODEL = {
+MODEL = {
     "architectures": ["Gemma4ForCausalLM"],
     "model_type": "gemma4_text",
     "hidden_size": 64,
@@ -49,7 +49,7 @@ def simulated_vllm(folder: Path, *arguments: str, serving_speed: float = 1.0) ->
     """
     model = folder / NAME
     model.mkdir(parents=True, exist_ok=True)
-    (model / "config.json").write_text(json.dumps(_MODEL))
+    (model / "config.json").write_text(json.dumps(MODEL))
     (model / "model.safetensors").write_bytes(b"\0" * 400_000)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
