@@ -8,9 +8,9 @@ from bezel.bench.sample import Sample
 from bezel.bench.stream import AnswerReader
 from bezel.bench.users import User
 
-# A long stream is read in parts, so that its bytes are not kept to its end.
-_PIECES: Final = 32
-_LARGE: Final = 16 * 1024
+MANY: Final = 32
+LARGE: Final = 16 * 1024
+"""Pieces, or bytes of one, that are read before the answer's end: a long stream is not kept whole."""
 # Answers that wait to be read: beyond, each that comes has one read at once.
 _WAITING: Final = 4096
 
@@ -26,9 +26,11 @@ class Answer:
         cut: It ended because the connection did.
         failure: Kind and text of a failure that the answer does not show itself.
         queued: It waits to be read.
+        pieces: Of the body, as they arrived and not yet read.
+        instants: When each did (ns).
     """
 
-    __slots__ = ("_instants", "_pieces", "_reader", "at", "body", "cut", "failure", "queued", "sample", "user")
+    __slots__ = ("_reader", "at", "body", "cut", "failure", "instants", "pieces", "queued", "sample", "user")
 
     def __init__(self, sample: Sample, body: bytes, user: User | None = None) -> None:
         self.sample, self.body, self.user = sample, body, user
@@ -37,21 +39,15 @@ class Answer:
         self.cut = False
         self.failure = ("", "")
         self._reader = AnswerReader(sample)
-        self._instants = array("q")
-        self._pieces: list[bytes] = []
-
-    def add(self, at: int, piece: bytes) -> bool:
-        """Keep a piece of the body; whether it is time to read what is kept."""
-        self._instants.append(at)
-        self._pieces.append(piece)
-        return len(self._pieces) >= _PIECES or len(piece) >= _LARGE
+        self.instants = array("q")
+        self.pieces: list[bytes] = []
 
     def read(self) -> None:
         """Read what is kept, and finish the sample if the answer has ended."""
         self.queued = False
-        if self._pieces:
-            instants, pieces = self._instants, self._pieces
-            self._instants, self._pieces = array("q"), []
+        if self.pieces:
+            instants, pieces = self.instants, self.pieces
+            self.instants, self.pieces = array("q"), []
             self._reader.feed(instants, pieces)
         if self.at:
             self._reader.finish(cut=self.cut, at=self.at)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import httptools
 
-from bezel.bench.answer import Answer
+from bezel.bench.answer import LARGE, MANY, Answer
 from bezel.bench.loop import READ, WRITE, Loop
 
 if TYPE_CHECKING:
@@ -132,7 +132,12 @@ class Connection:
     def on_body(self, body: bytes) -> None:
         """The parser's: a piece of the body, out of what was received last."""
         answer = self._answer
-        if answer is not None and answer.add(self._stamp, body):
+        if answer is None:
+            return
+        answer.instants.append(self._stamp)
+        pieces = answer.pieces
+        pieces.append(body)
+        if len(pieces) >= MANY or len(body) >= LARGE:
             self._owner.more(answer)
 
     def on_message_complete(self) -> None:
@@ -157,7 +162,7 @@ class Connection:
         if error in {errno.EINPROGRESS, errno.EALREADY}:
             return
         if error in {0, errno.EISCONN}:
-            self._loop.change(made.fileno(), READ, self._ready if self._tls is None else self._shaking)
+            self._loop.change(made.fileno(), READ, self._readable if self._tls is None else self._shaking)
             if self._tls is None:
                 self._is_open()
             else:
@@ -191,19 +196,19 @@ class Connection:
             self._owner.not_opened(self, error)
             return
         if shaken:
-            self._loop.change(made.fileno(), READ, self._ready)
+            self._loop.change(made.fileno(), READ, self._readable)
             self._is_open()
 
     def _is_open(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._owner.opened(self)
 
-    def _ready(self, event: int) -> None:
+    def _writable(self, event: int) -> None:
         if event & WRITE and self._unsent is not None:
             rest, self._unsent = self._unsent, None
             self._write(rest)
-        if event & ~WRITE and self._socket is not None:
-            self._receive(self._socket)
+        if event & ~WRITE:
+            self._readable(event)
 
     def _write(self, data: bytes | memoryview) -> None:
         made = self._socket
@@ -218,11 +223,15 @@ class Connection:
             return
         if size < len(data):
             self._unsent = memoryview(data)[size:]
-            self._loop.change(made.fileno(), READ | WRITE, self._ready)
+            self._loop.change(made.fileno(), READ | WRITE, self._writable)
         elif isinstance(data, memoryview):
-            self._loop.change(made.fileno(), READ, self._ready)
+            self._loop.change(made.fileno(), READ, self._readable)
 
-    def _receive(self, made: socket.socket) -> None:
+    def _readable(self, _: int) -> None:
+        # The way of every chunk: what could be a call of its own stands here.
+        made = self._socket
+        if made is None:
+            return
         try:
             size, stamps, _, _ = made.recvmsg_into(_BUFFERS, _ROOM)
         except BlockingIOError:

@@ -2,6 +2,7 @@
 
 import itertools
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -157,6 +158,39 @@ def test_usage_in_every_chunk_counts_once_and_its_details_are_kept_apart() -> No
     sample = read(*events, DONE)
     assert (sample.failure, sample.prompt_tokens, sample.output_tokens) == ("", 9, 3)
     assert (sample.cached_tokens, sample.reasoning_tokens) == (4, 1)
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(["content", "reasoning"]),
+    st.one_of(st.text(max_size=6), st.sampled_from(['a"}', "\\", '","x":"', "\n", "é", "\x7f", '"}}],"usage":{}'])),
+    st.sampled_from([b"", b'"x":"content","y":{"content":"q"},', b'"content":"a","error":null,']),
+)
+def test_what_is_known_from_the_chunk_before_is_what_a_parser_finds(channel: str, text: str, more: bytes) -> None:
+    """Chunks like the ones before are counted without a parser; alone, each goes through it."""
+    event = b'data: {%b"choices":[{"index":0,"delta":%b}]}\n\n'
+    usual = event % (more, orjson.dumps({channel: "tok"}))
+    this = event % (more, orjson.dumps({channel: text}))
+    among, alone = read(usual, usual, usual, this, USAGE % 9, DONE), read(this, usual, USAGE % 9, DONE)
+    assert among.failure == alone.failure == ""
+    assert (40 in among.chunks) == (10 in alone.chunks) == bool(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        *((wrong, "bad_json") for wrong in (b"\x01", b"\t", b"\xff", b'"', b"\\x")),
+        (b'a"}}],"error":{"message":"no"},"choices":[{"index":0,"delta":{"content":"a', "error_in_stream"),
+        (b"b", ""),
+    ],
+)
+def test_a_chunk_like_those_before_that_is_wrong_is_seen_to_be(text: bytes, kind: str) -> None:
+    this = CONTENT.replace(b'"a"', b'"%b"' % text)
+    assert read(*[CONTENT] * 3, this, USAGE % 9, DONE).failure == kind
+
+
+def test_nothing_counts_after_the_end() -> None:
+    assert len(read(*[CONTENT] * 3, USAGE % 3, DONE, CONTENT, CONTENT).chunks) == 3
 
 
 @pytest.mark.parametrize("details", ["null", "[]", '{"cached_tokens":null}', '{"cached_tokens":"4"}'])
