@@ -4,7 +4,8 @@
 
 Owns the file's columns; `docs/metrics.md` lists `COLUMNS`. One array a column and cell, all of a cell of one length but
 `chunk_gaps`. Every integer is kept, in the narrowest type that holds its column: an instant as nanoseconds since
-`began` (-1: not reached), a chunk as nanoseconds since the one before it in the same request, or since `first`.
+`began` (`NOT_REACHED` where it never came so far), a chunk as nanoseconds since the one before it in the same request,
+or since `first`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
 
     from bezel.bench.columns import Ints
 
+NOT_REACHED = -(2**63)  # an instant may lie before `began`, where machines' clocks were put together
 INSTANTS = ("planned", "sent", "first", "first_content", "last", "done")
 COLUMNS = {
-    "began": "one value: CLOCK_MONOTONIC at the begin of the load, in nanoseconds; instants count from it",
+    "began": "one value: CLOCK_MONOTONIC at the begin of the load, in nanoseconds. Instants count from it; "
+    f"{NOT_REACHED}: not reached",
     "index": "place of the request in the plan, from 0",
     "worker": "process that sent it",
     "user": "user of a closed loop, or connection",
@@ -115,7 +118,7 @@ def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Colum
 
 
 def _stored(columns: Columns, began: int) -> dict[str, Ints]:
-    instants = {name: np.where(columns[name] > 0, columns[name] - began, -1) for name in INSTANTS}
+    instants = {name: np.where(columns[name] > 0, columns[name] - began, NOT_REACHED) for name in INSTANTS}
     firsts = np.cumsum(columns.chunk_counts) - columns.chunk_counts
     gaps = np.diff(columns.chunks, prepend=0)
     has = columns.chunk_counts > 0
@@ -131,7 +134,7 @@ def _read(arrays: dict[str, Ints]) -> tuple[Columns, int]:
     wide = {name: values.astype(np.int64) for name, values in arrays.items()}
     began = int(wide["began"][0])
     for name in INSTANTS:
-        wide[name] = np.where(wide[name] >= 0, wide[name] + began, 0)
+        wide[name] = np.where(wide[name] == NOT_REACHED, 0, wide[name] + began)
     counts, gaps = wide["chunk_counts"], wide["chunk_gaps"]
     total = np.cumsum(gaps)
     has = counts > 0

@@ -23,6 +23,7 @@ def test_samples_come_out_of_the_file_as_they_went_in(tmp_path):
     odd = [
         failed(0, BEGAN, "timeout"), answered(1, BEGAN, ttft=300 * SECOND, tokens=1), Sample(index=2),
         Sample(index=9, sent=BEGAN, done=BEGAN + 9, failure="truncated", chunks=array("q", [BEGAN + 3, BEGAN + 5])),
+        answered(5, BEGAN - 3 * SECOND),
         answered(3, BEGAN + 5, step=dice.randrange(9 * SECOND), tokens=70), failed(4, BEGAN + 7, "http_429"),
     ]  # fmt: skip
     cells = {"c1-u4": (columns(closed(4, 10)), BEGAN), "c2-u1": (Columns.of(odd), BEGAN), "c3": (Columns.of([]), BEGAN)}
