@@ -23,10 +23,11 @@ def progress_line(load: Load, seconds: float, *, begun: int, done: int) -> str:
 
 def seconds_left(load: Load, seconds: float, done: int) -> float | None:
     """Until the last request is sent, by the plan, or answered, at the pace so far; None where nobody can tell yet."""
-    ends = [planned_seconds(load)]
-    if load.stop.requests is not None and isinstance(load.pattern, Closed) and done:
-        ends.append(seconds * load.stop.requests / done)
-    end = min(ends)
+    end = planned_seconds(load)
+    if load.stop.requests is not None and isinstance(load.pattern, Closed):
+        if not done:
+            return None
+        end = min(end, seconds * load.stop.requests / done)
     return None if math.isinf(end) else max(0.0, end - seconds)
 
 

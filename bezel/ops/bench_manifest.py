@@ -15,6 +15,7 @@ from bezel.bench.cell import ServerView
 from bezel.bench.described import Manifest, Platform, PriceBasis, ServedBy
 from bezel.planner import LeasePlan, Plan, PlanError, make_plan
 from bezel.planner.money import Priced, times
+from bezel.rest import GoogleClient, RestError, endpoint
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -92,7 +93,20 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
     fixed = service.max_instances == 1 or service.min_instances == service.max_instances
     price = _price(plan.cost.hourly_at_max, plan.cost.lines) if fixed else PriceBasis()
     image = service.image
-    return _served(f"{image.registry}/{image.repository}:{image.tag}", service.arguments), platform, price
+    served = _served(f"{image.registry}/{image.repository}:{image.tag}", service.arguments)
+    return served.model_copy(update={"digest": _digest(plan, platform.revision)}), platform, price
+
+
+def _digest(plan: Plan, revision: str | None) -> str | None:
+    """The digest of the image that a revision runs, as Cloud Run says; None where it cannot be asked."""
+    service = plan.service
+    path = f"projects/{plan.project}/locations/{service.region}/services/{service.name}/revisions/{revision}"
+    try:
+        with GoogleClient(timeout_seconds=10, deadline_seconds=20) as google:
+            containers = google.get(f"{endpoint('CLOUD_RUN_V2')}{path}").get("containers") or [{}]
+    except RestError:
+        return None
+    return str(containers[0].get("image", "")).partition("@")[2] or None
 
 
 def _of_lease(plan: LeasePlan, outputs: Mapping[str, object]) -> tuple[ServedBy, Platform, PriceBasis]:

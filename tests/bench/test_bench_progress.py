@@ -34,6 +34,8 @@ def test_the_plan_says_when_the_last_request_begins(pattern: Any, stop: dict[str
 def test_a_closed_loop_of_so_many_requests_goes_by_its_pace_and_nobody_guesses_before_the_first_answer() -> None:
     closed = load(Closed(4), requests=40)
     assert seconds_left(closed, 5.0, 0) is None
+    assert seconds_left(load(Closed(4), requests=40, seconds=300.0), 5.0, 0) is None
+    assert seconds_left(load(Closed(4), seconds=30.0), 5.0, 0) == 25.0
     assert seconds_left(closed, 5.0, 10) == 15.0
     assert seconds_left(load(Closed(4), requests=40, seconds=8.0), 5.0, 10) == 3.0
     assert seconds_left(load(Constant(2.0), requests=40), 90.0, 10) == 0.0
