@@ -80,11 +80,11 @@ def _plan(project: Project, stack: str) -> Plan | LeasePlan:
 
 
 def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Platform, PriceBasis]:
-    service = plan.service
+    service, revision = plan.service, str(outputs.get("revision") or "")
     platform = Platform(
         accelerator=service.accelerator,
         chips=service.accelerator_count,
-        revision=str(outputs["revision"]) if outputs.get("revision") else None,
+        revision=revision.rpartition("/")[2] or None,
         instances=service.max_instances,
         concurrency=service.request_concurrency,
         region=service.region,
@@ -94,16 +94,14 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
     price = _price(plan.cost.hourly_at_max, plan.cost.lines) if fixed else PriceBasis()
     image = service.image
     served = _served(f"{image.registry}/{image.repository}:{image.tag}", service.arguments)
-    return served.model_copy(update={"digest": _digest(plan, platform.revision)}), platform, price
+    return served.model_copy(update={"digest": _digest(revision) if revision else None}), platform, price
 
 
-def _digest(plan: Plan, revision: str | None) -> str | None:
-    """The digest of the image that a revision runs, as Cloud Run says; None where it cannot be asked."""
-    service = plan.service
-    path = f"projects/{plan.project}/locations/{service.region}/services/{service.name}/revisions/{revision}"
+def _digest(revision: str) -> str | None:
+    """The digest of the image that a revision (by its full name) runs; None where Cloud Run does not say."""
     try:
         with GoogleClient(timeout_seconds=10, deadline_seconds=20) as google:
-            containers = google.get(f"{endpoint('CLOUD_RUN_V2')}{path}").get("containers") or [{}]
+            containers = google.get(f"{endpoint('CLOUD_RUN_V2')}{revision}").get("containers") or [{}]
     except RestError:
         return None
     return str(containers[0].get("image", "")).partition("@")[2] or None
