@@ -96,7 +96,7 @@ def _gpu_patterns() -> tuple[tuple[re.Pattern[str], Accelerator], ...]:
         first, *rest = gpu.id.split("-")[1:]  # without the vendor
         middle = "".join(rf"(?:{part}[\s_-]*)?" for part in rest[:-1])
         last = rf"[\s_-]*{middle}{rest[-1]}" if rest else ""
-        name = rf"(?<![a-z0-9])(?:(?P<before>\d+)\s*x\s*)?(?:nvidia[\s_-]+)?{first}{last}(?:x(?P<after>\d+))?"
+        name = rf"(?<![a-z0-9])(?:(?P<before>\d+)\s*x\s*)?(?:nvidia[\s_-]+)?{first}{last}(?:\s*x\s*(?P<after>\d+))?"
         patterns.append((re.compile(name + r"(?![a-z0-9])(?![\s_-]*ada\b)"), gpu))
     return tuple(patterns)
 

@@ -14,6 +14,7 @@ from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import TOKENS, Claim, Row, Source
 from bezel.bench.audit.units import rate_of
 
+_CAPS = ("requests_cap", "client_limit", "client_cap", "pool_limit", "pool_size", "max_connections")
 _SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3}
 
 
@@ -92,7 +93,7 @@ def _row(said: Mapping[str, Any], where: str, metric: str, unit: str, value: Fig
         draft_tokens=whole(said.get("draft_tokens")),
         accepted=whole(said.get("accepted")),
         timeout=timeout.value if timeout else None,
-        cap=next((whole(said[name]) for name in ("requests_cap", "client_limit", "pool_limit") if name in said), None),
+        cap=next((whole(said[name]) for name in _CAPS if name in said), None),
         counted=str(said["counted"]) if said.get("counted") else None,
         system=system_of(said),
     )

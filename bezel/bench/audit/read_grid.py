@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.bench.audit.figure import Figure, figure, whole
+from bezel.bench.audit.figure import figure, whole
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import Row, Source
 from bezel.bench.audit.units import latency_of, rate_of
@@ -24,7 +25,7 @@ _COLUMNS = {
     "output": ("output_tokens", "output_len", "max_tokens", "osl"),
     "value": ("value", "throughput"),
     "unit": ("unit", "units"),
-    "success": ("success_pct", "success_rate", "success"),
+    "success": ("success_pct", "success_rate", "success", "success_share"),
     "state": ("status", "state"),
     "reason": ("reason", "error", "note"),
     "repeat": ("repeat", "run", "run_id"),
@@ -51,51 +52,72 @@ def read_grid(text: str, item: str, label: str) -> Source:
     Raises:
         ValueError: it is no CSV of results; the text says what is missing.
     """
-    lines = text.splitlines()
-    delimiter = max(",;\t", key=lines[0].count)
+    text = text.lstrip("\r\n")
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows: list[Row] = []
+    units: dict[str, None] = {}
     try:
-        table = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        header = _header(next(reader))
+        for line in reader:
+            if not any(cell.strip() for cell in line):
+                continue
+            if len(line) != len(header.names):
+                raise ValueError(f"line {reader.line_num} has {len(line)} fields, the header {len(header.names)}")
+            if len(rows) == _ROWS:
+                raise ValueError(f"more than the {_ROWS:,} rows that are read")
+            rows.append(_row(header, line, reader.line_num, label))
+            units |= {unit: None for unit in [header.cell(line, "unit")] if unit}
     except csv.Error as error:
         raise ValueError(f"it is no CSV ({error})") from None
-    header = [name.strip().lower().replace(" ", "_") for name in table[0]]
-    at = {
-        kind: next((header.index(name) for name in names if name in header), None) for kind, names in _COLUMNS.items()
-    }
-    rates = {index: rate for index, name in enumerate(header) if (rate := _rate(name)) and index != at["value"]}
-    latencies = {index: found for index, name in enumerate(header) if (found := latency_of(name))}
-    if at["users"] is None and at["rate"] is None:
-        raise ValueError(f"its first line names no column of users or of a rate ({', '.join(header[:8])})")
-    if at["value"] is None and not rates:
-        raise ValueError(f"its first line names no column with a rate ({', '.join(header[:8])})")
-    if len(table) > _ROWS:
-        raise ValueError(f"{len(table):,} rows, more than the {_ROWS:,} that are read")
-    rows, units = [], dict[str, None]()
-    for number, line in enumerate(table[1:], start=2):
-        if not any(cell.strip() for cell in line):
-            continue
-        if len(line) != len(header):
-            raise ValueError(f"line {number} has {len(line)} fields, the header {len(header)}")
-        cells = {kind: line[index].strip() if index is not None else "" for kind, index in at.items()}
-        if cells["unit"]:
-            units[cells["unit"]] = None
-        said = {name: cell.strip() for name, cell in zip(header, line, strict=True)}
-        figures = {rate: told for index, rate in rates.items() if (told := figure(line[index]))}
-        figures |= {
-            name: told.scaled(factor) for index, (name, factor) in latencies.items() if (told := figure(line[index]))
-        }
-        rows.append(_row(cells, said, figures, number, label))
     if not rows:
         raise ValueError("it has a header and no row")
-    placed = [row for row in rows if row.context is not None and row.users is not None]
-    return Source(item=item, format="CSV grid", rows=tuple(rows), grid=len(placed) == len(rows), units=tuple(units))
+    placed = all(row.context is not None and row.users is not None for row in rows)
+    return Source(item=item, format="CSV grid", rows=tuple(rows), grid=placed, units=tuple(units))
 
 
-def _row(
-    cells: Mapping[str, str], said: Mapping[str, str], figures: Mapping[str, Figure], number: int, label: str
-) -> Row:
-    given = dict(figures)
+@dataclass(frozen=True)
+class _Header:
+    """Which column holds what, by index."""
+
+    names: Sequence[str]
+    columns: Mapping[str, int]
+    rates: Mapping[int, str]
+    latencies: Mapping[int, tuple[str, float]]
+
+    def cell(self, line: Sequence[str], kind: str) -> str:
+        """What a line says of something; "" where there is no such column."""
+        return line[self.columns[kind]].strip() if kind in self.columns else ""
+
+
+def _header(line: Sequence[str]) -> _Header:
+    names = [_name(name) for name in line]
+    columns = {
+        kind: names.index(found)
+        for kind, known in _COLUMNS.items()
+        if (found := next((name for name in known if name in names), None))
+    }
+    rates = {index: rate for index, name in enumerate(names) if (rate := _rate(name)) and index != columns.get("value")}
+    if "input_tokens_per_second" in names:  # beside computed ones, all prompt tokens are no second figure of the kind
+        rates = {index: rate for index, rate in rates.items() if not names[index].startswith("prompt_tokens")}
+    told = ", ".join(names[:8])
+    if "users" not in columns and "rate" not in columns:
+        raise ValueError(f"its first line names no column of users or of a rate ({told})")
+    if "value" not in columns and not rates:
+        raise ValueError(f"its first line names no column with a rate ({told})")
+    latencies = {index: mean for index, name in enumerate(names) if (mean := latency_of(name))}
+    return _Header(names, columns, rates, latencies)
+
+
+def _row(header: _Header, line: Sequence[str], number: int, label: str) -> Row:
+    cells = {kind: header.cell(line, kind) for kind in _COLUMNS}
+    given = {rate: found for index, rate in header.rates.items() if (found := figure(line[index]))}
+    for index, (name, factor) in header.latencies.items():
+        if found := figure(line[index]):
+            given[name] = found.scaled(factor)
     if value := figure(cells["value"]):
         given[rate_of(cells["unit"] or "req/s") or cells["unit"]] = value
+    said = dict(zip(header.names, (cell.strip() for cell in line), strict=True))
     users, where = whole(cells["users"]), f"line {number}"
     if cells["users"] and users is None:
         raise ValueError(f"{where}: users {cells['users']!r} is no whole number")
@@ -129,6 +151,13 @@ def _row(
 
 def _total(each: int | None, requests: int | None) -> int | None:
     return each * requests if each is not None and requests else None
+
+
+def _name(told: str) -> str:
+    """A column's name in small letters, with the unit that stands in brackets behind it: "ttft [ms]" is ttft_ms."""
+    name, _, unit = told.strip().lower().replace("]", "").partition("[")
+    name = name.strip().replace(" ", "_")
+    return f"{name}_{unit}" if unit in ("ms", "s") else name
 
 
 def _rate(column: str) -> str | None:

@@ -100,7 +100,6 @@ def _system(result: Result, served: ServedBy, cell: Cell) -> System:
             "spec_tokens": _option(arguments, "spec-tokens"),
             "arguments": " ".join(word for word in arguments if "offload" in word),
             "prompts": cell.prompts,
-            "study": "prefix cache" if cell.prompts in ("shared_prefix", "multi_turn") else None,
             "nature": result.nature,
         }
     )

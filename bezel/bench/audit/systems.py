@@ -74,6 +74,7 @@ def _system(told: tuple[str, ...], label: str, *, offloaded: bool, simulated: bo
     assistant = is_assistant(text["model"])
     encoding = named.encoding if named else _first(encoding_in, text["encoding"], text["model"], label)
     drafts = _first(drafts_in, text["speculation"], label)
+    prompts = prompts_in(text["prompts"])
     off = text["speculation"].lower() in ("none", "off", "no", "false", "0", "standard")
     return System(
         label=" ".join(word for word in (text["hardware"], text["model"]) if word) or label,
@@ -92,8 +93,9 @@ def _system(told: tuple[str, ...], label: str, *, offloaded: bool, simulated: bo
         max_model_len=whole(text["max_model_len"]),
         speculation="none" if off else drafts[0] if drafts else text["speculation"] or None,
         draft_tokens=whole(text["draft_tokens"]) or (drafts[1] if drafts else None),
-        prompts=prompts_in(text["prompts"]),
-        cache_study=any(word in text["study"].lower() for word in ("cache", "prefix")),
+        prompts=prompts,
+        cache_study=prompts in ("shared_prefix", "multi_turn")
+        or any(word in text["study"].lower() for word in ("cache", "prefix")),
         offloaded=offloaded,
         platform=platform_in(text["platform"]) or platform_in(label),
         dated=date_in(label),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _REACHED = 0.9  # of the users, where single requests are known
 _MEAN = 0.6  # of the users on average: starting and ending lowers it
-_BURST = 0.45  # where their number is not told: a burst of one request a user, served in turn, is half of them
-_ROUNDS = 4  # requests a user, from which on start and end do not matter
+_ROUNDS = 4  # requests a user, from which on that holds
+_BURST = 0.45  # with fewer, or nobody knows how many: a burst of one request a user, served in turn, is half of them
 _FLAT = 0.15
 _REPAIR = (
     "raise the client's limit (pools of 100 and 128 are common), check it by the requests under way, measure again"
@@ -96,10 +96,8 @@ def _missing_users(row: Row) -> str | None:
     if row.peak_in_flight is not None:
         peak = row.peak_in_flight
         return f"at most {peak} requests were under way at once, of {users} users" if peak < _REACHED * users else None
-    if sent is not None and sent < _ROUNDS * users:
-        return None
     rate, e2e = row.figure(REQUESTS), row.figure("e2e")
-    least = (_MEAN if sent is not None else _BURST) * users
+    least = (_MEAN if sent is not None and sent >= _ROUNDS * users else _BURST) * users
     if row.in_flight is not None and row.in_flight < least:
         return f"{row.in_flight:.1f} requests were under way on average, of {users} users"
     if row.in_flight is None and rate and e2e and rate.high * e2e.high < least:

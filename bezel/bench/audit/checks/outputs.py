@@ -12,9 +12,9 @@ from bezel.bench.audit.faults import OUTPUTS, Finding
 from bezel.bench.audit.table import REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from bezel.bench.audit.table import Claim, Source, Table
+    from bezel.bench.audit.table import Claim, Row, Source, Table
 
 _TIMES = 1.25
 _REPAIR = "compare output tokens a second, or measure all with one fixed length (ignore_eos and max_tokens)"
@@ -26,23 +26,31 @@ def find(table: Table) -> Iterator[Finding]:
     for claim in table.claims:
         other = claims.get(str(claim.said.get("compared_with")))
         rows = claim.sides or ((claim.row, other.row) if other else ())
-        yield from _compared(claim, [row.output_tokens for row in rows], other)
+        yield from _compared(claim, rows, other, table.sources)
     for source in table.sources:
         if source.grid:
             yield from _mixed(source)
 
 
-def _compared(claim: Claim, lengths: list[int | None], other: Claim | None) -> Iterator[Finding]:
-    known = [length for length in lengths if length]
+def _compared(claim: Claim, rows: Sequence[Row], other: Claim | None, sources: Sequence[Source]) -> Iterator[Finding]:
+    """Two sides; tables of requests a second on their machines, which do not tell a length, are named with them."""
+    known = [row.output_tokens for row in rows if row.output_tokens]
     if len(known) != 2 or max(known) < _TIMES * min(known):
         return
-    items = (claim.item, other.item) if other else (claim.item,)
+    machines = [row.system.machine for row in rows if row.system.machine]
+    tables = [
+        source.item
+        for source in sources
+        for row in source.rows[:1]
+        if row.system.machine in machines and row.figure(REQUESTS) and row.output_tokens is None
+    ]
+    named = f"; so it is for {' and '.join(tables)}, which tell no length" if tables else ""
     yield Finding(
         OUTPUTS,
         "not comparable",
-        items,
+        (claim.item, *([other.item] if other else []), *tables),
         f"{known[0]} output tokens a request on one side, {known[1]} on the other: "
-        f"{max(known) / min(known):.3g} times the decoding",
+        f"{max(known) / min(known):.3g} times the decoding{named}",
         _REPAIR,
     )
 

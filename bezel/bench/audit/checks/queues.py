@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import QUEUES, Finding
 from bezel.bench.audit.grids import series
+from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.table import Claim, Row, Source, System, Table
+    from bezel.bench.audit.table import Claim, Row, Source, Table
 
 _TIMES = 4
 _NO_MORE = 1.10
@@ -29,50 +30,50 @@ _REPAIR = "load at most concurrency x instances, or mark the cell as queueing; m
 def find(table: Table) -> Iterator[Finding]:
     """Rows above a stated capacity, grids that show a queue, ratios between unequal capacities."""
     for claim in table.claims:
-        if _above(claim.row, claim.row.system.capacity):
-            yield _over((claim.item,), [claim.row], claim.row.system.capacity or 0, claim.row.system, "")
+        yield from _over(claim.item, [claim.row], table.claims, ("cloud-run", None))
         yield from _unequal(claim)
     for source in table.sources:
-        said, whose = _capacity(source, table.claims)
-        rows = [row for row in source.rows if _above(row, row.system.capacity or (said.capacity if said else None))]
-        if rows:
-            system = said if said and not rows[0].system.capacity else rows[0].system
-            yield _over((source.item, *whose), rows, system.capacity or 0, system, ", ".join(whose))
-        else:
+        over = list(_over(source.item, source.rows, table.claims, ("cloud-run",)))
+        yield from over
+        if not over:
             for cells in series(source.rows):
                 yield from _waiting(source, cells)
 
 
-def _above(row: Row, capacity: int | None) -> bool:
-    return bool(capacity and row.users and row.users > capacity and row.good)
-
-
-def _capacity(source: Source, claims: Sequence[Claim]) -> tuple[System | None, tuple[str, ...]]:
-    """What another item says of the same machine on the same platform; only of a platform that lets so many in."""
-    system = source.rows[0].system if source.rows else None
-    if system is None or system.machine is None or system.platform != "cloud-run" or system.capacity:
-        return None, ()
-    for claim in claims:
-        for row in (claim.row, *claim.sides):
-            if row.system.machine == system.machine and row.system.concurrency and row.system.instances:
-                return row.system, (claim.item,)
-    return None, ()
-
-
-def _over(items: tuple[str, ...], rows: Sequence[Row], capacity: int, system: System, whose: str) -> Finding:
-    worst = max(rows, key=lambda row: row.users or 0)
-    limit = system.concurrency or system.max_num_seqs
+def _over(
+    item: str, rows: Sequence[Row], claims: Sequence[Claim], platforms: tuple[str | None, ...]
+) -> Iterator[Finding]:
+    """Rows with more users than are taken at once; what they do not state may stand in a claim on the same machine."""
+    if not rows:
+        return
+    system, whose = rows[0].system, ""
+    if system.capacity is None and system.machine and system.platform in platforms:
+        for claim in claims:
+            for side in claim.sides:
+                if side.system.machine == system.machine and side.system.concurrency and side.system.instances:
+                    system, whose = side.system, claim.item
+                    break
+    above = [row for row in rows if _above(row, row.system.capacity or system.capacity)]
+    if not above:
+        return
+    worst = max(above, key=lambda row: row.users or 0)
+    system = worst.system if worst.system.capacity else system
+    capacity, instances = system.capacity or 0, system.instances or 1
     name = "requests" if system.concurrency else "sequences (max-num-seqs)"
     stated = f" (stated by {whose})" if whose else ""
-    return Finding(
+    yield Finding(
         QUEUES,
         "suspect",
-        items,
-        f"{worst.users} users where {system.instances or 1} instance{'s' * (system.instances not in (None, 1))} x "
-        f"{limit} {name} = {capacity} are taken at once{stated}: {(worst.users or 0) - capacity} always wait",
+        (item, whose) if whose else (item,),
+        f"{worst.users} users where {count(instances, 'instance')} x {system.concurrency or system.max_num_seqs} "
+        f"{name} = {capacity} are taken at once{stated}: {(worst.users or 0) - capacity} always wait",
         _REPAIR,
-        tuple(row.cell for row in rows),
+        tuple(row.cell for row in above),
     )
+
+
+def _above(row: Row, capacity: int | None) -> bool:
+    return bool(capacity and row.users and row.users > capacity and row.good)
 
 
 def _unequal(claim: Claim) -> Iterator[Finding]:

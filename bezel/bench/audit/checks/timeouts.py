@@ -24,6 +24,7 @@ _MOST, _LEAST = 0.985, 0.03
 # The load takes a little longer than its timeout: requests are sent and cancelled.
 _WITHIN = 0.08
 _CELLS = 4
+_ROUND = (30, 60, 120, 300, 600)  # seconds, as people set them
 _VARIES = 1.25
 _REPAIR = "give a load that the service can take, or let requests finish; the rate is the figure, the success is not"
 
@@ -32,6 +33,9 @@ def find(table: Table) -> Iterator[Finding]:
     """Rows whose timeout is stated, and files whose failures one timeout explains."""
     for item, row in table.statements():
         if row.timeout and (found := _stated(item, row)):
+            yield found
+    for claim in table.claims:
+        if not claim.row.timeout and (found := _usual(claim.item, claim.row)):
             yield found
     for source in table.sources:
         rows = [row for row in source.rows if _fits(row) and not row.timeout]
@@ -66,6 +70,26 @@ def _stated(item: str, row: Row) -> Finding | None:
         (item,),
         f"{row.timeout:g} s x {rate:g} requests/s / {row.users} users = {row.timeout * rate / (row.users or 1):.2f}; "
         f"told as a success of {row.success.value:.2f}",
+        _REPAIR,
+        (row.cell,),
+    )
+
+
+def _usual(item: str, row: Row) -> Finding | None:
+    """A single figure whose timeout is not told, but would be a round one."""
+    if not _fits(row) or row.success is None:
+        return None
+    least, most = _seconds(row)
+    seconds = next((one for one in _ROUND if least <= one * (1 + _WITHIN) and most >= one * (1 - _WITHIN / 2)), None)
+    if seconds is None:
+        return None
+    rate = row.figures[REQUESTS].value
+    return Finding(
+        TIMEOUTS,
+        "suspect",
+        (item,),
+        f"{row.success.value:.2f} x {row.users} users / {rate:g} requests/s = {(least + most) / 2:.0f} s: the success "
+        f"is what a timeout of {seconds} s leaves of one request a user",
         _REPAIR,
         (row.cell,),
     )

@@ -1,0 +1,288 @@
+"""Each fault is named where it is, and not where the same data are as they should be."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bezel.bench.audit import faults
+from bezel.bench.audit.faults import FAULTS
+from bezel.bench.audit.running import audit_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Claim = dict[str, Any]
+RATE: Claim = {"id": "c", "metric": "throughput", "unit": "req/s", "value": 20.0, "users": 8}
+ON_L4: Claim = {"hardware": "L4", "model": "gemma-4-12b-it-qat-w4a16"}
+KV: Claim = {"id": "c", "metric": "kv dtype", "hardware": "v6e-4", "model": "gemma-4-12B-it", "kv_gib": 40.0}
+DRAFTS: Claim = {**RATE, "speculation": "mtp 3"}
+LONG = {"output_tokens": 128, "generated_tokens": 9000, "drafts": 4000, "draft_tokens": 12000, "accepted": 5000}
+
+# Fault, a claim that has it, what of it is changed in the twin that has not.
+CLAIMS: list[tuple[str, int, Claim, Claim]] = [
+    ("a mean of two runs", faults.MEANS, {**RATE, "value": 66.4, "runs": [71.16, 61.75]}, {"runs": [66.9, 66.0]}),
+    ("a failed run in a mean", faults.MISSING, {**RATE, "value": 15.4, "runs": [30.89, 0.0]}, {"runs": [15.5, 15.4]}),
+    ("a copied file", faults.COPIES, {**RATE, "same_file_as": "other"}, {"same_file_as": None}),
+    ("a file of two models", faults.COPIES, {**RATE, "same_file_for": ["26B", "31B"]}, {"same_file_for": ["26B"]}),
+    ("more than the peak", faults.ROOFLINE, {**RATE, **ON_L4, "context": 1024}, {"context": 64}),
+    ("more than its chips", faults.ROOFLINE, {**RATE, **ON_L4, "context": 512}, {"instances": 16}),
+    ("97 % of the peak", faults.ROOFLINE, {**RATE, "metric": "share of peak", "unit": "%", "value": 97}, {"value": 41}),
+    ("one prompt", faults.ROOFLINE, {**RATE, "prompts": "identical"}, {"prompts": "random"}),
+    ("one prompt told as a study", faults.ROOFLINE, {**RATE, "prompts": "same"}, {"study": "prefix cache"}),
+    (
+        "a timeout",
+        faults.TIMEOUTS,
+        {"id": "c", "metric": "success", "unit": "%", "value": 71, "users": 2048, "throughput": 24.5, "timeout_s": 60},
+        {"value": 96},
+    ),
+    (
+        "a timeout that is not told",
+        faults.TIMEOUTS,
+        {"id": "c", "metric": "success", "unit": "%", "value": 71, "users": 2048, "throughput": 24.5},
+        {"throughput": 16.0},
+    ),
+    (
+        "a length called memory",
+        faults.LENGTHS,
+        {"metric": "cause", "value": "OOM", "context": 16384, "output_tokens": 1, "max_model_len": 16384},
+        {"max_model_len": 32768},
+    ),
+    ("a queue", faults.QUEUES, {**RATE, "users": 64, "service_concurrency": 4, "instances": "1-3"}, {"users": 12}),
+    ("a queue of the engine", faults.QUEUES, {**RATE, "users": 1024, "max_num_seqs": 256}, {"users": 256}),
+    ("a cap", faults.CAPS, {**RATE, "users": 2048, "requests_cap": 100}, {"users": 100}),
+    ("one-token answers", faults.SPECULATION, {**DRAFTS, "output_tokens": 1}, {"output_tokens": 128}),
+    ("no drafts made", faults.SPECULATION, {**DRAFTS, **LONG, "drafts": 139}, {"drafts": 4000}),
+    ("too few drafts", faults.SPECULATION, {**DRAFTS, "drafts": 139, "draft_tokens": 417, "accepted": 23}, LONG),
+    (
+        "a ttft by drafts",
+        faults.SPECULATION,
+        {"id": "c", "metric": "ttft", "unit": "s", "value": 0.3, "speculation": "ngram 3"},
+        {"speculation": "none"},
+    ),
+    (
+        "a sum",
+        faults.SUMS,
+        {"id": "c", "metric": "itl", "unit": "s", "value": 0.057, "ttft": 0.4, "e2e": 0.46, "output_tokens": 10},
+        {"value": 0.0066},
+    ),
+    ("chunks", faults.CHUNKS, {**DRAFTS, "counted": "SSE chunks"}, {"counted": "usage"}),
+    ("chunks without drafts", faults.CHUNKS, {**DRAFTS, "counted": "SSE chunks"}, {"speculation": "none"}),
+    ("bare tokens", faults.UNITS, {**RATE, "unit": "tok/s"}, {"unit": "output tok/s"}),
+    ("both tokens", faults.UNITS, {**RATE, "unit": "tok/s", "direction": "input and output"}, {"unit": "req/s"}),
+    (
+        "a price of input tokens",
+        faults.UNITS,
+        {
+            "id": "c", "metric": "cost per million tokens", "value": 0.04, "unit": "USD",
+            "throughput": 9300, "throughput_counts": "input", "price_per_h": 1.38,
+        },
+        {"metric": "cost per million input tokens"},
+    ),
+    ("another device", faults.LABELS, {**RATE, "hardware": "8 x L4", "measured_on": "L4"}, {"measured_on": "L4 x 8"}),
+    ("an assistant", faults.LABELS, {**RATE, "model": "gemma-4-12B-it-assistant"}, {"model": "gemma-4-12B-it"}),
+    (
+        "another option",
+        faults.LABELS,
+        {"id": "c", "metric": "setting", "value": "chunked prefill disabled", "text": "( --disable_chunked_mm_input )"},
+        {"text": "( --no-enable-chunked-prefill )"},
+    ),
+    (
+        "weights that are the budget",
+        faults.LABELS,
+        {
+            "id": "c", "metric": "weights", "value": 115, "unit": "GB",
+            "hardware": "v6e-4", "model": "gemma-4-26B-A4B-it", "dtype": "bfloat16",
+        },
+        {"value": 52},
+    ),
+    ("a large model", faults.LABELS, {**RATE, "hardware": "v6e-1", "model": "gemma-4-31b-it"}, {"hardware": "v6e-4"}),
+    (
+        "three prices",
+        faults.LABELS,
+        {"id": "c", "metric": "cost per hour", "unit": "USD/h", "value": [2.7, 1.2, 1.38]},
+        {"value": [1.38, 1.4]},
+    ),
+    ("fp8 that is bf16", faults.KV_PRECISION, {**KV, "value": "fp8_e5m2", "kv_tokens": 109226}, {"kv_tokens": 218453}),
+    ("bf16 that is fp8", faults.KV_PRECISION, {**KV, "value": "bfloat16", "kv_tokens": 218453}, {"kv_tokens": 109226}),
+]  # fmt: skip
+
+
+def found(folder: Path, **files: str) -> set[int]:
+    paths = []
+    for name, text in files.items():
+        paths.append(folder / name.replace("_csv", ".csv").replace("_json", ".json"))
+        paths[-1].write_text(text, encoding="utf-8")
+    told = audit_files(paths)
+    assert not told.unreadable
+    return {finding.fault for finding in told.findings}
+
+
+@pytest.mark.parametrize(("fault", "claim", "changed"), [one[1:] for one in CLAIMS], ids=[one[0] for one in CLAIMS])
+def test_a_claim_is_accused_of_its_fault_and_its_twin_is_not(
+    tmp_path: Path, fault: int, claim: Claim, changed: Claim
+) -> None:
+    assert fault in found(tmp_path, claims_json=json.dumps({"claims": [claim]}))
+    assert fault not in found(tmp_path, claims_json=json.dumps({"claims": [{**claim, **changed}]}))
+
+
+@pytest.mark.parametrize(
+    ("fault", "side", "changed"),
+    [
+        (faults.OUTPUTS, {"output_tokens": 16}, {"output_tokens": 100}),
+        (
+            faults.QUEUES,
+            {"max_instances": 1, "service_concurrency": 4},
+            {"max_instances": 3, "service_concurrency": 16},
+        ),
+        (faults.CAPS, {"requests_cap": 100}, {}),
+    ],
+)
+def test_sides_that_differ_are_not_comparable_and_equal_ones_are(
+    tmp_path: Path, fault: int, side: Claim, changed: Claim
+) -> None:
+    ratio = {"id": "c", "metric": "ratio", "value": 2.7, "unit": "x", "a": {"hardware": "L4", **side}}
+    other = {"hardware": "v6e-1"}
+    assert found(tmp_path, a_json=json.dumps({"claims": [{**ratio, "b": {**other, **changed}}]})) == {fault}
+    assert not found(tmp_path, a_json=json.dumps({"claims": [{**ratio, "b": {**other, **side}}]}))
+
+
+HEAD = "context_tokens,users,value,unit,success_pct,status\n"
+
+
+def grid(values: dict[int, list[float]], *, unit: str = "req/s", success: str = "100", scale: float = 1.0) -> str:
+    users = (1, 8, 64, 512)
+    return HEAD + "".join(
+        f"{context},{user},{value * scale:.2f},{unit},{success},ok\n"
+        for context, line in values.items()
+        for user, value in zip(users, line, strict=True)
+    )
+
+
+CLEAN = {
+    16: [3.81, 20.17, 44.03, 45.59],
+    64: [3.77, 19.83, 43.21, 44.72],
+    256: [3.52, 17.29, 38.66, 40.13],
+    1024: [2.61, 9.44, 14.87, 15.02],
+}
+
+
+def test_a_clean_grid_is_not_accused(tmp_path: Path) -> None:
+    assert not found(tmp_path, v6e1_12b_csv=grid(CLEAN))
+
+
+def test_a_second_run_in_one_file_is_found_and_repeats_that_are_numbered_are_not(tmp_path: Path) -> None:
+    again = grid(CLEAN, scale=0.87).removeprefix(HEAD)
+    assert found(tmp_path, a_csv=grid(CLEAN) + again) == {faults.MEANS}
+    lines = [f"{line},0" for line in grid(CLEAN).splitlines()[1:]] + [f"{line},1" for line in again.splitlines()]
+    assert not found(tmp_path, a_csv=HEAD.strip() + ",repeat\n" + "\n".join(lines) + "\n")
+
+
+def test_the_mean_of_two_files_is_found_and_a_third_run_is_not(tmp_path: Path) -> None:
+    one, two = grid(CLEAN), grid(CLEAN, scale=0.86)
+    mean = grid({key: [round(value, 2) * 0.93 for value in line] for key, line in CLEAN.items()})
+    assert faults.MEANS in found(tmp_path, a_csv=one, b_csv=two, c_csv=mean)
+    assert faults.MEANS not in found(tmp_path, a_csv=one, b_csv=two, c_csv=grid(CLEAN, scale=0.94))
+
+
+def test_a_copy_under_another_label_is_found_and_another_measurement_is_not(tmp_path: Path) -> None:
+    assert faults.COPIES in found(tmp_path, v6e1_12b_csv=grid(CLEAN), v6e1_e4b_csv=grid(CLEAN))
+    assert not found(tmp_path, v6e1_12b_csv=grid(CLEAN), v6e1_e4b_csv=grid(CLEAN, scale=1.31))
+
+
+def test_a_queue_left_over_is_found_after_the_cell_that_left_it(tmp_path: Path) -> None:
+    slow = {**CLEAN, 64: [0.04, *CLEAN[64][1:]]}
+    assert found(tmp_path, a_csv=grid(slow)) == {faults.DRAIN}
+    assert not found(tmp_path, a_csv=grid({**CLEAN, 16: [0.04, *CLEAN[16][1:]]})), "the first cell follows none"
+
+
+def test_one_timeout_that_explains_every_failure_is_found(tmp_path: Path) -> None:
+    def rows(share: dict[float, int]) -> str:
+        return HEAD + "".join(
+            f"{16 << n},2048,{rate},req/s,{told},ok\n" for n, (rate, told) in enumerate(share.items())
+        )
+
+    timed_out = {22.0: 66, 16.1: 48, 11.8: 35, 30.2: 91, 6.6: 20}
+    assert faults.TIMEOUTS in found(tmp_path, a_csv=rows(timed_out))
+    assert faults.TIMEOUTS not in found(tmp_path, a_csv=rows({22.0: 66, 16.1: 80, 11.8: 91, 30.2: 52, 6.6: 97}))
+
+
+def test_more_users_that_only_wait_are_a_queue(tmp_path: Path) -> None:
+    text = HEAD + "".join(f"{context},64,24.1,req/s,100,ok\n{context},512,24.3,req/s,61,ok\n" for context in (16, 64))
+    assert faults.QUEUES in found(tmp_path, a_csv=text)
+    assert faults.QUEUES not in found(tmp_path, a_csv=text.replace(",61,", ",99,"))
+
+
+def test_a_context_that_fails_at_every_load_is_no_matter_of_memory(tmp_path: Path) -> None:
+    failed = "".join(f"4096,{users},0.0,req/s,0,ok\n" for users in (1, 8, 64, 512))
+    assert faults.LENGTHS in found(tmp_path, a_csv=grid(CLEAN) + failed)
+    assert not found(tmp_path, a_csv=grid(CLEAN) + failed.replace("0.0,req/s,0,ok", ",,,infeasible"))
+
+
+TABLE = "context_tokens,users,output_tokens,requests_per_second,ttft_ms,tpot_ms,e2e_ms,status\n"
+
+
+def test_users_that_never_were_are_seen_by_the_requests_under_way(tmp_path: Path) -> None:
+    rows = "128,512,64,40.0,300,34.9,2500,ok\n"  # 40/s x 2.5 s = 100
+    assert found(tmp_path, a_csv=TABLE + rows) == {faults.CAPS}
+    assert not found(tmp_path, a_csv=TABLE + rows.replace(",512,", ",100,"))
+
+
+def test_a_table_of_two_lengths_is_not_comparable_unless_each_cell_has_both(tmp_path: Path) -> None:
+    one = "".join(f"{context},1,16,2.0,100,26.6,500,ok\n" for context in (16, 64))
+    two = "".join(f"{context},1,128,0.4,100,18.9,2500,ok\n" for context in (256, 1024))
+    assert found(tmp_path, a_csv=TABLE + one + two) == {faults.OUTPUTS}
+    both = "".join(f"{context},1,128,0.4,100,18.9,2500,ok\n" for context in (16, 64))
+    assert not found(tmp_path, a_csv=TABLE + one + both)
+
+
+def test_rates_without_room_for_answers_cannot_judge_drafts(tmp_path: Path) -> None:
+    values = {context: [5.6, 22.6, 31.0, 32.4] for context in (4, 8, 16)}
+    assert faults.SPECULATION in found(tmp_path, **{"l4-12b-qat-mtp_csv": grid(values)})
+    assert not found(tmp_path, **{"l4-12b-qat_csv": grid(values)})
+    assert not found(tmp_path, **{"l4-12b-qat-mtp_csv": grid(values, scale=0.05)})
+
+
+def test_a_unit_that_changes_within_a_column_is_found(tmp_path: Path) -> None:
+    mixed = grid(CLEAN).replace("2.61,req/s", "334.08,generated tok/s")
+    assert found(tmp_path, a_csv=mixed) == {faults.UNITS}
+    each = grid(CLEAN) + grid(CLEAN, unit="generated tok/s", scale=128).removeprefix(HEAD)
+    assert not found(tmp_path, a_csv=each)
+
+
+def test_a_file_under_another_device_s_name_is_found(tmp_path: Path) -> None:
+    text = "hardware,context_tokens,users,value,unit\nv6e-4,16,1,3.1,req/s\n"
+    assert found(tmp_path, v6e1_12b_csv=text) == {faults.LABELS}
+    assert not found(tmp_path, v6e4_12b_csv=text)
+
+
+def test_a_hole_in_a_grid_is_found_and_a_cell_that_says_why_it_is_none_is_not(tmp_path: Path) -> None:
+    lines = grid(CLEAN).splitlines(keepends=True)
+    assert found(tmp_path, a_csv="".join(line for line in lines if not line.startswith("256,64,"))) == {faults.MISSING}
+    told = ["256,64,,,,timeout\n" if line.startswith("256,64,") else line for line in lines]
+    assert not found(tmp_path, a_csv="".join(told))
+
+
+def test_a_failure_told_as_good_is_found(tmp_path: Path) -> None:
+    bad = grid(CLEAN).replace("1024,512,15.02,req/s,100,ok", "1024,512,0.0,req/s,0,ok")
+    assert found(tmp_path, a_csv=bad) == {faults.MISSING}
+    assert not found(tmp_path, a_csv=bad.replace("0.0,req/s,0,ok", ",,0,failed"))
+
+
+def test_a_cap_that_a_claim_tells_explains_the_flat_table_of_that_machine(tmp_path: Path) -> None:
+    flat = grid({context: [3.8, 20.1, 44.0, 44.9] for context in (16, 64)})
+    wide = flat.replace(",512,", ",2048,")
+    claim = {"id": "c", "metric": "success", "unit": "%", "value": 100, "hardware": "v6e-1", "users": 2048}
+    files = {"v6e1_12b_csv": wide + "16,512,44.5,req/s,100,ok\n64,512,44.2,req/s,100,ok\n"}
+    assert not found(tmp_path, **files), "a flat rate alone is an open question"
+    told = audit_files([tmp_path / "v6e1_12b.csv"])
+    assert {question.faults for question in told.questions} == {(faults.QUEUES, faults.CAPS)}
+    both = found(tmp_path, **files, claims_json=json.dumps({"claims": [{**claim, "requests_cap": 100}]}))
+    assert both == {faults.CAPS}
+
+
+def test_every_fault_has_a_case() -> None:
+    told = {one[1] for one in CLAIMS} | {faults.DRAIN, faults.OUTPUTS}
+    assert told == set(FAULTS)
