@@ -141,11 +141,11 @@ def _steps(grid: Grid, row: int, truth: dict[Place, float], found: dict[Place, f
 
 def table(folder: Path) -> str:
     """The table of a folder's grids."""
-    lines = [
-        "| grid | cells asked | requests, of a full sweep's | asked and left out | inferred (with a valid cell) | "
-        + "median error | within the 90 % range | knee within one step | ended |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    columns = (
+        *("grid", "cells asked", "requests, of a full sweep's", "asked and left out", "inferred (with a valid cell)"),
+        *("median error", "within the 90 % range", "knee within one step", "ended"),
+    )
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for file in sorted(folder.glob("*.csv")):
         oracle = read(file)
         found = score(oracle)

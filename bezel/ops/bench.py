@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 ACTIONS: dict[str, str] = {
     "run": "one load: sent, measured, checked",
+    "sweep": "throughput over contexts and users, as far as it needs to be known",
+    "goodput": "the highest load that still keeps given limits",
+    "ab": "servers, or settings of one, against each other: what differs beyond chance",
     "export": "a result as CSV, or in the shape of `vllm bench serve`",
     "audit": "what in results of anybody's benchmark cannot be as it is said",
     "job": "as run, the load sent by the tasks of a Cloud Run job",

@@ -6,6 +6,7 @@ out how a load is measured: `bezel.bench.cell`.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,9 @@ class Arm:
     vocabulary: Vocabulary
 
 
-def common_arguments(parser: argparse.ArgumentParser, *, target: bool = True) -> None:
-    """The options that sweeps, searches and comparisons share; `target` those of the one server, too."""
-    if target:
-        target_arguments(parser)
+def common_arguments(parser: argparse.ArgumentParser, *, target_required: bool = True) -> None:
+    """The options that sweeps, searches and comparisons share, those of the server included."""
+    target_arguments(parser, required=target_required)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the prompts' words (default: 0)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that send (default: 1)")
     parser.add_argument("--deadline", type=float, default=300.0, metavar="S", help="of one request (default: 300)")
@@ -152,6 +152,21 @@ def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path)
     except OSError as error:
         raise UserError(f"--out {out} cannot be written ({error}): name another place.") from None
     return whole
+
+
+def finished(result: Result, kept: Mapping[str, MeasuredCell], options: argparse.Namespace) -> None:
+    """Writes and prints the result of a search or a comparison."""
+    from bezel.ops.bench_table import table
+
+    if options.out:
+        sent = {name: (one.samples, one.began) for name, one in kept.items() if one.samples is not None}
+        result = write(result, sent, options.out)
+    if options.json:
+        sys.stdout.write(result.as_json())
+        return
+    sys.stdout.write(table(result))
+    if options.out:
+        sys.stdout.write(f"\nwritten: {options.out}\n")
 
 
 def in_a_folder(out: Path) -> None:

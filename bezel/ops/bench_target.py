@@ -43,10 +43,10 @@ class Reached:
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-def target_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that say which server is asked."""
+def target_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """The options that say which server is asked; `required` where nothing else can say it."""
     place = parser.add_argument_group("the server")
-    which = place.add_mutually_exclusive_group(required=True)
+    which = place.add_mutually_exclusive_group(required=required)
     which.add_argument("--url", help="its address, without the path: http://127.0.0.1:8000")
     which.add_argument("--stack", metavar="NAME", help="what this stack deployed, by its outputs")
     place.add_argument("--model", metavar="ID", help="the served id (default: the stack's, or the first one served)")
