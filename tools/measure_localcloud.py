@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support"), str(ROOT / "tests" /
 from cloud_client import Client, until  # noqa: E402 - the path first
 
 from bezel.bench.engine import run_load  # noqa: E402
-from bezel.bench.plan import Body, Closed, Load, PromptPlan, Stop, Target  # noqa: E402
+from bezel.bench.plan import Body, Constant, Load, PromptPlan, Stop, Target  # noqa: E402
 from bezel.localcloud import control, made_up, seed  # noqa: E402
 from bezel.localcloud.vllm.virtual_load import served  # noqa: E402
 from bezel.localcloud.vllm.virtual_time import Rig  # noqa: E402
@@ -153,11 +153,10 @@ def ask_all(port: int, count: int) -> list[Seen]:
     """Ask for so many streams within the ramp, and wait until all are answered or the time is over."""
     load = Load(
         target=Target(f"http://127.0.0.1:{port}", "m", "completions"),
-        pattern=Closed(count),
+        pattern=Constant(count / RAMP),
         stop=Stop(requests=count),
         prompts=PromptPlan(output_tokens=OUTPUT),
         deadline_seconds=MOST_SECONDS,
-        ramp_seconds=RAMP,
     )
     measured = run_load(load, Prompts(), dict, lambda _: None)
     return [
