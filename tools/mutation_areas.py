@@ -45,6 +45,7 @@ AREAS = {
             "bezel/localcloud/methods.py",
             "bezel/localcloud/apis/*.py",
             "bezel/localcloud/run/checks.py",
+            "bezel/localcloud/run/job_checks.py",
             "bezel/localcloud/run/references.py",
             "bezel/localcloud/run/quotas.py",
         ),

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import secrets
 import signal
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,8 +25,9 @@ from bezel.bench import parts
 from bezel.bench.merging import Merged, merge
 from bezel.bench.parts import Part, Plan
 from bezel.bench.task import LEAD_SECONDS
-from bezel.ops.bench_leftovers import Made, left, noted, state_folder
+from bezel.ops.bench_leftovers import Made, noted, state_folder
 from bezel.ops.bench_place import BucketPlace
+from bezel.ops.bench_tidying import by_hand, is_ours, labels_of, tidied, tidy_leftovers
 from bezel.ops.cloud_run_jobs import CloudRunJobs
 from bezel.rest import GoogleClient, RestError
 from bezel.told import UserError
@@ -37,13 +37,10 @@ if TYPE_CHECKING:
 
     from bezel.bench.plan import Load
 
-LABELS: Final = {"managed-by": "bezel", "bezel-part": "bench-load"}
-_RUN: Final = "bezel-run"
 CPU: Final = 2
 MEMORY_GIB: Final = 2
 """Of a task: a core for the one process that sends, and one for all else that the machine does."""
 _POLL_SECONDS: Final = 0.5
-_CLEAN_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merg
     made = fleet.made(load.target.url)
     try:
         with _terminated_as_interrupted(), GoogleClient() as google:
-            _clean_leftovers(google, made, show)
+            tidy_leftovers(google, made.job, show)
             with noted(made, state_folder()) as forget, BucketPlace(made.place, fleet.seconds) as place:
                 run = _Run(load, fleet, made, place, CloudRunJobs(google, made.project, made.region, show), show)
                 try:
@@ -96,52 +93,10 @@ def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merg
                 try:
                     return run.measure()
                 finally:
-                    clean(google, made, show)
-                    forget()
+                    if tidied(google, made, show):
+                        forget()
     except RestError as error:
         raise UserError(str(error)) from None
-
-
-def clean(google: GoogleClient, made: Made, show: Callable[[str], None]) -> None:
-    """Delete what a run made, job first; nothing there is no error.
-
-    Raises:
-        RestError: It may still be there.
-        UserError: It is still there.
-    """
-    show(f"deletes job {made.job} and what lies in {made.place}")
-    try:
-        CloudRunJobs(google, made.project, made.region, show).delete(made.job)
-        with BucketPlace(made.place, _CLEAN_SECONDS) as place:
-            place.clear()
-    except (RestError, UserError, KeyboardInterrupt):
-        sys.stderr.write(
-            f"bezel: left: job {made.job} in {made.region} and objects below {made.place}. The next run deletes them, "
-            f"or: gcloud run jobs delete {made.job} --project {made.project} --region {made.region}\n"
-        )
-        raise
-
-
-def _clean_leftovers(google: GoogleClient, made: Made, show: Callable[[str], None]) -> None:
-    """Delete what killed runs of this machine have left; what cannot be is told, and found again."""
-    for one in left(state_folder()):
-        try:
-            with noted(one, state_folder()) as forget:
-                found = CloudRunJobs(google, one.project, one.region, show).find(one.job)
-                # Another run may have taken its place meanwhile.
-                if found is None or (found.get("labels") or {}).get(_RUN) == one.run:
-                    clean(google, one, show)
-                    sys.stderr.write(f"bezel: deleted what a run that was killed left: job {one.job} in {one.region}\n")
-                forget()
-        except (RestError, UserError) as error:
-            if one.job == made.job:
-                raise
-            sys.stderr.write(f"bezel: what a killed run left is still there: {error}\n")
-
-
-def _is_ours(job: dict[str, Any]) -> bool:
-    labels = job.get("labels") or {}
-    return all(labels.get(name) == value for name, value in LABELS.items())
 
 
 @dataclass
@@ -165,8 +120,7 @@ class _Run:
         if job is None:
             return
         where = f"job {self.made.job} in {self.made.region}"
-        delete = f"gcloud run jobs delete {self.made.job} --project {self.made.project} --region {self.made.region}"
-        if not _is_ours(job):
+        if not is_ours(job):
             raise UserError(
                 f"{where} has not the labels of this command, so it is somebody else's. Rename or delete it."
             )
@@ -175,7 +129,7 @@ class _Run:
             raise UserError(
                 f"{where} loads the same server since {job['createTime']}, begun by {job.get('creator')} on another "
                 f"machine: two loads would measure each other. It ends by {_end_of(job)} at the latest; to end it now: "
-                f"{delete}"
+                f"{by_hand(self.made)}"
             )
         self.show(f"{where} was left by a run elsewhere: deletes it")
         self.jobs.delete(self.made.job)
@@ -264,7 +218,7 @@ class _Run:
             "maxRetries": 0,
             "timeout": f"{fleet.seconds:.0f}s",
         }
-        labels = LABELS | {_RUN: self.made.run}
+        labels = labels_of(self.made)
         return {
             "labels": labels,
             "template": {"labels": labels, "taskCount": fleet.tasks, "parallelism": fleet.tasks, "template": task},

@@ -192,7 +192,12 @@ def test_a_task_has_the_tokens_of_its_account_and_of_no_other(jobs):
         ({"timeout": "700000s"}, "job.template.template.timeout"),
         ({"maxRetries": 11}, "job.template.template.max_retries"),
         ({"containers": []}, "job.template.template.containers"),
+        ({"timeout": "0s"}, "job.template.template.timeout"),
         ({"nodeSelector": {"accelerator": "nvidia-l5"}}, "job.template.template.node_selector.accelerator"),
+        (
+            {"vpcAccess": {"networkInterfaces": [{"network": "none"}]}},
+            "job.template.template.vpc_access.network_interfaces.network",
+        ),
     ],
 )
 def test_a_job_that_the_platform_never_takes_is_refused_with_its_field(jobs, change, field):
@@ -200,6 +205,28 @@ def test_a_job_that_the_platform_never_takes_is_refused_with_its_field(jobs, cha
     assert answer.status_code == 400, answer.text
     assert field in [one["field"] for one in answer.json()["error"]["details"][0]["fieldViolations"]]
     assert jobs.cloud.get(f"{JOBS}/refused").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["Upper", "1st", "ends-", "x" * 50])
+def test_a_name_that_is_none_is_refused(jobs, name):
+    answer = jobs.cloud.post(JOBS, jobs.body(), jobId=name)
+    assert answer.status_code == 400
+    assert "only lower case letters" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("tasks", "said"), [(-1, "-1 is not between 1"), (10_001, "10001 is not between 1 and 10000")])
+def test_there_are_so_many_tasks_at_most(jobs, tasks, said):
+    answer = jobs.cloud.post(JOBS, jobs.body(tasks=tasks), jobId="many")
+    assert said in answer.json()["error"]["message"]
+
+
+def test_nobody_makes_a_job_for_an_account_that_is_not_there_or_not_theirs(jobs):
+    answer = jobs.cloud.post(JOBS, jobs.body(serviceAccount=RUNTIME.replace("runtime", "nobody")), jobId="nobody")
+    assert (answer.status_code, answer.json()["error"]["status"]) == (403, "PERMISSION_DENIED")
+    developer = jobs.cloud.as_account(jobs.cloud.account("job-maker"))
+    jobs.cloud.grant_project("roles/run.developer", "serviceAccount:job-maker@bezel-local.iam.gserviceaccount.com")
+    assert "iam.serviceaccounts.actAs" in developer.post(JOBS, jobs.body(), jobId="theirs").json()["error"]["message"]
+    assert jobs.cloud.get(f"{JOBS}/theirs").status_code == 404
 
 
 def test_what_the_platform_tells_a_task_cannot_be_set(jobs):

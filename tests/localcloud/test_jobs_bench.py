@@ -13,7 +13,8 @@ from cloud_client import PARENT, REGION, SERVICES, Client, is_alive, until
 
 from bezel.localcloud import control
 from bezel.localcloud.run.leftovers import marked
-from bezel.ops.bench_fleet import LABELS, Fleet
+from bezel.ops.bench_fleet import Fleet
+from bezel.ops.bench_tidying import LABELS
 
 pytestmark = pytest.mark.slow
 
