@@ -54,7 +54,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: Nothing can be compared.
     """
     from bezel.bench.result import Result
-    from bezel.bench.sweep.ab import Comparison, checked, compare, conclude
+    from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude
     from bezel.bench.sweep.wanted import CellWanted
     from bezel.ops.bench_line import Line
 
@@ -95,7 +95,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         findings=conclude(plan, cells),
         notes=[f"{name} is {places[name]}." for name in plan.arms],
     )
-    finished(result, kept, options)
+    finished(result, kept, options, FIGURES)
     return 0 if all(any(cell.state == "ok" for cell in cells if cell.variant == arm) for arm in plan.arms) else 1
 
 

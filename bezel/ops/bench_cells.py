@@ -154,9 +154,11 @@ def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path)
     return whole
 
 
-def finished(result: Result, kept: Mapping[str, MeasuredCell], options: argparse.Namespace) -> None:
-    """Writes and prints the result of a search or a comparison."""
-    from bezel.ops.bench_table import table
+def finished(
+    result: Result, kept: Mapping[str, MeasuredCell], options: argparse.Namespace, figures: Sequence[str]
+) -> None:
+    """Writes and prints the result of a search or a comparison; `figures` are those that it is about."""
+    from bezel.ops.bench_brief import brief
 
     if options.out:
         sent = {name: (one.samples, one.began) for name, one in kept.items() if one.samples is not None}
@@ -164,7 +166,7 @@ def finished(result: Result, kept: Mapping[str, MeasuredCell], options: argparse
     if options.json:
         sys.stdout.write(result.as_json())
         return
-    sys.stdout.write(table(result))
+    sys.stdout.write(brief(result, figures))
     if options.out:
         sys.stdout.write(f"\nwritten: {options.out}\n")
 

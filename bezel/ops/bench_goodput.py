@@ -81,7 +81,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         cells=found.cells,
         findings=[conclude(plan, found)],
     )
-    finished(result, kept, options)
+    finished(result, kept, options, [*plan.limits, "goodput", "requests_per_second"])
     return 1 if found.ended else 0
 
 

@@ -113,7 +113,7 @@ def _sweep(options: argparse.Namespace, grid: Grid, arm: Arm) -> Sweep:
         UserError: A limit cannot be kept.
     """
     from bezel.bench.sweep.budget import Limits
-    from bezel.bench.sweep.grid import Bounds
+    from bezel.bench.sweep.grid import Bounds, refusals
     from bezel.bench.sweep.run import Sweep
 
     platform, usd_per_hour = arm.server.manifest.platform, arm.server.manifest.price.usd_per_hour
@@ -133,7 +133,7 @@ def _sweep(options: argparse.Namespace, grid: Grid, arm: Arm) -> Sweep:
         seconds=None if options.max_minutes is None else options.max_minutes * 60,
         usd=options.max_usd,
         usd_per_hour=usd_per_hour,
-        requests=None if options.full else int(grid.full_requests() * options.share / 100),
+        requests=None if options.full else int(grid.full_requests(refusals(grid, bounds)) * options.share / 100),
     )
     return Sweep(grid, bounds, limits, options.metric, None if options.full else options.error / 100)
 
@@ -202,7 +202,7 @@ def _settings(sweep: Sweep, arm: Arm, options: argparse.Namespace) -> dict[str, 
         "url": arm.reached.target.url,
         "model": arm.reached.target.model,
         "endpoint": arm.reached.target.endpoint,
-        "grid": asdict(sweep.grid),
+        **asdict(sweep.grid),
         "vllm_version": served.vllm_version,
         "max_model_len": served.max_model_len,
         "kv_cache_tokens": arm.server.kv_cache_tokens,

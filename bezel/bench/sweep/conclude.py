@@ -151,7 +151,7 @@ def _excluded(standing: Standing, excluded: dict[Place, str]) -> list[Finding]:
 
 def _surface(standing: Standing, surface: Fit | None, inferred: list[Place]) -> Finding:
     grid = standing.sweep.grid
-    share = standing.sent / grid.full_requests()
+    share = standing.sent / max(1, grid.full_requests(standing.refused))
     numbers: dict[str, int | float | str | None] = {
         "measured": len(standing.cells),
         "used": len(standing.judged[0]),
@@ -161,7 +161,7 @@ def _surface(standing: Standing, surface: Fit | None, inferred: list[Place]) -> 
         "seconds": standing.spent,
         "usd": standing.sweep.limits.cost(standing.spent),
     }
-    text = f"{len(standing.cells)} cells measured with {standing.sent} requests, {share:.1%} of the full grid's"
+    text = f"{len(standing.cells)} cells measured with {standing.sent} requests, {share:.1%} of a full sweep's"
     if surface is not None and inferred:
         spread = np.array([surface.spread[place] for place in inferred])
         numbers |= {

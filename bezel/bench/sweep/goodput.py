@@ -191,8 +191,10 @@ def conclude(plan: Search, found: Found) -> Finding:
     else:
         best = _at(plan, found)
         goodput = best.value("goodput") if best else None
-        text = f"Up to {plan.levels[found.kept - 1]:g} {unit} keep {slos}, {_range(plan, found.low, found.high)} at "
-        text += f"{CONFIDENCE:.0%}" + (f"; there {goodput:.4g} requests/s keep every limit" if goodput else "")
+        text = f"Up to {plan.levels[found.kept - 1]:g} {unit} keep {slos} (at {CONFIDENCE:.0%} the edge lies "
+        text += f"{_range(plan, found.low, found.high)})" + (
+            f"; there {goodput:.4g} requests/s keep every limit" if goodput else ""
+        )
         numbers["goodput"] = goodput
     text += f" ({len(found.cells)} runs)."
     return Finding(name="highest_load", text=text + (f" It ended early: {found.ended}." if found.ended else ""),

@@ -12,7 +12,7 @@ from bezel.bench.states import infeasible
 from bezel.bench.sweep.wanted import CellWanted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Literal
 
 # What published sweeps of this family take: 13 contexts by 12 numbers of users.
@@ -64,9 +64,9 @@ class Grid:
             seed=self.seed,
         )
 
-    def full_requests(self) -> int:
-        """Requests of all cells together: what a full sweep sends, feasible or not."""
-        return sum(self.requests(place) for place in self.places())
+    def full_requests(self, without: Collection[Place] = ()) -> int:
+        """What a full sweep sends: the requests of all cells but those that cannot be."""
+        return sum(self.requests(place) for place in self.places() if place not in without)
 
     def told(self, place: Place) -> str:
         """The cell, for a reader."""
@@ -110,3 +110,8 @@ def refusal(grid: Grid, bounds: Bounds, place: Place) -> Refusal | None:
         reason = f"{users} users > instances x concurrency = {bounds.capacity}: the platform's queue would be measured"
         return Refusal("queueing", reason)
     return None
+
+
+def refusals(grid: Grid, bounds: Bounds) -> dict[Place, Refusal]:
+    """The cells that are never asked."""
+    return {place: why for place in grid.places() if (why := refusal(grid, bounds, place))}

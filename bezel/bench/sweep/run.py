@@ -14,7 +14,7 @@ import numpy as np
 
 from bezel.bench.sweep import choose
 from bezel.bench.sweep.budget import pace, tokens
-from bezel.bench.sweep.grid import refusal
+from bezel.bench.sweep.grid import refusals
 from bezel.bench.sweep.surface import fit
 from bezel.bench.sweep.validity import judged
 
@@ -169,7 +169,7 @@ def run_sweep(
         KeyboardInterrupt: The load was interrupted; the journal holds all cells before.
     """
     grid = sweep.grid
-    refused = {place: why for place in grid.places() if (why := refusal(grid, sweep.bounds, place))}
+    refused = refusals(grid, sweep.bounds)
     by_load = {(grid.contexts[row], grid.users[column]): (row, column) for row, column in grid.places()}
     taken = {by_load[cell.cell.context_tokens or 0, cell.cell.users or 0]: cell for cell in journal.taken}
     cells = {place: one.cell for place, one in taken.items()}
