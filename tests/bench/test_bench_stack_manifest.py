@@ -75,7 +75,7 @@ def test_a_service_s_plan_names_model_machine_price_and_arguments() -> None:
 def test_a_service_between_a_least_and_a_most_has_no_price_of_its_own(tmp_path: Path) -> None:
     stack = yaml.safe_load((ROOT / "Pulumi.l4-qat.yaml").read_text())
     for least, priced in ((0, False), (3, True)):
-        stack["config"]["bezel:cost"] = {"max_hourly_usd": 9}
+        stack["config"]["bezel:cost"] = {"max_hourly_usd": 9, "max_idle_hourly_usd": 9}
         stack["config"]["bezel:scaling"] = {"min_instances": least, "max_instances": 3}
         (tmp_path / "Pulumi.l4-qat.yaml").write_text(yaml.safe_dump(stack))
         (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
