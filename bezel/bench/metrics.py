@@ -116,7 +116,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "tokens_per_chunk",
         "tokens",
-        "output tokens / chunks that carried any; 1 without drafts",
+        "output tokens / chunks that carried any: above 1 with drafts, and where a server sends what gathered",
         "usage",
         metric_shares.tokens_per_chunk,
     ),
