@@ -112,7 +112,12 @@ class Connection:
     def ask(self, request: bytes, answer: Answer) -> None:
         """Send a request; the owner is told of its answer, or that there will be none."""
         self._answer, self._begun = answer, False
-        data = self._tls.encrypt(request) if self._tls else request
+        try:
+            data = self._tls.encrypt(request) if self._tls else request
+        except ssl.SSLError as error:
+            failure = error
+            self._loop.at(0, lambda: self._end(failure))
+            return
         self._sent = answer.sample.sent = monotonic_ns()
         self._write(data)
 
@@ -280,8 +285,9 @@ class Connection:
         self._begun = True
         try:
             parser.feed_data(data)
-        except httptools.HttpParserCallbackError:
-            raise
+        except httptools.HttpParserCallbackError as error:
+            # Raised on this side, by what was called back: by whoever says what comes next.
+            raise (error.__context__ or error) from None
         except httptools.HttpParserError as error:
             if self._socket is not None:
                 self._end(error)

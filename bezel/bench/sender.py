@@ -102,25 +102,14 @@ class Sender:
 
     def send(self, began: int) -> Measured:
         """Send the load from an instant (ns) on, wait for every answer, and give what was seen."""
-        self._began = began
         connected = self._pool.made
-        if self._users:
-            for user in self._users:
-                self._coming += 1
-                self._loop.at(began, partial(self._next, user, began))
-        else:
-            plan = instants(self._load.pattern, self._load.stop, self._load.prompts.seed)
-            self._pool.keep_spare(_SPARE)
-            self._coming = 1
-            self._prepare(itertools.islice(plan, self._worker, None, self._load.workers))
-        self._loop.lag.clear()
-        cpu = time.process_time()
-        self._loop.run(lambda: self._interrupted or not (self._coming or self._asking or self._pool.waiting))
-        self._abandon()
-        self._backlog.read_all()
-        cpu = time.process_time() - cpu
-        self._pool.close()
-        self._loop.close()
+        try:
+            cpu = self._send_all(began)
+        finally:
+            for connection in self._asking.values():
+                connection.close()
+            self._pool.close()
+            self._loop.close()
         for sample in self.samples:
             if sample.detail:
                 sample.detail = self._route.without_secrets(sample.detail)
@@ -140,6 +129,25 @@ class Sender:
             interrupted=self._interrupted,
         )
         return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
+
+    def _send_all(self, began: int) -> float:
+        """Send, and wait for every answer; the CPU seconds that it took."""
+        self._began = began
+        if self._users:
+            for user in self._users:
+                self._coming += 1
+                self._loop.at(began, partial(self._next, user, began))
+        else:
+            plan = instants(self._load.pattern, self._load.stop, self._load.prompts.seed)
+            self._pool.keep_spare(_SPARE)
+            self._coming = 1
+            self._prepare(itertools.islice(plan, self._worker, None, self._load.workers))
+        self._loop.lag.clear()
+        cpu = time.process_time()
+        self._loop.run(lambda: self._interrupted or not (self._coming or self._asking or self._pool.waiting))
+        self._abandon()
+        self._backlog.read_all()
+        return time.process_time() - cpu
 
     def interrupt(self) -> None:
         """Send nothing more and wait for nothing; may be called by a signal's handler."""

@@ -1,17 +1,31 @@
 """When requests are sent and over which connections: users, instants, limits; TLS only where it is trusted."""
 
 import asyncio
+import contextlib
 import itertools
+import resource
 import socket
 import ssl
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from bench_wire import Asked, Prompts, certificate, chunk, good, says, send, serving, stream
 
+from bezel.bench.answer import Answer
+from bezel.bench.connection import Connection
+from bezel.bench.failures import of_connecting
 from bezel.bench.lag import Lag
-from bezel.bench.plan import Closed, Constant, Replay, Stage, Staged
+from bezel.bench.loop import Loop
+from bezel.bench.plan import Closed, Constant, Replay, Stage, Staged, Target
+from bezel.bench.pool import Pool
+from bezel.bench.route import Route
+from bezel.bench.sample import Sample
 from bezel.bench.users import User
 from bezel.told import UserError
 
@@ -130,9 +144,73 @@ def test_headers_are_those_of_the_moment() -> None:
         assert f"Authorization: Bearer token-number-{number}\r\n" in asked.head
 
 
-def test_a_header_that_would_begin_another_is_refused() -> None:
-    with serving() as wire, pytest.raises(UserError, match="line end"):
-        send(wire.url, headers=lambda: {"x": "a\r\ny: b"})
+@pytest.mark.parametrize("good_ones", [0, 2])
+def test_a_header_that_would_begin_another_is_refused_whenever_it_comes(good_ones: int) -> None:
+    values = itertools.chain(["a"] * good_ones, itertools.repeat("a\r\ny: b"))
+    with serving() as wire:
+        with pytest.raises(UserError, match="line end"):
+            send(wire.url, 5, headers=lambda: {"x": next(values)})
+        assert len(wire.asked) == good_ones
+
+
+def test_a_base_path_stays_before_the_endpoints() -> None:
+    with serving() as wire:
+        send(f"{wire.url}/team/")
+    assert wire.asked[0].head.startswith("POST /team/v1/chat/completions HTTP/1.1\r\n")
+
+
+def test_a_name_with_several_addresses_is_asked_at_the_one_that_listens() -> None:
+    # localhost is ::1 and 127.0.0.1 where the machine has both; the server listens on the second only.
+    with serving() as wire:
+        measured = send(wire.url.replace("127.0.0.1", "localhost"), 3)
+    assert [sample.failure for sample in measured.samples] == [""] * 3
+    assert measured.client.connect_failures == 0
+
+
+def test_a_server_that_takes_no_connection_is_given_up() -> None:
+    missed: list[tuple[Answer, OSError]] = []
+    loop = Loop(lambda: False)
+    with socket.socket() as listening, contextlib.ExitStack() as others:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        port = listening.getsockname()[1]
+        for _ in range(3):
+            # Fills the queue of those that nobody accepts.
+            one = others.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", port))
+        route = Route(Target(f"http://127.0.0.1:{port}", "mock"))
+        owner: Any = SimpleNamespace()
+        pool = Pool(lambda: Connection(loop, route, owner), lambda *_: None, lambda *miss: missed.append(miss))
+        answer = Answer(Sample(0), b"")
+        pool.want(answer)
+        began = time.monotonic_ns()
+        loop.run(lambda: time.monotonic_ns() > began + 30_000_000)
+        pool.expire(began + 9_000_000_000)
+        assert (missed, [*pool.waiting]) == ([], [answer])
+        pool.expire(began + 11_000_000_000)
+    assert [(who, of_connecting(error)[0]) for who, error in missed] == [(answer, "refused")]
+    assert not pool.waiting
+    loop.close()
+
+
+def test_more_connections_than_the_system_allows_are_told_before_the_first() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    code = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, 400))
+sys.path[:0] = [{str(Path(__file__).parents[1] / "support")!r}]
+from bezel.bench.pool import allow_files
+allow_files(300)
+assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 400
+allow_files(400)
+"""
+    root = Path(__file__).parents[2]
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False, timeout=30
+    )
+    assert "400 connections need 464 open files, and this process may have 400" in said.stderr
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (soft, hard)
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
