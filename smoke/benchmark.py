@@ -4,7 +4,6 @@ Runs after the health check, again when the revision or its settings change, and
 """
 
 import os
-import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -115,6 +114,8 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
 
 
 def _load(props: dict[str, Any]) -> "Load":
+    import secrets
+
     from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
 
     # Numbers come back from the engine as floats.

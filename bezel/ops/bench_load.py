@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +67,8 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
     Raises:
         UserError: It cannot be sent; all that is wrong.
     """
+    import secrets
+
     from bezel.bench.plan import Load, PromptPlan
     from bezel.bench.plan_rules import checked
 
