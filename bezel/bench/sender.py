@@ -297,13 +297,10 @@ class Sender:
 def uncollected() -> Iterator[None]:
     """Without the garbage collector: a collection takes tens of milliseconds in a process with many samples."""
     was_on = gc.isenabled()
-    gc.collect()
-    gc.freeze()
     gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
         if was_on:
             gc.enable()
 

@@ -109,6 +109,7 @@ def test_turns_of_a_conversation_are_one_users_and_in_order() -> None:
     assert bodies == sorted(b'{"prompt":"%d/%d"}' % (n, turn) for n in range(4) for turn in range(3))
 
 
+@pytest.mark.slow
 def test_no_limit_of_connections_is_silent() -> None:
     all_there = asyncio.Event()
 
@@ -125,7 +126,7 @@ def test_no_limit_of_connections_is_silent() -> None:
     assert (measured.client.connections, measured.client.reconnections) == (300, 0)
 
 
-@pytest.mark.parametrize("size", [1, 300_000, 3_000_000])
+@pytest.mark.parametrize("size", [1, 300_000, pytest.param(3_000_000, marks=pytest.mark.slow)])
 def test_bodies_and_answers_of_any_size_pass(size: int) -> None:
     head, *rest = stream(1)
     event = chunk(b'data: {"choices":[{"delta":{"reasoning":"%b"}}]}\n\n' % (b"y" * size))
@@ -194,6 +195,7 @@ def test_a_server_that_takes_no_connection_is_given_up() -> None:
     loop.close()
 
 
+@pytest.mark.slow
 def test_more_connections_than_the_system_allows_are_told_before_the_first() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     code = f"""

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bezel.bench.answer import LARGE, MANY, Answer, Backlog
 from bezel.bench.sample import KINDS, Sample
 from bezel.bench.stream import AnswerReader
 from tests.smoke.fake_service import recorded_stream
@@ -235,6 +236,44 @@ def test_a_status_is_a_kind_with_what_the_server_said(status: int, kind: str, bo
 def test_a_long_text_of_an_error_is_cut() -> None:
     sample = read(b'{"error":"%b"}' % (b"x" * 5000), status=500)
     assert len(sample.detail) == 200
+
+
+def kept(answers: list[Answer]) -> int:
+    return sum(len(answer.pieces) for answer in answers)
+
+
+def arrive(answer: Answer, piece: bytes, backlog: Backlog) -> None:
+    """As a connection does it."""
+    answer.pieces.append(piece)
+    answer.instants.append(1)
+    if len(answer.pieces) >= MANY or len(piece) >= LARGE:
+        backlog.add(answer)
+
+
+def test_a_long_stream_is_never_kept_whole() -> None:
+    answer, backlog = Answer(Sample(0, status=200), b""), Backlog()
+    for _ in range(1000):
+        arrive(answer, CONTENT, backlog)
+        assert kept([answer]) <= MANY
+        backlog.read_one()
+    arrive(answer, CONTENT.replace(b'"a"', b'"%b"' % (b"a" * LARGE)), backlog)
+    backlog.read_one()
+    assert kept([answer]) == 0
+    assert len(answer.sample.chunks) == 1001
+
+
+def test_answers_that_wait_to_be_read_are_bounded_and_every_one_is_read() -> None:
+    answers = [Answer(Sample(number, status=200), b"") for number in range(5000)]
+    backlog = Backlog()
+    for answer in answers:
+        arrive(answer, GOOD, backlog)
+        answer.at = 9
+        backlog.add(answer)
+    # Nobody had a moment: the oldest were read all the same.
+    assert kept(answers) == 4096
+    backlog.read_all()
+    assert kept(answers) == 0
+    assert {(answer.sample.failure, answer.sample.done) for answer in answers} == {("", 9)}
 
 
 @settings(max_examples=80)
