@@ -73,12 +73,11 @@ def input_tokens_per_second(facts: Facts) -> Metric:
 
 def in_flight(facts: Facts) -> Metric:
     """How many requests ran at once, on average."""
-    steady, rows = facts.steady, facts.columns
+    steady, rows = facts.steady, facts.columns.where(facts.columns["sent"] > 0)
     if steady.seconds <= 0 or len(rows) == 0:
-        return absent("requests", NONE_GOOD)
-    spans = np.clip(np.minimum(rows["done"], steady.ends) - np.maximum(rows["sent"], steady.begins), 0, None)
-    sent = rows["sent"] > 0
-    return Metric(value=float(spans[sent].sum()) / (steady.ends - steady.begins), unit="requests", n=int(sent.sum()))
+        return absent("requests", "no request was sent")
+    inside = np.minimum(rows["done"], steady.ends) - np.maximum(rows["sent"], steady.begins)
+    return Metric(value=float(inside.clip(0).sum() / 1e9 / steady.seconds), unit="requests", n=len(rows))
 
 
 def goodput(facts: Facts) -> Metric:
@@ -89,8 +88,7 @@ def goodput(facts: Facts) -> Metric:
     if len(rows) == 0:
         return Metric(value=0.0, unit="requests/s", n=0)
     met = meets(rows, facts.slos, open_loop=facts.open_loop)
-    found = _rate("requests/s", lambda _: met.astype(np.float64), ("sent", "last"), facts)
-    return found if found.value is not None else absent("requests/s", found.why)
+    return _rate("requests/s", lambda _: met.astype(np.float64), ("sent", "last"), facts)
 
 
 def goodput_share(facts: Facts) -> Metric:
