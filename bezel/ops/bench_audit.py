@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bezel.told import UserError
+
 if TYPE_CHECKING:
     import argparse
 
@@ -26,16 +28,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="CSV grids, claims, JSON of vllm bench serve or guidellm, results of `bezel bench`; audited together",
     )
+    parser.add_argument(
+        "--machine", default="", metavar="NAME", help='of files that do not say it: "l4", "8 x l4", "v6e-4"'
+    )
+    parser.add_argument("--model", default="", metavar="NAME", help='of files that do not say it: "gemma-4-12b fp8"')
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument("--strict", action="store_true", help="exit code 1 where something is found")
 
 
 def run(_: Project, options: argparse.Namespace) -> int:
     """Audit the files and print what was found; the exit code."""
+    from bezel.bench.audit.labels import machine_in, shape_in
     from bezel.bench.audit.running import audit_files
     from bezel.bench.audit.telling import as_text, as_values
 
-    found = audit_files(options.files)
+    for name, known in (("machine", machine_in), ("model", shape_in)):
+        if (told := getattr(options, name)) and not known(told):
+            raise UserError(f"--{name} {told!r} is not in the catalogue: see `bezel catalog show`; nothing was audited")
+    found = audit_files(options.files, machine=options.machine, model=options.model)
     if options.json:
         sys.stdout.write(json.dumps(as_values(found), indent=2) + "\n")
     elif found.sources:

@@ -156,6 +156,12 @@ def date_in(text: str) -> str | None:
     return f"{found[1]}-{found[2]}-{found[3]}" if found else None
 
 
+def named_model(text: str) -> Model | None:
+    """The checkpoint whose id, or id on the hub, a text is."""
+    low = text.lower()
+    return next((model for model in models().values() if low and low in (model.id, (model.hub_id or "").lower())), None)
+
+
 def checkpoint_of(shape: Architecture | None, encoding: str | None, machine: Machine | None) -> Model | None:
     """The checkpoint meant by an architecture and an encoding; where none is stated, the smallest that runs there."""
     if shape is None:

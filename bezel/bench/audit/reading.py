@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bezel.bench.audit.labels import machine_in, shape_in
 from bezel.bench.audit.read_claims import is_claims, read_claims
 from bezel.bench.audit.read_grid import read_grid
 from bezel.bench.audit.read_guidellm import is_guidellm, read_guidellm
@@ -38,26 +39,30 @@ class UnreadableError(UserError):
     """A file cannot be read as results; the text names it and what would be read."""
 
 
-def read(path: Path, item: str) -> Source:
+def read(path: Path, item: str, *, machine: str = "", model: str = "") -> Source:
     """What a file holds.
 
     Args:
         path: of the file; its name without the suffix is taken for a label.
         item: what the file is called in findings.
+        machine: what it was measured on, where neither content nor name say so.
+        model: which was served, where neither content nor name say so.
 
     Raises:
         UnreadableError: it is not there, too large, broken, or of no known format.
     """
-    text = _text(path, item)
+    text, label = _text(path, item), path.stem
+    label += f" {machine}" if not machine_in(label) else ""
+    label += f" {model}" if not shape_in(label) else ""
     start = text.lstrip()
     try:
         if start[:1] in ("{", "["):
             document = _json(start, item)
             for fits, reader in _READERS:
                 if fits(document):
-                    return reader(document, item, path.stem)
+                    return reader(document, item, label)
             raise UnreadableError(f"{item}: JSON of no known format{_keys(document)}; what is read: {KNOWN}")
-        return read_grid(text, item, path.stem)
+        return read_grid(text, item, label)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise UnreadableError(f"{item}: {what}; nothing of it was audited; what is read: {KNOWN}") from None

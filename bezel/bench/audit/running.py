@@ -75,12 +75,18 @@ class Audit:
     unreadable: tuple[str, ...]
 
 
-def audit_files(paths: Sequence[Path]) -> Audit:
-    """Audits files together; one that is named twice is read once."""
+def audit_files(paths: Sequence[Path], *, machine: str = "", model: str = "") -> Audit:
+    """Audits files together; one that is named twice is read once.
+
+    Args:
+        paths: of the files.
+        machine: what files were measured on that do not say so.
+        model: which they served.
+    """
     sources, unreadable = [], []
     for path, item in _named(paths):
         try:
-            sources.append(read(path, item))
+            sources.append(read(path, item, machine=machine, model=model))
         except UserError as error:
             unreadable.append(str(error))
     return audit(sources, unreadable)

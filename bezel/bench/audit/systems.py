@@ -17,12 +17,12 @@ from bezel.bench.audit.labels import (
     encoding_in,
     is_assistant,
     machine_in,
+    named_model,
     platform_in,
     prompts_in,
     shape_in,
 )
 from bezel.bench.audit.table import System
-from bezel.catalog import models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ def _system(told: tuple[str, ...], label: str, *, offloaded: bool, simulated: bo
     text = dict(zip(_NAMES, told, strict=True))
     chips = whole(text["chips"])
     machine = machine_in(text["hardware"], chips) or machine_in(label, chips)
-    named = models().get(text["model"])
+    named = named_model(text["model"])
     shape = named.architecture if named else shape_in(text["model"]) or (None if text["model"] else shape_in(label))
     assistant = is_assistant(text["model"])
     encoding = named.encoding if named else _first(encoding_in, text["encoding"], text["model"], label)

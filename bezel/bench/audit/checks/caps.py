@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bezel.bench.audit.faults import CAPS, QUEUES, Finding, Open
 from bezel.bench.audit.grids import series
 from bezel.bench.audit.table import REQUESTS
+from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -125,12 +126,13 @@ def _flat(source: Source, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
         if system.capacity or cells[0][0].figure("e2e"):
             continue
         first, last = flat[0][0], flat[0][-1]
+        context = f"{first[0].context} tokens; so in {count(len(flat), 'context')}"
         yield Open(
             (QUEUES, CAPS),
             source.item,
             f"from {first[0].users} to {last[0].users} users the rate stays at {first[1].value:g} to {last[1].value:g} "
-            f"({first[0].context} tokens; so in {len(flat)} contexts): a full server, a queue before it, or a cap in "
-            "the client. Mean latencies, or concurrency x instances, would tell",
+            f"({context}): a full server, a queue before it, or a cap in the client. Mean latencies, or concurrency x "
+            "instances, would tell",
         )
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import DRAIN, Finding
 from bezel.bench.audit.grids import series
+from bezel.bench.audit.table import REQUESTS
+from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,14 +70,14 @@ def _heavier(before: Row | None, row: Row) -> bool:
 def _finding(source: Source, slow: Sequence[tuple[Row, Figure, float, str]], previous: Mapping[int, Row]) -> Finding:
     row, rate, promised, why = max(slow, key=lambda one: one[2] / max(one[1].high, 1e-9))
     before = previous.get(row.order)
-    took = f"{row.users / rate.high:.0f} s a request or more" if row.users and rate.high else "no answer"
+    took = f" ({row.users / rate.high:.0f} s a request or more)" if row.users and row.figure(REQUESTS) else ""
     follows = f" right after a cell of {before.users} users" if before else " (the order of the cells is not told)"
     return Finding(
         DRAIN,
         "contradiction",
         (source.item,),
-        f"{row.cell}: {rate.value:g}, that is {took}, where {why} promises at least {promised:.2g}; {len(slow)} cells "
-        f"stand at less than half of what their neighbours promise{follows}: they waited for what it had left",
+        f"{row.cell}: {rate.value:g}{took}, where {why} promises at least {promised:.2g}; {count(len(slow), 'cell')} "
+        f"at less than half of what the neighbours promise{follows}: the server still worked off what that had left",
         "wait until the server has no request running or waiting before each cell, and measure these again",
         tuple(one[0].cell for one in slow),
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import LABELS, Finding
 from bezel.bench.audit.figure import figure
-from bezel.bench.audit.labels import machine_in
+from bezel.bench.audit.labels import checkpoint_of, machine_in
 from bezel.catalog import vllm_options, vllm_versions
 from bezel.planner.tpu_memory import DEFAULT_UTILIZATION
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bezel.bench.audit.table import Claim, Source, System, Table
 
-_GB = {"gb": 1e9, "gib": 2**30}
+_GB = {"GB": 1e9, "GiB": 2**30}
 _WEIGHTS_OFF = 0.25
 _PRICES_OFF = 1.2
 _UTILIZATION_OFF = 0.05
@@ -78,7 +78,8 @@ def _system(system: System) -> str | None:
         return f"a field says {system.shape.id}, the file's label {system.label_shape.id}"
     if machine and machine.tpu and system.tensor_parallel and system.tensor_parallel > machine.chips:
         return f"tensor parallelism of {system.tensor_parallel} on the {machine.chips} of {machine.id}"
-    model = system.checkpoint
+    # Without an encoding any form of the model may have been served.
+    model = system.checkpoint if system.encoding else checkpoint_of(system.shape, None, None)
     if machine and model and not system.offloaded and model.weight_bytes > machine.memory_bytes:
         return (
             f"{model.id} has {model.weight_bytes / 1e9:.1f} GB of weights, {machine.id} "
@@ -102,7 +103,7 @@ def _assistant(claim: Claim, other: Claim | None) -> str | None:
     """A draft model served alone, whose figure stands beside a model's."""
     if not claim.row.system.assistant:
         return None
-    text = f"served was {claim.said.get('model')!r}, which is no model to compare"
+    text = "an assistant was served alone: it drafts for a model and is none to compare"
     if other and claim.value and other.value and other.value.value:
         share = claim.value.value / other.value.value
         text += f"; its {claim.value.value:,.0f} {claim.unit} are {share:.1%} of {other.item}"
@@ -114,7 +115,7 @@ def _assistant(claim: Claim, other: Claim | None) -> str | None:
 def _weights(claim: Claim) -> str | None:
     """Weights that are not the model's; close to its memory times the utilisation they are what vLLM reserves."""
     model, machine = claim.row.system.checkpoint, claim.row.system.machine
-    factor = _GB.get(claim.unit.lower())
+    factor = _GB.get(claim.unit)
     if claim.metric != "weights" or model is None or claim.value is None or factor is None:
         return None
     told = claim.value.value * factor
@@ -128,7 +129,7 @@ def _weights(claim: Claim) -> str | None:
     shares = {unit: claim.value.value * size / machine.memory_bytes for unit, size in _GB.items()} if machine else {}
     for unit, share in sorted(shares.items(), key=lambda one: abs(one[1] - DEFAULT_UTILIZATION)):
         if abs(share - DEFAULT_UTILIZATION) <= _UTILIZATION_OFF:
-            return f"{text}; {share:.0%} of the memory ({unit.upper()}) is what the server reserves, cache and all"
+            return f"{text}; {share:.0%} of the memory (read as {unit}) is what the server reserves, cache and all"
     return text
 
 

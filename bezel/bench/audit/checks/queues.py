@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TIMES = 4
 _NO_MORE = 1.10
-_LOST = 0.98
+_WHOLE, _LOST = 0.98, 0.90  # success of a load that is taken, and of one of which more is lost than a few errors
 _REPAIR = "load at most concurrency x instances, or mark the cell as queueing; more instances or concurrency take more"
 
 
@@ -106,7 +106,7 @@ def _waiting(source: Source, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Fi
             continue
         for other, there in cells:
             fewer = other.users is not None and row.users is not None and other.users * _TIMES <= row.users
-            whole = other.success is not None and other.success.value >= _LOST
+            whole = other.success is not None and other.success.value >= _WHOLE
             if other.context == row.context and fewer and whole and rate.value <= _NO_MORE * there.value:
                 found.append((other, row, there, rate))
                 break

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.bench.audit.faults import ROOFLINE, Finding
+from bezel.bench.audit.faults import ROOFLINE, Finding, Open
 from bezel.bench.audit.physics import compute_roof, decode_roof, flops
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL
 from bezel.bench.audit.words import count
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bezel.bench.audit.physics import Roof
-    from bezel.bench.audit.table import Claim, Row, Table
+    from bezel.bench.audit.table import Claim, Row, Source, Table
 
 # Nobody serves above this share of the dense peak: kernels, scheduling and attention take the rest.
 SUSPECT = 0.60
@@ -29,7 +29,7 @@ _SHARES = ("share of peak", "mfu", "flops utilization", "flops utilisation")
 _CERTAIN = 6.0  # above this even drafts that nobody mentions would not explain a rate of output tokens
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: Table) -> Iterator[Finding | Open]:
     """The worst row of each item, and how many more are like it."""
     above: dict[str, list[tuple[float, Row, str]]] = {}
     for item, row in table.statements():
@@ -56,6 +56,17 @@ def find(table: Table) -> Iterator[Finding]:
         one = [row for row in source.rows if row.system.prompts == "identical" and not row.system.cache_study]
         if one and source.item not in above:
             yield _same_prompt(source.item, "", tuple(row.cell for row in one))
+        yield from _unknown(source)
+
+
+def _unknown(source: Source) -> Iterator[Open]:
+    """A file that does not say what it is of."""
+    system = source.rows[0].system if source.rows else None
+    if system and (system.machine is None or system.shape is None):
+        missing = [name for name, known in (("machine", system.machine), ("model", system.shape)) if known is None]
+        options = " and ".join(f"--{name}" for name in missing)
+        text = f"no {' and no '.join(missing)} of the catalogue is named in it: {options} would let it be judged"
+        yield Open((ROOFLINE,), source.item, text)
 
 
 def judge(row: Row) -> tuple[float, str] | None:

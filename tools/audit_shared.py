@@ -1,0 +1,57 @@
+"""What the audit finds in a folder of published results: every CSV and JSON file below it, audited together.
+
+python tools/audit_shared.py FOLDER            the table, as Markdown
+python tools/audit_shared.py FOLDER --write    puts it into docs/audit.md
+
+The folder stays where it is; only the table is kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from made_sections import ROOT, put
+
+sys.path.insert(0, str(ROOT))
+
+from bezel.bench.audit.faults import FAULTS
+from bezel.bench.audit.running import Audit, audit_files
+
+
+def table(audit: Audit) -> str:
+    """One row a fault and item, in the order of the faults; then the items of which nothing is said."""
+    lines = ["| fault | item | finding | severity |\n|---|---|---|---|\n"]
+    for fault, name in FAULTS.items():
+        for finding in (one for one in audit.findings if one.fault == fault):
+            items = ", ".join(f"`{item}`" for item in finding.items)
+            lines.append(f"| {fault} {name} | {items} | {finding.arithmetic} | {finding.severity} |\n")
+    accused = {finding.items[0] for finding in audit.findings}
+    items = [one.item for one in audit.sources if not one.claims]
+    items += [claim.item for source in audit.sources for claim in source.claims]
+    missing = [name for fault, name in FAULTS.items() if fault not in {one.fault for one in audit.findings}]
+    silent = ", ".join(f"`{item}`" for item in items if item not in accused) or "none"
+    rest = "; ".join(f"`{one.item}`: {one.text}" for one in audit.questions)
+    total = f"{len(audit.findings)} findings in {len(accused)} of {len(items)} items. "
+    return (
+        f"{''.join(lines)}\n{total}Items without a finding of their own: {silent}. Faults that are not there: "
+        f"{', '.join(missing) or 'none'}.\n\nNot judged, for lack of data: {rest or 'nothing'}.\n"
+    )
+
+
+def main(words: list[str]) -> None:
+    """Print the table, or put it into its document."""
+    folders = [Path(word) for word in words if not word.startswith("--")]
+    if len(folders) != 1 or not folders[0].is_dir():
+        raise SystemExit("name one folder of results: python tools/audit_shared.py FOLDER [--write]")
+    found = audit_files(sorted(path for path in folders[0].rglob("*") if path.suffix in (".csv", ".json")))
+    if found.unreadable:
+        raise SystemExit("\n".join(found.unreadable))
+    if "--write" not in words:
+        sys.stdout.write(table(found))
+        return
+    put(ROOT / "docs" / "audit.md", "tools/audit_shared.py FOLDER --write", table(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,80 @@
+"""How sure the audit is: faults put at random into clean results, and clean results alone, by seeds never looked at.
+
+python tools/audit_trials.py            the table, as Markdown
+python tools/audit_trials.py --write    puts it into docs/audit.md
+
+Thresholds were chosen with seeds below 10,000; the table is of those from HELD_OUT on.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from made_sections import ROOT, put
+
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from audit_clean import clean_case
+from audit_injected import INJECTIONS, injected
+
+from bezel.bench.audit.faults import FAULTS
+from bezel.bench.audit.running import audit_files
+
+HELD_OUT = 2_000_000
+CLEAN = 1000
+EACH = 100
+
+
+def clean() -> tuple[int, Counter[str]]:
+    """How many clean cases were accused, and how many of each kind there were."""
+    accused, kinds = 0, Counter[str]()
+    for seed in range(HELD_OUT, HELD_OUT + CLEAN):
+        case = clean_case(seed)
+        kinds[case.kind] += 1
+        with tempfile.TemporaryDirectory() as folder:
+            told = audit_files(case.write(Path(folder)))
+        accused += bool(told.findings or told.unreadable)
+    return accused, kinds
+
+
+def faulty(fault: int) -> tuple[Counter[str], Counter[str]]:
+    """For each way in which a fault was put in: how often, and how often it was named on the item that has it."""
+    tried, found = Counter[str](), Counter[str]()
+    for seed in range(HELD_OUT, HELD_OUT + EACH):
+        one = injected(fault, seed)
+        tried[one.how] += 1
+        with tempfile.TemporaryDirectory() as folder:
+            told = audit_files(one.case.write(Path(folder)))
+        found[one.how] += any(each.fault == fault and one.item in each.items for each in told.findings)
+    return tried, found
+
+
+def table() -> str:
+    """One row a fault."""
+    lines = ["| fault | put in | found | ways: found of put in |\n|---|---|---|---|\n"]
+    all_tried = all_found = 0
+    for fault in INJECTIONS:
+        tried, found = faulty(fault)
+        all_tried, all_found = all_tried + tried.total(), all_found + found.total()
+        ways = ", ".join(f"{how.replace('_', ' ')} {found[how]}/{number}" for how, number in tried.items())
+        lines.append(f"| {fault} {FAULTS[fault]} | {tried.total()} | {found.total()} | {ways} |\n")
+    lines.append(f"| all | {all_tried} | {all_found} ({all_found / all_tried:.1%}) | |\n")
+    accused, kinds = clean()
+    of = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
+    return "".join(lines) + f"\n{accused} of {kinds.total()} clean cases were accused ({of}).\n"
+
+
+def main(flags: list[str]) -> None:
+    """Print the table, or put it into its document."""
+    if "--write" not in flags:
+        sys.stdout.write(table())
+        return
+    put(ROOT / "docs" / "audit.md", "tools/audit_trials.py --write", table())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
