@@ -1,10 +1,11 @@
-"""Adaptive sweeps of grids that somebody has measured whole: what they ask, and how well they infer the rest.
+"""Adaptive sweeps of grids that are known whole: what they ask, and how well they infer the rest.
 
     .venv/bin/python tools/sweep_oracles.py FOLDER [--write]
 
-FOLDER holds one CSV a grid: context_tokens, users, value, unit, success_pct, status. Each is asked like a server: a
-cell gives what the file says, failed where less than 98 % of its requests succeeded. With --write the table goes into
-docs/sweeps.md. Nothing was fitted to these grids.
+FOLDER holds one CSV a grid that somebody measured: context_tokens, users, value, unit, success_pct, status. Each is
+asked like a server: a cell gives what the file says, failed where less than 98 % of its requests succeeded. Two
+simulated servers, asked in virtual time, follow. With --write the table goes into docs/sweeps.md. Nothing was fitted
+to these grids.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from made_sections import ROOT, put
 
 sys.path.insert(0, str(ROOT))
 
+from timing_curves import MACHINES, settings_of
+
 from bezel.bench.result import Cell, Metric
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.conclude import conclude
@@ -30,13 +33,19 @@ from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.knee import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
 from bezel.bench.sweep.validity import judged
+from bezel.localcloud.vllm.virtual_load import load
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bezel.bench.sweep.grid import Place
     from bezel.bench.sweep.wanted import CellWanted
 
 METRIC = "requests_per_second"
 SUCCEEDED = 98.0
+SIMULATED_CONTEXTS = (128, 256, 512, 1024, 2048, 4096, 8192, 13000)
+SIMULATED_USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SIMULATED_OUTPUT = 64
 DOCUMENT = ROOT / "docs" / "sweeps.md"
 
 
@@ -139,15 +148,32 @@ def _steps(grid: Grid, row: int, truth: dict[Place, float], found: dict[Place, f
     return abs(knee([truth[row, one] for one in columns]) - knee([found[row, one] for one in columns]))
 
 
-def table(folder: Path) -> str:
-    """The table of a folder's grids."""
+def simulated() -> list[Oracle]:
+    """Two simulated servers, each cell in virtual time; their requests vary in length, so no two cells agree wholly."""
+    found = []
+    grid = Grid(SIMULATED_CONTEXTS, SIMULATED_USERS, output_tokens=SIMULATED_OUTPUT)
+    for machine in MACHINES:
+        settings = settings_of(machine)
+        rows = {}
+        for place, (context, users) in {
+            one: (grid.contexts[one[0]], grid.users[one[1]]) for one in grid.places()
+        }.items():
+            rounds = -(-grid.requests(place) // users)
+            point = load(settings, users, prompt=context, output=SIMULATED_OUTPUT, rounds=rounds, seed=sum(place) + 1)
+            value = f"{point.rate / SIMULATED_OUTPUT:.4g}"
+            rows[context, users] = {"value": value, "success_pct": "100", "status": "ok"}
+        found.append(Oracle(f"simulated {machine}, 12B", grid, rows))
+    return found
+
+
+def table(oracles: Iterable[Oracle]) -> str:
+    """The table of some grids."""
     columns = (
         *("grid", "cells asked", "requests, of a full sweep's", "asked and left out", "inferred (with a valid cell)"),
         *("median error", "within the 90 % range", "knee within one step", "ended"),
     )
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for file in sorted(folder.glob("*.csv")):
-        oracle = read(file)
+    for oracle in oracles:
         found = score(oracle)
         ended = "error" if found.ended.startswith("the surface") else "limit" if "limits" in found.ended else "all"
         lines.append(
@@ -163,7 +189,8 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    made = table(options.folder)
+    measured = [read(file) for file in sorted(options.folder.glob("*.csv"))]
+    made = table([*measured, *simulated()])
     print(made)
     if options.write:
         put(DOCUMENT, "tools/sweep_oracles.py", made)

@@ -93,7 +93,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         variants={name: arm.server.served for name, arm in seen.items()},
         cells=cells,
         findings=conclude(plan, cells),
-        notes=[f"{name} is {places[name]}." for name in plan.arms],
+        notes=[f"{name} is {place}." for name, place in places.items() if name != place],
     )
     finished(result, kept, options, FIGURES)
     return 0 if all(any(cell.state == "ok" for cell in cells if cell.variant == arm) for arm in plan.arms) else 1

@@ -209,10 +209,9 @@ def _at(plan: Search, found: Found) -> Cell | None:
 
 def _told(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, float, int, int]:
     """The likeliest number of levels, how sure that is to one level, and the range at CONFIDENCE."""
-    kept = int(np.argmax(belief))
-    near = belief[max(0, kept - 1) : kept + 2]
-    # At either end of the range "all" and "none" are claims of their own: no neighbour stands in for them.
-    sure = float(belief[kept]) if kept in (0, len(belief) - 1) else float(near.sum())
+    kept, most = int(np.argmax(belief)), len(belief) - 1
+    # At either end "none" and "all" are claims of their own: no neighbour stands in for them, nor they for one.
+    sure = float(belief[kept]) if kept in (0, most) else float(belief[max(1, kept - 1) : min(kept + 2, most)].sum())
     below = np.cumsum(belief)
     rest = (1 - CONFIDENCE) / 2
     return kept, sure, int(np.searchsorted(below, rest)), min(int(np.searchsorted(below, 1 - rest)), len(belief) - 1)
