@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bezel.ops.bench_load import load_arguments, load_of
-from bezel.ops.bench_target import reach, target_arguments
+from bezel.ops.bench_target import reach, renewals, target_arguments
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ def _measure(
     notes: dict[str, None] = {}
     for repeat in range(options.repeats):
         # Prompts of their own, or the cache would answer for the server; and arrivals of their own.
-        prompts = replace(load.prompts, run=f"{load.prompts.run}/{repeat}", seed=load.prompts.seed + repeat)
+        own = f"{load.prompts.run}/{repeat}" if repeat else load.prompts.run
+        prompts = replace(load.prompts, run=own, seed=load.prompts.seed + repeat)
         if options.repeats > 1:
             show.prefix = f"repeat {repeat + 1} of {options.repeats}: "
         name = f"run-r{repeat}" if options.repeats > 1 else "run"
@@ -143,7 +144,7 @@ def _measure(
         manifest=server.manifest,
         cells=cells,
         findings=_repeats(cells),
-        notes=list(notes),
+        notes=[*notes, *renewals(reached.headers)],
     )
     return way.told(result) if way else result, found
 

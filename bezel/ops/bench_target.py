@@ -110,6 +110,12 @@ def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
     return _nothing if target.public else _identity(target, impersonate)
 
 
+def renewals(headers: TokenSource) -> list[str]:
+    """What a reader must know of the tokens that were sent: that renewing them failed, if it did."""
+    failed = getattr(headers, "failed", 0)
+    return [f"the identity token could not be renewed {failed} times: look for http_401"] if failed else []
+
+
 def _outputs(project: Project, stack: str) -> dict[str, Any]:
     """A stack's outputs, from the state that this environment's engine uses."""
     import json

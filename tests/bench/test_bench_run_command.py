@@ -105,10 +105,17 @@ def test_figures_of_a_simulated_server_say_so(server: Server, capsys: pytest.Cap
     assert "simulated: no figure says anything of hardware" in capsys.readouterr().out
 
 
-def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(server: Server) -> None:
+def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = ["bench", "run", "--url", server.url, "--public", "--requests", "2", "--output-tokens", "6", "--json"]
-    for more in ((), (), ("--run-id", "x"), ("--run-id", "x")):
+    runs = []
+    for more in ((), (), ("--run-id", "x")):
         main([*given, *more])
+        runs.append(json.loads(capsys.readouterr().out)["cells"][0]["load"]["prompts"]["run"])
+    # What a result says of its run makes it again.
+    main([*given, "--run-id", runs[2]])
+    assert len({*runs}) == 3
     sent = [call.json["messages"][0]["content"] for call in server.calls if call.path == "/v1/chat/completions"]
     assert len(set(sent[:4])) == 4
     assert sent[4:6] == sent[6:8]
