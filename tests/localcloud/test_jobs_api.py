@@ -2,7 +2,10 @@
 
 import httpx
 import pytest
-from cloud_client import PARENT, REGION, RUNTIME, is_alive, until
+from cloud_client import PARENT, REGION, RUNTIME, Client, is_alive, until
+
+from bezel.localcloud import control
+from bezel.localcloud.run.leftovers import marked
 
 JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
 
@@ -136,8 +139,6 @@ def test_a_cancelled_execution_says_so_and_leaves_no_process(jobs):
 
 def processes_of(execution):
     """Process ids of an execution's tasks."""
-    from bezel.localcloud.run.leftovers import marked
-
     return marked("CLOUD_RUN_EXECUTION", execution.rpartition("/")[2])
 
 
@@ -154,6 +155,42 @@ def test_a_deleted_job_takes_its_executions_and_their_processes_with_it(jobs):
     assert jobs.cloud.done("run/v2", operation)["error"]["code"] == 10
     left = jobs.cloud.get("/localcloud/resources").json()
     assert not {"executions", "tasks"} & set(left)
+
+
+def test_a_task_has_its_buckets_and_secrets_or_says_which_it_has_not(jobs):
+    def body(bucket, secret):
+        env = [{"name": "A", "valueSource": {"secretKeyRef": {"secret": secret, "version": "1"}}}] if secret else []
+        made = jobs.body("--tell=A,LOCALCLOUD_MOUNTS", "--exit=0", env=env)
+        task = made["template"]["template"]
+        task["volumes"] = [{"name": "files", "gcs": {"bucket": bucket, "readOnly": True}}]
+        task["containers"][0]["volumeMounts"] = [{"name": "files", "mountPath": "/mnt/files"}]
+        return made
+
+    jobs.made += ["mounted", "bucketless", "secretless"]
+    for name, bucket in (("mounted", "models"), ("bucketless", "nothing")):
+        jobs.cloud.done("run/v2", jobs.cloud.post(JOBS, body(bucket, ""), jobId=name))
+    assert jobs.ran("mounted")["succeededCount"] == 1
+    assert any('"/mnt/files"' in one.get("textPayload", "") for one in jobs.log("mounted"))
+    assert jobs.ran("bucketless")["failedCount"] == 1
+    assert any("bucket not found" in one.get("textPayload", "") for one in jobs.log("bucketless", "severity=ERROR"))
+    secretless = jobs.cloud.done("run/v2", jobs.cloud.post(JOBS, body("models", "nothing"), jobId="secretless"))
+    assert "Permission denied on secret" in secretless["error"]["message"]
+
+
+@pytest.mark.slow
+def test_an_execution_ends_with_the_cloud_and_goes_on_with_it(own_daemon):
+    jobs = Jobs(Client(own_daemon()))
+    jobs.cloud.prepare()
+    jobs.create("patient", "--silent", tasks=2)
+    name = jobs.run("patient").json()["metadata"]["name"]
+    found = until(lambda: len(processes_of(name)) == 2 and processes_of(name))
+    control.stop(jobs.cloud.endpoint.directory)
+    assert not any(is_alive(pid) for pid in found)
+    again = Client(own_daemon())
+    until(lambda: len(processes_of(name)) == 2)
+    again.done("run/v2", again.post(f"/run/v2/{name}:cancel"))
+    assert again.get(f"/run/v2/{name}").json()["cancelledCount"] == 2
+    until(lambda: not processes_of(name))
 
 
 def test_a_run_may_set_arguments_tasks_and_variables_otherwise(jobs):
