@@ -34,15 +34,11 @@ class Prompts:
 
     Attributes:
         bodies: By number; picklable.
-        longest: The server's ``max_model_len``, 0 where it did not say.
-        notes: Why lengths are not exact, or what else a reader of the figures must know of the prompts.
-        exact: Whether the server counted the lengths that were asked for.
+        notes: What a reader of the figures must know of them; empty where the server counted what was asked for.
     """
 
     bodies: Bodies
-    longest: int
     notes: tuple[str, ...]
-    exact: bool
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     if plan.kind == "file":
         texts = read_texts(Path(plan.file))
         note = f"{len(texts)} texts of {Path(plan.file).name}, over and over: a repeated one may come from a cache"
-        return Prompts(_Texts(made, tuple(quoted(text) for text in texts)), 0, (note,), exact=False)
+        return Prompts(_Texts(made, tuple(quoted(text) for text in texts)), (note,))
     tokenizer = Tokenizer(ask, load)
     known = vocabulary or learn(load, ask)
     bodies, wanted = _bodies(load, made, known, tokenizer)
@@ -141,7 +137,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
         elif len(counted) != wanted:
             doubt = f"the server counts {len(counted)} tokens in a prompt made for {wanted}"
     notes = (f"prompt lengths are approximate: {doubt}",) if doubt else ()
-    return Prompts(bodies, known.longest, notes, exact=not doubt)
+    return Prompts(bodies, notes)
 
 
 def learn(load: Load, ask: Ask) -> Vocabulary:

@@ -1,6 +1,6 @@
 """What a server counts as a token, learned with one request: which words are one, and what its template adds.
 
-vLLM's ``POST /tokenize`` answers ``{"count", "max_model_len", "tokens"}`` for a prompt or for messages, template
+vLLM's ``POST /tokenize`` answers ``{"count", "tokens"}`` for a prompt or for messages, template
 included. All words are sent at once, each between two of the same separator word, which stands several times at the
 end: the id that comes several times in a row is the separator's, and what lies between two is a word's tokens. That
 holds for any tokenizer that does not merge across words; whether it does shows when whole prompts are counted
@@ -36,14 +36,12 @@ class Vocabulary:
         words: Each is one token with a space in front.
         head: Tokens of a prompt before its first word: the template's and ``LEAD``.
         tail: Tokens after its last word.
-        longest: The server's ``max_model_len``, 0 where it did not say.
         doubt: Why lengths are approximate, "" if they are exact.
     """
 
     words: tuple[str, ...] = WORDS[:_TABLE]
     head: int = _ASSUMED_FRAME
     tail: int = 0
-    longest: int = 0
     doubt: str = ""
 
 
@@ -59,19 +57,16 @@ class Tokenizer:
         self._ask = ask
         self._model = load.target.model
         self._shaping = {name: value for name, value in load.extra_body.items() if name in _SHAPING}
-        self.longest = 0
 
     def tokens(self, body: bytes) -> list[int] | str:
         """The ids of a request's prompt, or in words why they cannot be had."""
         request = json.loads(body)
         said = {name: request[name] for name in ("messages", "prompt") if name in request}
         answer = self._ask("/tokenize", {"model": self._model, **self._shaping, **said})
-        found = answer.json()
-        tokens = found.get("tokens")
+        tokens = answer.json().get("tokens")
         if not isinstance(tokens, list) or not tokens:
             what = f"HTTP {answer.status}" if answer.status else answer.body.decode(errors="replace")
             return f"the server counts no tokens (POST /tokenize: {what})"
-        self.longest = int(found.get("max_model_len") or 0)
         return tokens
 
     def learn(self, body_of: Callable[[str], bytes]) -> Vocabulary:
@@ -87,8 +82,5 @@ class Tokenizer:
         spans = [after - before - 1 for before, after in itertools.pairwise(places)]
         single = [word for word, span in zip(others, spans, strict=False) if span == 1]
         if run != _RUN + 1 or len(single) < _FEWEST:
-            return Vocabulary(
-                longest=self.longest,
-                doubt=f"too few of {len(WORDS)} words are one token for the server: lengths are of words",
-            )
-        return Vocabulary(tuple(single[:_TABLE]), places[0], len(tokens) - places[-1] - 1, self.longest)
+            return Vocabulary(doubt=f"too few of {len(WORDS)} words are one token for the server: lengths are of words")
+        return Vocabulary(tuple(single[:_TABLE]), places[0], len(tokens) - places[-1] - 1)

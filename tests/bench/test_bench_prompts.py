@@ -53,9 +53,7 @@ def length(server: TokenServer, prompts: Prompts, index: int, turn: int = 0) -> 
 @pytest.mark.parametrize("tokens", [23, 64, 3000])
 def test_every_prompt_has_the_length_that_was_asked_for(server: TokenServer, endpoint: str, tokens: int) -> None:
     prompts = made(load(server, endpoint, input_tokens=tokens))
-    assert prompts.exact
     assert prompts.notes == ()
-    assert prompts.longest == 4096
     assert {length(server, prompts, index) for index in range(40)} == {tokens}
     # To learn and to see: never a question for each prompt.
     assert len(server.asked) == 2
@@ -65,7 +63,7 @@ def test_every_prompt_has_the_length_that_was_asked_for(server: TokenServer, end
 def test_words_that_are_several_tokens_are_not_used(server: TokenServer) -> None:
     server.single = frozenset(WORDS[:60])
     prompts = made(load(server))
-    assert prompts.exact
+    assert prompts.notes == ()
     assert {length(server, prompts, index) for index in range(40)} == {64}
     words = said(prompts, 0)[0]["content"].split()[1:]
     assert set(words) <= server.single
@@ -74,7 +72,7 @@ def test_words_that_are_several_tokens_are_not_used(server: TokenServer) -> None
 def test_a_template_that_says_the_separator_itself_is_seen_through(server: TokenServer) -> None:
     server.before = [" the"] * 7
     prompts = made(load(server))
-    assert prompts.exact
+    assert prompts.notes == ()
     assert length(server, prompts, 3) == 64
 
 
@@ -91,7 +89,6 @@ def test_a_server_that_cannot_count_gets_about_as_many_words_and_that_is_said(
 ) -> None:
     server.__dict__.update(change)
     prompts = made(load(server))
-    assert not prompts.exact
     assert [why in note and note.startswith("prompt lengths are approximate") for note in prompts.notes] == [True]
     assert 40 <= len(said(prompts, 0)[0]["content"].split()) <= 64
 
@@ -109,7 +106,7 @@ def test_a_count_that_differs_from_what_was_learned_is_not_called_exact(server: 
     prompts = make_prompts(given, asker(given.target, dict, seconds=5), known)
     assert prompts.notes == ("prompt lengths are approximate: the server counts 66 tokens in a prompt made for 64",)
     server.extra = 0
-    assert make_prompts(given, asker(given.target, dict, seconds=5), known).exact
+    assert make_prompts(given, asker(given.target, dict, seconds=5), known).notes == ()
 
 
 def test_no_two_prompts_begin_alike_and_the_same_plan_makes_them_again(server: TokenServer) -> None:
@@ -146,7 +143,7 @@ def test_the_same_run_on_another_server_has_the_same_prompts(server: TokenServer
 
 def test_a_group_shares_its_prefix_and_no_more(server: TokenServer) -> None:
     prompts = made(load(server, kind="shared_prefix", prefix_tokens=40, groups=3))
-    assert prompts.exact
+    assert prompts.notes == ()
     ids = [server.count(json.loads(prompts.bodies.body(index).data)) for index in range(12)]
     assert {len(one) for one in ids} == {64}
     for a, b in itertools.combinations(range(12), 2):
@@ -160,7 +157,7 @@ def test_a_group_shares_its_prefix_and_no_more(server: TokenServer) -> None:
 @pytest.mark.parametrize("endpoint", ["chat", "completions"])
 def test_a_turn_repeats_the_conversation_and_adds_what_was_asked_for(server: TokenServer, endpoint: str) -> None:
     prompts = made(load(server, endpoint, kind="multi_turn", turns=3))
-    assert prompts.exact
+    assert prompts.notes == ()
     assert [length(server, prompts, 4, turn) for turn in range(3)] == [64, 64 + 8 + 64, 64 + 2 * (8 + 64)]
     assert prompts.bodies.turns == 3
     turns = [prompts.bodies.body(4, turn) for turn in range(3)]
@@ -190,7 +187,6 @@ def test_texts_of_a_file_are_sent_as_they_are(server: TokenServer, tmp_path: Pat
     prompts = made(load(server, kind="file", file=str(file)))
     texts = [said(prompts, index)[0]["content"] for index in range(5)]
     assert texts == ['plain "quoted" text', "of an object\n", "a string", "{not json", 'plain "quoted" text']
-    assert not prompts.exact
     assert "4 texts of texts.jsonl" in prompts.notes[0]
     assert server.asked == []
 

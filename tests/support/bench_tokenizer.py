@@ -24,7 +24,6 @@ class TokenServer:
     before: Sequence[str] = ()
     status: int = 200
     extra: int = 0
-    longest: int = 4096
     asked: list[dict[str, Any]] = field(default_factory=list)
     url: str = ""
 
@@ -57,7 +56,7 @@ def counting(server: TokenServer) -> Iterator[TokenServer]:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.asked.append(request | {"path": self.path, "authorization": self.headers.get("Authorization")})
             ids = server.count(request)
-            told = {"count": len(ids), "max_model_len": server.longest, "tokens": ids, "token_strs": None}
+            told = {"count": len(ids), "max_model_len": 4096, "tokens": ids, "token_strs": None}
             body = json.dumps(told if server.status == 200 else {"detail": "Not Found"}).encode()
             self.send_response(server.status)
             self.send_header("Content-Length", str(len(body)))
