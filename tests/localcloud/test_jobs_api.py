@@ -87,6 +87,7 @@ def test_every_task_is_told_which_one_it_is_and_the_execution_counts_them(jobs):
     assert job["template"]["template"]["maxRetries"] == 0
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_is_tried_again_and_one_that_may_not_be_fails_the_execution(jobs):
     jobs.create("stubborn", "--fails-until=1", retries=1)
     again = jobs.ran("stubborn")
@@ -107,6 +108,7 @@ def test_a_task_has_its_timeout_and_is_ended_then(jobs):
     assert "timeout of 0.2s" in jobs.tasks(execution)[0]["lastAttemptResult"]["status"]["message"]
 
 
+@pytest.mark.slow
 def test_no_more_tasks_run_at_once_than_may(jobs):
     jobs.create("narrow", "--silent", tasks=2)
     body = jobs.body("--silent", tasks=2)
@@ -157,6 +159,7 @@ def test_a_deleted_job_takes_its_executions_and_their_processes_with_it(jobs):
     assert not {"executions", "tasks"} & set(left)
 
 
+@pytest.mark.slow
 def test_a_task_has_its_buckets_and_secrets_or_says_which_it_has_not(jobs):
     def body(bucket, secret):
         env = [{"name": "A", "valueSource": {"secretKeyRef": {"secret": secret, "version": "1"}}}] if secret else []
@@ -193,6 +196,7 @@ def test_an_execution_ends_with_the_cloud_and_goes_on_with_it(own_daemon):
     until(lambda: not processes_of(name))
 
 
+@pytest.mark.slow
 def test_a_run_may_set_arguments_tasks_and_variables_otherwise(jobs):
     jobs.create("varied", "--exit=1", env=[{"name": "A", "value": "1"}, {"name": "B", "value": "2"}])
     override = {"args": ["--tell=A,B", "--exit=0"], "env": [{"name": "B", "value": "3"}]}
