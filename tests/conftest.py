@@ -1,0 +1,19 @@
+"""Reads only the test modules that a run can want: importing all of them costs each worker seconds."""
+
+from pathlib import Path
+
+import pytest
+
+WHOLE_ENGINE = Path(__file__).parent / "e2e"
+WHOLLY_SLOW = ("pytestmark = pytest.mark.slow", "pytestmark = [pytest.mark.slow")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what `-m slow` or `-m "not slow"` would deselect anyway, as far as a module's text tells."""
+    wanted = config.option.markexpr
+    if wanted not in {"slow", "not slow"} or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    if WHOLE_ENGINE in collection_path.parents or any(line.startswith(WHOLLY_SLOW) for line in text.splitlines()):
+        return (wanted == "not slow") or None
+    return (wanted == "slow" and "mark.slow" not in text) or None
