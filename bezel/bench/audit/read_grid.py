@@ -38,7 +38,7 @@ _COLUMNS = {
     "counted": ("counted",),
     "cached": ("cached_tokens",),
 }
-_ROWS = 200_000
+_ROWS = 50_000
 
 
 def read_grid(text: str, item: str, label: str) -> Source:

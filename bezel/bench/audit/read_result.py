@@ -30,9 +30,8 @@ def read_result(document: Any, item: str, label: str) -> Source:
     """
     from bezel.bench.result import parse
 
-    del label
     result = parse(json.dumps(document), item)
-    rows = tuple(_row(result, cell, number) for number, cell in enumerate(result.cells))
+    rows = tuple(_row(result, cell, number, label) for number, cell in enumerate(result.cells))
     grid = result.kind == "sweep" and all(
         cell.users is not None and cell.context_tokens is not None for cell in result.cells
     )
@@ -46,7 +45,7 @@ def read_result(document: Any, item: str, label: str) -> Source:
     )
 
 
-def _row(result: Result, cell: Cell, order: int) -> Row:
+def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
     gained = cell.counters.gained if cell.counters else None
     failed = sum(cell.failures.values())
     completed = cell.requests - failed
@@ -78,11 +77,11 @@ def _row(result: Result, cell: Cell, order: int) -> Row:
         draft_tokens=gained.draft_tokens if gained else None,
         accepted=gained.accepted_tokens if gained else None,
         in_flight=cell.value("in_flight"),
-        system=_system(result, result.variants.get(cell.variant, result.manifest.served_by), cell),
+        system=_system(result, result.variants.get(cell.variant, result.manifest.served_by), cell, label),
     )
 
 
-def _system(result: Result, served: ServedBy, cell: Cell) -> System:
+def _system(result: Result, served: ServedBy, cell: Cell, label: str) -> System:
     platform, manifest = result.manifest.platform, result.manifest
     arguments = served.arguments or []
     return system_of(
@@ -101,7 +100,8 @@ def _system(result: Result, served: ServedBy, cell: Cell) -> System:
             "arguments": " ".join(word for word in arguments if "offload" in word),
             "prompts": cell.prompts,
             "nature": result.nature,
-        }
+        },
+        label,
     )
 
 

@@ -112,7 +112,10 @@ def _missing_users(row: Row) -> str | None:
 def _flat(source: Source, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
     """Cells above a load from which on the rate stays the same: accused only where a cap of that machine is known."""
     for cells in series(source.rows):
-        flat = [span for context in dict.fromkeys(row.context for row, _ in cells) if (span := _span(cells, context))]
+        contexts: dict[int | None, list[tuple[Row, Figure]]] = {}
+        for row, rate in cells:
+            contexts.setdefault(row.context, []).append((row, rate))
+        flat = [span for mine in contexts.values() if (span := _span(mine))]
         if not flat:
             continue
         system = cells[0][0].system
@@ -136,11 +139,9 @@ def _flat(source: Source, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
         )
 
 
-def _span(cells: Sequence[tuple[Row, Figure]], context: int | None) -> list[tuple[Row, Figure]]:
-    """The heaviest cells of a context between which the rate stays the same over four times the users."""
-    mine = sorted(
-        (one for one in cells if one[0].context == context and one[0].good), key=lambda one: one[0].users or 0
-    )
+def _span(cells: Sequence[tuple[Row, Figure]]) -> list[tuple[Row, Figure]]:
+    """The heaviest cells of one context between which the rate stays the same over four times the users."""
+    mine = sorted((one for one in cells if one[0].good), key=lambda one: one[0].users or 0)
     if not mine or (mine[-1][0].success and mine[-1][0].success.value < 0.98) or not mine[-1][1].value:
         return []
     level = mine[-1][1].value

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import COPIES, Finding
@@ -25,7 +26,26 @@ if TYPE_CHECKING:
 _BITS = 30.0
 _CELLS = 3
 _OTHER, _SAME = 0.02, 0.003
+_Key = tuple[int | None, int | None, float | None, int | None, int | None]
 _REPAIR = "measure the second system, or take its label away"
+
+
+@dataclass
+class _Stretch:
+    """Neighbouring cells that are equal, and what that says: each distinct value once."""
+
+    spread: float
+    cells: set[_Key] = field(default_factory=set)
+    values: set[float] = field(default_factory=set)
+    bits: float = 0.0
+
+    def add(self, cell: _Key, figures: Sequence[Figure]) -> None:
+        """One more equal cell."""
+        self.cells.add(cell)
+        for figure in figures:
+            if figure.value not in self.values:
+                self.values.add(figure.value)
+                self.bits += -math.log2(max(_chance(figure, self.spread), 1e-6))
 
 
 def find(table: Table) -> Iterator[Finding]:
@@ -56,25 +76,19 @@ def _pair(first: Source, second: Source) -> Iterator[Finding]:
         return  # the same simulation gives the same figures
     spread = _OTHER if differ else _SAME
     ones, others = _cells(first.rows), _cells(second.rows)
-    stretch: list[tuple[object, Figure]] = []
-    best: list[tuple[object, Figure]] = []
+    stretch, best = _Stretch(spread), _Stretch(spread)
     for key, figures in ones.items():
-        there = others.get(key)
-        if there is None:
-            continue
+        there = others.get(key, {})
         shared = [(name, figure) for name, figure in figures.items() if name in there and _tells(figure, spread)]
-        equal = [figure for name, figure in shared if figure == there[name]]
         if not shared:
             continue
-        if len(equal) < len(shared):
-            stretch = []
+        if any(figure != there[name] for name, figure in shared):
+            stretch = _Stretch(spread)
             continue
-        stretch = [*stretch, *((key, figure) for figure in equal)]
-        if _evidence(stretch, spread) > _evidence(best, spread):
+        stretch.add(key, [figure for _, figure in shared])
+        if stretch.bits > best.bits:
             best = stretch
-    cells = list(dict.fromkeys(key for key, _ in best))
-    bits = _evidence(best, spread)
-    if bits < _BITS or len({figure.value for _, figure in best}) < _CELLS:
+    if best.bits < _BITS or len(best.values) < _CELLS:
         return
     said = (
         f"told of {systems[0].label or first.item} and of {systems[1].label or second.item}"
@@ -85,10 +99,10 @@ def _pair(first: Source, second: Source) -> Iterator[Finding]:
         COPIES,
         "contradiction" if differ else "suspect",
         (second.item, first.item),
-        f"{len(cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed digit, "
-        f"{said}; by chance one time in 2^{bits:.0f}",
+        f"{len(best.cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed "
+        f"digit, {said}; by chance one time in 2^{best.bits:.0f}",
         _REPAIR if differ else "give both runs' own figures, or say that it is one run",
-        tuple(_named(first.rows, key) for key in cells),
+        tuple(row.cell for row in first.rows if _key(row) in best.cells),
     )
 
 
@@ -102,20 +116,19 @@ def differs(one: System, other: System) -> bool:
     return any(a is not None and b is not None and a != b for a, b in pairs)
 
 
-def _cells(rows: Sequence[Row]) -> dict[object, Mapping[str, Figure]]:
-    cells: dict[object, Mapping[str, Figure]] = {}
+def _cells(rows: Sequence[Row]) -> dict[_Key, Mapping[str, Figure]]:
+    cells: dict[_Key, Mapping[str, Figure]] = {}
     for row in rows:
-        key = (row.context, row.users, row.rate, row.output_tokens, row.repeat)
         figures = {name: found for name in (*RATES, *LATENCIES) if (found := row.figure(name))}
         if row.rate:
             figures = {name: found for name, found in figures.items() if name not in RATES}
         if figures:
-            cells.setdefault(key, figures)
+            cells.setdefault(_key(row), figures)
     return cells
 
 
-def _named(rows: Sequence[Row], key: object) -> str:
-    return next(row.cell for row in rows if (row.context, row.users, row.rate, row.output_tokens, row.repeat) == key)
+def _key(row: Row) -> _Key:
+    return row.context, row.users, row.rate, row.output_tokens, row.repeat
 
 
 def _chance(figure: Figure, spread: float) -> float:
@@ -125,8 +138,3 @@ def _chance(figure: Figure, spread: float) -> float:
 def _tells(figure: Figure, spread: float) -> bool:
     """Whether equal digits of it say anything: a value printed coarsely is often equal by chance."""
     return figure.value > 0 and _chance(figure, spread) < 0.5
-
-
-def _evidence(cells: Sequence[tuple[object, Figure]], spread: float) -> float:
-    distinct = {figure.value: figure for _, figure in cells}
-    return sum(-math.log2(max(_chance(figure, spread), 1e-6)) for figure in distinct.values())

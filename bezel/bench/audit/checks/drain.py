@@ -10,6 +10,7 @@ such cells.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import DRAIN, Finding
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _FACTOR = 2.0
 _HEAVIER = 8
 _CELLS = 3
+_SOUND = 0.9  # success of a cell that promises anything
 
 
 def find(table: Table) -> Iterator[Finding]:
@@ -44,23 +46,35 @@ def _slow(rows: Sequence[tuple[Row, Figure]]) -> Iterator[tuple[Row, Figure, flo
     """Cells below half of what others promise, with the promise and where it comes from."""
     if rows[0][0].system.cache_study:
         return
+    by_context: dict[int | None, list[tuple[int, float, str]]] = {}
+    by_users: dict[int | None, list[tuple[int, float, str]]] = {}
+    for row, rate in rows:
+        sound = row.good and not (row.success and row.success.value < _SOUND)
+        users, context, low = row.users or 1, row.context or 0, rate.low if sound else 0.0
+        by_context.setdefault(row.context, []).append((users, low / users, f"{rate.value:g} / {users} x "))
+        by_users.setdefault(row.users, []).append((context, low, f"{rate.value:g} at {context} tokens"))
+    of_loads = {context: _best_above(told) for context, told in by_context.items()}
+    of_lengths = {users: _best_above(told) for users, told in by_users.items()}
     for row, rate in rows:
         if not row.good or row.users is None:
             continue
-        most, why = 0.0, ""
-        for other, there in rows:
-            if not other.good or (other.success and other.success.value < 0.9) or other.users is None:
-                continue
-            if other.context == row.context and other.users > row.users:
-                promised, said = there.low * row.users / other.users, f"{there.value:g} / {other.users} x {row.users}"
-            elif other.users == row.users and other.context and row.context and other.context > row.context:
-                promised, said = there.low, f"{there.value:g} at {other.context} tokens"
-            else:
-                continue
-            if promised > most:
-                most, why = promised, said
+        share, said = of_loads[row.context][row.users]
+        most, why = share * row.users, f"{said}{row.users}"
+        longer, at = of_lengths[row.users][row.context or 0]
+        if longer > most:
+            most, why = longer, at
         if rate.high * _FACTOR < most:
             yield row, rate, most, why
+
+
+def _best_above(told: list[tuple[int, float, str]]) -> dict[int, tuple[float, str]]:
+    """For each number the largest figure, with its text, among those of larger numbers."""
+    best: dict[int, tuple[float, str]] = {}
+    most: tuple[float, str] = (0.0, "")
+    for number, group in itertools.groupby(sorted(told, reverse=True), key=lambda one: one[0]):
+        best[number] = most
+        most = max([most, *((value, text) for _, value, text in group)])
+    return best
 
 
 def _heavier(before: Row | None, row: Row) -> bool:

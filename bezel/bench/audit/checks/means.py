@@ -30,6 +30,7 @@ _REPAIR = "give each run by itself, or a mean of three or more repeats of one ex
 # Cells in which c is the mean of a and b although the two differ by four printed units: one in four is by chance.
 _CELLS = 8
 _TWICE = 3
+_MISSED = 3
 
 
 def find(table: Table) -> Iterator[Finding]:
@@ -131,15 +132,18 @@ def _mean_cells(
     a: Mapping[Key, Figure], b: Mapping[Key, Figure], c: Mapping[Key, Figure]
 ) -> list[tuple[Key, Figure, Figure, Figure]]:
     """The cells of c that are means of a and b, if practically all are that can show it."""
-    telling, found = 0, []
+    found, missed = [], 0
     for key in a.keys() & b.keys() & c.keys():
         first, second, third = a[key], b[key], c[key]
         unit = 2 * max(first.half, second.half, third.half)
         if abs(first.value - second.value) < 4 * unit or not third.value:
             continue
-        telling += 1
         rounding = third.half * 1.001 + (first.half + second.half) / 2
         if abs(third.value - (first.value + second.value) / 2) <= max(rounding, 1e-9 * third.value):
             found.append((key, first, second, third))
+        else:
+            missed += 1
+            if missed > _MISSED and 9 * missed > len(a):
+                return []
     found.sort(key=lambda one: -abs(one[1].value - one[2].value))
-    return found if len(found) >= _CELLS and len(found) >= 0.9 * telling else []
+    return found if len(found) >= max(_CELLS, 9 * missed) else []

@@ -40,9 +40,11 @@ def _holes(source: Source) -> Iterator[Finding]:
     there = {(row.context, row.users) for row in source.rows} | source.absent
     contexts = sorted({context for context, _ in there if context is not None})
     users = sorted({user for _, user in there if user is not None})
+    if len(contexts) < _SIDES or len(users) < _SIDES or len(there) < _FULL * len(contexts) * len(users):
+        return
     wanted = {(context, user) for context in contexts for user in users}
     holes = sorted(wanted - there)
-    if not holes or len(contexts) < _SIDES or len(users) < _SIDES or len(there) < _FULL * len(wanted):
+    if not holes:
         return
     named = tuple(f"{context} tokens, {user} users" for context, user in holes)
     yield Finding(

@@ -101,13 +101,16 @@ def _unequal(claim: Claim) -> Iterator[Finding]:
 def _waiting(source: Source, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Finding]:
     """Cells in which more users give no more answers, and lose some."""
     found: list[tuple[Row, Row, Figure, Figure]] = []
+    whole: dict[int | None, list[tuple[Row, Figure]]] = {}
+    for row, rate in cells:
+        if row.success is not None and row.success.value >= _WHOLE:
+            whole.setdefault(row.context, []).append((row, rate))
     for row, rate in cells:
         if not row.good or row.success is None or not 0 < row.success.value < _LOST or not rate.value:
             continue
-        for other, there in cells:
+        for other, there in whole.get(row.context, ()):
             fewer = other.users is not None and row.users is not None and other.users * _TIMES <= row.users
-            whole = other.success is not None and other.success.value >= _WHOLE
-            if other.context == row.context and fewer and whole and rate.value <= _NO_MORE * there.value:
+            if fewer and rate.value <= _NO_MORE * there.value:
                 found.append((other, row, there, rate))
                 break
     if len(found) < 2:
