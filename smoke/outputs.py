@@ -50,6 +50,9 @@ def _notes(cell: "Cell", told: Sequence[str], *, simulated: bool) -> list[str]:
     notes = ["simulated: the server is a simulated one, no figure says anything of hardware"] if simulated else []
     if failed := sum(cell.failures.values()):
         notes.append(f"{failed} of {cell.requests} requests failed and are in no figure but `failed`")
+    stop = (cell.load or {}).get("stop", {})
+    if cell.requests < (stop.get("requests") or 0):
+        notes.append(f"only {cell.requests} of {stop['requests']} requests were begun within {stop['seconds']:g} s")
     notes += [f"{check.name}: {check.text}" for check in cell.checks if check.state in {"failed", "suspect"}]
     if cell.state in {"client_limited", "queueing"}:
         notes.append(cell.reason)
