@@ -192,16 +192,16 @@ class _Run:
             document = self.place.read(parts.part(task)) or {}
             if "failed" in document:
                 return f"task {task} of {self.fleet.tasks} failed: {document['failed']}"
-        log = (
-            f"its log: gcloud run jobs executions logs read {execution.rpartition('/')[2]} --region {self.made.region}"
-        )
         for row in self.jobs.tasks(execution):
-            result = row.get("lastAttemptResult") or {}
+            result, task = row.get("lastAttemptResult") or {}, row.get("index", 0)
             if message := (result.get("status") or {}).get("message"):
                 how = f"exit code {result['exitCode']}" if "exitCode" in result else ""
                 said = ", ".join(part for part in (str(message).rstrip("."), how) if part)
-                return f"task {row.get('index', 0)} of {self.fleet.tasks} died ({said}): nothing was measured; {log}"
-        return f"the job's execution ended before its tasks told what they saw: nothing was measured; {log}"
+                words = self.jobs.last_words(execution, task) or "nothing on its standard error"
+                return (
+                    f"task {task} of {self.fleet.tasks} died ({said}), so nothing was measured. Its last words: {words}"
+                )
+        return f"execution {execution} ended before its tasks told what they saw, so nothing was measured: see its log."
 
     def _body(self) -> dict[str, Any]:
         fleet = self.fleet

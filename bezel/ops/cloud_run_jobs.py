@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from bezel.rest import ApiError, GoogleClient, endpoint
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ Json = dict[str, Any]
 _SHORTEST, _LONGEST = 0.2, 2.0  # seconds between two looks at an operation
 _OPERATION_SECONDS = 180.0
 _TELL_SECONDS = 10.0
+_LOG_SECONDS = 5.0
 
 
 class CloudRunJobs:
@@ -94,6 +95,27 @@ class CloudRunJobs:
             RestError: Cloud Run does not say.
         """
         return list(self._google.pages(f"{self._base}{execution}/tasks", "tasks"))
+
+    def last_words(self, execution: str, task: int) -> str:
+        """What a task wrote last to its standard error; "" where the log holds nothing of it, or may not be read."""
+        terms = (
+            'resource.type="cloud_run_job"',
+            f'labels."run.googleapis.com/execution_name"="{execution.rpartition("/")[2]}"',
+            f'labels."run.googleapis.com/task_index"="{task}"',
+            'logName:"run.googleapis.com%2Fstderr"',
+        )
+        project = self._parent.partition("/locations/")[0]
+        body = {"resourceNames": [project], "filter": " AND ".join(terms), "orderBy": "timestamp desc", "pageSize": 1}
+        end = time.monotonic() + _LOG_SECONDS
+        try:
+            # The log comes after the task's end.
+            while not (entries := self._google.post(f"{endpoint('LOGGING')}entries:list", json=body).get("entries")):
+                if time.monotonic() > end:
+                    return ""
+                time.sleep(_SHORTEST)
+        except RestError:
+            return ""
+        return str(entries[0].get("textPayload") or "").strip()
 
     def delete(self, name: str) -> bool:
         """Delete a job with its executions, which ends their tasks; whether there was one.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cloud_client import PARENT, REGION, SERVICES, Client, is_alive, until
+from cloud_client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 
 from bezel.localcloud import control
 from bezel.localcloud.run.leftovers import marked
@@ -77,11 +77,11 @@ class Site:
         self.client.grant(f"{SERVICES}/tiny", "roles/run.invoker", f"serviceAccount:{self.account}")
         self.url = self.client.service("tiny")["uri"]
 
-    def victim(self, tasks=2):
+    def victim(self, tasks=2, account=""):
         """A run of the fleet as a process of its own."""
         command = [sys.executable, str(SUPPORT / "fleet_victim.py"), self.url, str(tasks), "bezel-local", REGION]
         return subprocess.Popen(
-            [*command, self.account],
+            [*command, account or self.account],
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -140,7 +140,17 @@ def test_a_task_that_dies_fails_the_run_with_its_reason(site):
     os.kill(until(second, 60)[0], signal.SIGKILL)
     _, said = run.communicate(timeout=100)
     assert run.returncode == 1
-    assert "task 1 of 2 died (The container was ended by a signal): nothing was measured" in said
+    assert "task 1 of 2 died (The container was ended by a signal), so nothing was measured" in said
+    assert site.left() == {}
+
+
+def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site):
+    run = site.victim(1, RUNTIME)
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "task 0 of 1 died (The container exited with an error, exit code 1)" in said
+    assert "Its last words: bezel: GET" in said
+    assert "Permission 'storage.objects.get' denied" in said
     assert site.left() == {}
 
 
