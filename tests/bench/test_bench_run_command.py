@@ -14,8 +14,8 @@ from bezel.bench.sample_file import read_samples
 from bezel.ops.bench_load import load_arguments, load_of
 from bezel.ops.cli import main, parse
 from bezel.told import UserError
-from tests.rest.fake_google import Answer, Call, Server, serving
-from tests.smoke.fake_service import recorded_body, recorded_stream
+from tests.rest.fake_google import PLANTED, Answer, Call, Server, serving
+from tests.smoke.fake_service import MODEL, Project, recorded_body, recorded_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,6 +119,22 @@ def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
     sent = [call.json["messages"][0]["content"] for call in server.calls if call.path == "/v1/chat/completions"]
     assert len(set(sent[:4])) == 4
     assert sent[4:6] == sent[6:8]
+
+
+def test_an_identity_token_is_sent_unless_anybody_may_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as google, serving() as vllm:
+        for name, value in Project(google, vllm).environment(tmp_path).items():
+            monkeypatch.setenv(name, value)
+        given = ["bench", "run", "--url", vllm.url, "--model", MODEL, "--requests", "4", "--output-tokens", "6"]
+        failures = []
+        for more in ((), ("--public",)):
+            main([*given, *more, "--json"])
+            text = capsys.readouterr().out
+            failures.append(json.loads(text)["cells"][0]["failures"])
+            assert PLANTED not in text
+    assert failures == [{}, {"http_403": 4}]
 
 
 @pytest.mark.parametrize(
