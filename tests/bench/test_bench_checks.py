@@ -229,6 +229,16 @@ def test_a_manifest_names_what_is_missing():
     assert "image digest, vLLM version, arguments, price, date of the price" in found.text
 
 
+def test_a_leased_machine_has_no_concurrency_to_tell():
+    service = WHOLE.platform.model_copy(update={"concurrency": None})
+    leased = service.model_copy(update={"revision": None, "lease": "node-1"})
+    states = [
+        checks_of_server.manifest_complete(WHOLE.model_copy(update={"platform": one}), WHOLE.served_by).state
+        for one in (service, leased)
+    ]
+    assert states == ["unknown", "passed"]
+
+
 # 8: failures
 @pytest.mark.parametrize(
     ("failures", "state"),
