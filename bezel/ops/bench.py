@@ -20,6 +20,7 @@ ACTIONS: dict[str, str] = {
     "goodput": "the highest load that still keeps given limits",
     "ab": "servers, or settings of one, against each other: what differs beyond chance",
     "export": "a result as CSV, or in the shape of `vllm bench serve`",
+    "report": "results as one page, as Markdown, as pictures",
     "audit": "what in results of anybody's benchmark cannot be as it is said",
     "job": "as run, the load sent by the tasks of a Cloud Run job",
     "worker": "what a task of `job` runs; nothing to be called by hand",

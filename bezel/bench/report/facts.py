@@ -1,0 +1,243 @@
+"""The tables of a report: the summary side by side, what was found, checks that fired, failures, cells, manifests."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.loads import COST, THROUGHPUT
+from bezel.bench.report.markup import plain
+from bezel.bench.report.tables import Table
+from bezel.bench.report.wording import STATES, UNKNOWN, number, percent, shortened, span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bezel.bench.report.subjects import Spot, Subject
+    from bezel.bench.result import Check, Numbers, Result
+
+_FIGURES = (THROUGHPUT, "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "goodput", COST)
+_UNITS = {THROUGHPUT: "tokens/s", "goodput": "requests/s", COST: "USD"}
+_LONG = 300
+
+
+def best(subject: Subject) -> Spot | None:
+    """Its ok load of the highest throughput, of knees only where there are some; None where none is ok."""
+    good = [spot for spot in subject.spots if spot.state == "ok" and spot.value(THROUGHPUT) is not None]
+    knees = {
+        (finding.numbers.get("context_tokens"), finding.numbers.get("users"))
+        for finding in subject.result.findings
+        if finding.name == "knee"
+    }
+    good = [spot for spot in good if (spot.context, spot.load) in knees] or good
+    return max(good, key=lambda spot: spot.value(THROUGHPUT) or 0.0, default=None)
+
+
+def summary(subjects: Sequence[Subject]) -> Table:
+    """Each server at its best load."""
+    rows = []
+    for subject in subjects:
+        spot = best(subject)
+        platform = subject.result.manifest.platform
+        chips = f"{platform.chips} x " if platform.chips and platform.chips > 1 else ""
+        hardware = f"{chips}{platform.accelerator}" if platform.accelerator else UNKNOWN
+        where = "no ok load" if spot is None else _where(spot)
+        figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in _FIGURES]
+        requests, failed = _sent(subject.spots)
+        share = f"{number(failed)} of {number(requests)} ({percent(failed / requests)})" if requests else "none sent"
+        model = subject.result.manifest.model
+        rows.append([subject.label, subject.result.nature, model, hardware, where, *figures, share])
+    heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
+    told = (
+        "Each server at its ok load of the highest throughput, of its knees where there are some; "
+        "failed requests over all of its loads."
+    )
+    head = ["server", "kind", "model", "hardware", "load", *heads, "failed requests"]
+    return Table("Summary", head, rows, told)
+
+
+def side_by_side(subjects: Sequence[Subject]) -> Table | None:
+    """The loads that several servers have in common; None where there are none."""
+    loads: dict[tuple[int | None, float | None, str], dict[str, Spot]] = {}
+    for subject in subjects:
+        for spot in subject.spots:
+            if spot.load is not None:
+                loads.setdefault((spot.context, spot.load, spot.unit), {})[subject.label] = spot
+    common = {key: spots for key, spots in loads.items() if len(spots) > 1}
+    if not common:
+        return None
+    rows = []
+    for key in sorted(common, key=lambda one: (one[0] or 0, one[1] or 0, one[2])):
+        for label, spot in common[key].items():
+            figures = [number(spot.value(name)) for name in _FIGURES]
+            rows.append([_where(spot), label, STATES[spot.state], *figures, f"{spot.failed} of {spot.requests}"])
+    heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
+    return Table("Side by side, at equal loads", ["load", "server", "state", *heads, "failed"], rows)
+
+
+def findings(results: Sequence[Result]) -> list[str]:
+    """What the results say of themselves, each with its title where there are several."""
+    several = len(results) > 1
+    return [f"{result.manifest.title}: {text}" if several else text for result in results for text in _told(result)]
+
+
+def _told(result: Result) -> list[str]:
+    """Knees last: a sweep has one of each context. What was left out of a surface stands in its map."""
+    first = [one.text for one in result.findings if one.name not in ("knee", "excluded")]
+    return [*first, *result.notes, *(one.text for one in result.findings if one.name == "knee")]
+
+
+def fired(subjects: Sequence[Subject]) -> Table | None:
+    """The checks that did not pass, those that failed first; equal ones once, with the loads that they are of."""
+    groups: dict[tuple[str, str, str, str], list[tuple[Spot, Check]]] = {}
+    for subject in subjects:
+        for spot in subject.spots:
+            for check in (check for cell in spot.every for check in cell.checks if check.state != "passed"):
+                # Texts with figures of one cell differ from cell to cell: the first of a kind speaks for all.
+                text = check.text if check.state == "unknown" else ""
+                groups.setdefault((check.state, check.name, subject.label, text), []).append((spot, check))
+    order = {"failed": 0, "suspect": 1, "unknown": 2}
+    rows = []
+    for (state, name, label, _), found in sorted(groups.items(), key=lambda one: (order[one[0][0]], *one[0][1:])):
+        first = found[0][1]
+        text = f"{first.text}{_arithmetic(first.numbers)}"
+        rows.append([state, name, label, _places([spot for spot, _ in found]), shortened(plain(text), _LONG)])
+    told = "A failed check fails its cell. Of several equal ones the first tells."
+    head = ["state", "check", "server", "loads", "what it found"]
+    return _lone(Table("Checks that fired", head, rows, told), subjects) if rows else None
+
+
+def checks_told(subjects: Sequence[Subject]) -> str:
+    """How many checks were made, by their state."""
+    made = Counter(check.state for subject in subjects for cell in subject.cells for check in cell.checks)
+    if not made:
+        return "No check was made."
+    return ", ".join(f"{made[state]} {state}" for state in ("passed", "failed", "suspect", "unknown")) + "."
+
+
+def failures(subjects: Sequence[Subject]) -> Table | None:
+    """The failed requests by kind, with what one of each said; None where none failed."""
+    rows = []
+    for subject in subjects:
+        kinds: Counter[str] = Counter()
+        examples: dict[str, str] = {}
+        for cell in subject.cells:
+            kinds.update(cell.failures)
+            examples = cell.failure_examples | examples
+        requests, _ = _sent(subject.spots)
+        rows += [
+            [
+                subject.label,
+                kind,
+                number(count),
+                percent(count / requests),
+                shortened(plain(examples.get(kind, "")), _LONG),
+            ]
+            for kind, count in kinds.most_common()
+        ]
+    head = ["server", "kind", "requests", "share of all", "one of them said"]
+    return _lone(Table("Failed requests by kind", head, rows), subjects) if rows else None
+
+
+def odd_cells(subjects: Sequence[Subject]) -> Table | None:
+    """The loads that are not ok, and why; loads of one reason together."""
+    groups: dict[tuple[str, str, str], list[Spot]] = {}
+    for subject in subjects:
+        for spot in subject.spots:
+            for cell in (cell for cell in spot.every if cell.state != "ok"):
+                groups.setdefault((subject.label, STATES[cell.state], cell.reason), []).append(spot)
+    rows = [
+        [label, state, _places(spots), shortened(plain(reason), _LONG)]
+        for (label, state, reason), spots in groups.items()
+    ]
+    return _lone(Table("Loads that are not ok", ["server", "state", "loads", "why"], rows), subjects) if rows else None
+
+
+def all_cells(subjects: Sequence[Subject]) -> Table:
+    """Every load with its figures and intervals."""
+    names = (THROUGHPUT, "requests_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "itl_p50", "e2e_p50")
+    rows = []
+    for subject in subjects:
+        for spot in subject.spots:
+            row = [subject.label, _where(spot), STATES[spot.state], str(len(spot.every))]
+            for name in names:
+                figure = spot.figure(name)
+                ends = span(figure.low, figure.high) if figure else ""
+                row.append(f"{number(figure.value)}{f' ({ends})' if ends else ''}" if figure else UNKNOWN)
+            rows.append([*row, f"{spot.failed} of {spot.requests}"])
+    units = {THROUGHPUT: "tokens/s", "requests_per_second": "requests/s"}
+    heads = [f"{name}, {units.get(name, 'ms')}" for name in names]
+    told = "In brackets the 95 % interval of one run, or the least and the most of several repeats."
+    head = ["server", "load", "state", "runs", *heads, "failed"]
+    return _lone(Table("Every load", head, rows, told), subjects)
+
+
+def manifest(result: Result) -> Table:
+    """What was run, with what, where, at what price."""
+    one = result.manifest
+    served, place, client = one.served_by, one.platform, one.client
+    tls = "on" if client.tls else "off"
+    rows: list[tuple[str, object]] = [
+        ("kind", f"{result.kind}, {result.nature}"),
+        ("model", one.model),
+        ("checkpoint", one.checkpoint),
+        ("url", one.url),
+        ("image", served.image),
+        ("digest", served.digest),
+        ("vLLM", served.vllm_version),
+        ("arguments", None if served.arguments is None else shlex.join(served.arguments)),
+        ("max_model_len", served.max_model_len),
+        ("max_num_seqs", served.max_num_seqs),
+        ("KV cache", served.kv_cache_dtype),
+        *((f"arguments of {name}", None if arm.arguments is None else shlex.join(arm.arguments))
+          for name, arm in result.variants.items()),
+        ("accelerator", place.accelerator),
+        ("chips of one instance", place.chips),
+        ("revision or lease", place.revision or place.lease),
+        ("instances", place.instances),
+        ("concurrency", place.concurrency),
+        ("region", place.region),
+        ("price", None if one.price.usd_per_hour is None else f"{number(one.price.usd_per_hour)} USD per hour"),
+        ("price as of", one.price.as_of),
+        ("price by", one.price.source),
+        ("client", f"bezel {client.bezel}, Python {client.python}, {client.workers} workers, TLS {tls}"),
+        ("client's machine", f"{client.machine.cores} cores, {client.machine.cpu}, {client.machine.kernel}"),
+        ("started at", one.started_at.isoformat(timespec="seconds")),
+        ("seed", one.seed),
+        ("command", shlex.join(one.command) or None),
+        ("samples", f"{result.samples.file}, SHA-256 {result.samples.sha256}" if result.samples else None),
+    ]  # fmt: skip
+    told = [[name, UNKNOWN if value is None else str(value)] for name, value in rows]
+    return Table(one.title, ["what", "value"], told)
+
+
+def _lone(table: Table, subjects: Sequence[Subject]) -> Table:
+    """The table without the column that names the server, where there is one."""
+    if len(subjects) > 1:
+        return table
+    place = table.head.index("server")
+    rows = [[*row[:place], *row[place + 1 :]] for row in table.rows]
+    return replace(table, head=[name for name in table.head if name != "server"], rows=rows)
+
+
+def _where(spot: Spot) -> str:
+    context = "" if spot.context is None else f", context {number(spot.context)}"
+    output = spot.every[0].output_tokens
+    return f"{spot.told_load}{context}{'' if output is None else f', output {number(output)}'}"
+
+
+def _places(spots: list[Spot]) -> str:
+    names = list(dict.fromkeys(_where(spot) for spot in spots))
+    return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _arithmetic(numbers: Numbers) -> str:
+    told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in numbers.items()]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _sent(spots: Iterable[Spot]) -> tuple[int, int]:
+    counted = [(spot.requests, spot.failed) for spot in spots]
+    return sum(sent for sent, _ in counted), sum(failed for _, failed in counted)

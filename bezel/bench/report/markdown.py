@@ -1,0 +1,97 @@
+"""The report as Markdown tables, for a pull request.
+
+What a server or a file says stands in code spans, where it is no markup, no mention and no link; our own words do not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.markup import plain
+from bezel.bench.report.tables import Table, is_number
+from bezel.bench.report.wording import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.bench.report.report import Report
+
+# Words and figures of our own making; anything else of a cell may have come from outside.
+_TAME = re.compile(r"([A-Za-z0-9 ,.;:/%~·+()<=*'↓→-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))*")
+_CELL = 200
+
+
+def as_markdown(report: Report) -> str:
+    """The text."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"## {_tame(report.title)}"
+    yield ""
+    yield f"Kind: **{report.nature}**. Checks: {report.checks_told}"
+    for warning in report.warnings:
+        yield ""
+        yield f"> **{_tame(warning)}**"
+    yield from _table(report.summary, "###")
+    if report.findings:
+        yield ""
+        yield from (f"- {_tame(text)}" for text in report.findings)
+    for table in report.trouble:
+        yield from _table(table, "###")
+    if report.side_by_side:
+        yield from _table(report.side_by_side, "###")
+    for figure in report.figures:
+        yield from _folded(figure.table, f"{figure.title} ({figure.kind})", " ".join(figure.caption))
+    if report.missing:
+        yield ""
+        yield f"Not drawn: {_tame(' '.join(report.missing))}"
+    yield from _folded(report.cells, report.cells.title, report.cells.told)
+    for table in report.manifests:
+        yield from _folded(table, "What was run", table.title)
+
+
+def _folded(table: Table, title: str, told: str) -> Iterator[str]:
+    yield ""
+    yield f"<details><summary>{_tame(title, fence='')}</summary>"
+    yield ""
+    yield _tame(told)
+    yield from _table(table, "")
+    yield ""
+    yield "</details>"
+
+
+def _table(table: Table, heading: str) -> Iterator[str]:
+    yield ""
+    if heading:
+        yield f"{heading} {_tame(table.title)}"
+        yield ""
+        if table.told:
+            yield _tame(table.told)
+            yield ""
+    yield f"| {' | '.join(_cell(name) for name in table.head)} |"
+    right = [all(is_number(row[place]) for row in table.rows) for place in range(len(table.head))]
+    yield f"| {' | '.join('---:' if one else '---' for one in right)} |"
+    for row in table.rows:
+        yield f"| {' | '.join(_cell(text) for text in row)} |"
+
+
+def _cell(text: str) -> str:
+    return _tame(shortened(text, _CELL)).replace("|", "\\|")
+
+
+def _tame(text: str, fence: str = "`") -> str:
+    """`text` as it is where it holds nothing that Markdown could read, else as a code span.
+
+    Where no code span can stand (`fence` is ""), what could be read is left out.
+    """
+    shown = " ".join(plain(text).split())
+    if not fence:
+        return "".join(one for one in shown if one == "_" or (_TAME.fullmatch(one) and one not in "<*"))
+    if _TAME.fullmatch(shown) and "<" not in shown.replace("< ", "") and "://" not in shown and "www." not in shown:
+        return re.sub(r"([~<*])", r"\\\1", shown)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    wall = fence * (longest + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{wall}{pad}{shown}{pad}{wall}"

@@ -1,0 +1,58 @@
+"""Elements of HTML and SVG, written by the standard library, which escapes every text and attribute.
+
+What a server or a file says is hostile here: it becomes text and never markup, and no character of it is invisible or
+turns the direction of what follows.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from xml.etree.ElementTree import Element, tostring
+
+Node = Element | str
+Value = str | float | int
+
+
+def el(tag: str, attributes: dict[str, Value] | None = None, /, *children: Node) -> Element:
+    """An element with these children; numbers of attributes are written with at most two decimals."""
+    made = Element(tag, {name: _value(value) for name, value in (attributes or {}).items()})
+    for child in children:
+        add(made, child)
+    return made
+
+
+def add(parent: Element, *children: Node) -> Element:
+    """Put children at the end of `parent`, which is returned."""
+    for child in children:
+        if not isinstance(child, str):
+            parent.append(child)
+        elif len(parent):
+            parent[-1].tail = (parent[-1].tail or "") + plain(child)
+        else:
+            parent.text = (parent.text or "") + plain(child)
+    return parent
+
+
+def plain(text: str) -> str:
+    """`text` on one line, each control, format or unassigned character a blank."""
+    return "".join(" " if unicodedata.category(one) in _UNSEEN else one for one in text)
+
+
+def html(page: Element) -> str:
+    """A whole document."""
+    return f"<!doctype html>\n{tostring(page, encoding='unicode', method='html')}\n"
+
+
+def svg(picture: Element) -> str:
+    """A picture that stands alone."""
+    picture.set("xmlns", "http://www.w3.org/2000/svg")
+    return tostring(picture, encoding="unicode")
+
+
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return plain(str(value))

@@ -1,0 +1,194 @@
+"""The report as one HTML page that needs nothing else: no script, no request, each chart drawn as SVG.
+
+Its own policy (Content-Security-Policy) forbids scripts and requests, were anything to slip in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.facts import best
+from bezel.bench.report.loads import COST, THROUGHPUT
+from bezel.bench.report.markup import add, el, html
+from bezel.bench.report.style import page as style
+from bezel.bench.report.tables import Table, is_number
+from bezel.bench.report.wording import UNKNOWN, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from xml.etree.ElementTree import Element
+
+    from bezel.bench.report.figure import Figure
+    from bezel.bench.report.markup import Node
+    from bezel.bench.report.report import Report
+    from bezel.bench.report.subjects import Subject
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_WIDE, _BROAD, _NARROW = 540.0, 1100.0, 318.0
+_ALWAYS_OPEN = 30
+_FINDINGS = 5
+
+
+def as_page(report: Report) -> str:
+    """The page's text."""
+    head = el(
+        "head",
+        {},
+        el("meta", {"charset": "utf-8"}),
+        el("meta", {"http-equiv": "Content-Security-Policy", "content": _POLICY}),
+        el("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        el("meta", {"name": "referrer", "content": "no-referrer"}),
+        el("title", {}, f"{report.title} ({report.nature})"),
+        el("link", {"rel": "icon", "href": "data:,"}),
+        el("style", {}, style()),
+    )
+    sections = dict(_sections(report))
+    body = el("body", {}, _header(report, sections), el("main", {"id": "main"}, *sections.values()), _footer(report))
+    return html(el("html", {"lang": "en"}, head, body))
+
+
+def _sections(report: Report) -> Iterator[tuple[str, Element]]:
+    """Name in the list of contents, and section."""
+    summary = _section("summary", "Summary")
+    if len(report.subjects) == 1:
+        add(summary, _tiles(report.subjects[0]))
+    else:
+        add(summary, _table(report.summary))
+    if report.findings:
+        add(summary, el("h3", {}, "What follows from the cells"))
+        shown, rest = report.findings[:_FINDINGS], report.findings[_FINDINGS:]
+        add(summary, _list(shown))
+        if rest:
+            add(summary, el("details", {}, el("summary", {}, f"{len(rest)} more"), _list(rest)))
+    yield "Summary", summary
+    figures = _section("figures", "Figures")
+    add(figures, el("div", {"class": "figures"}, *(_figure(figure) for figure in report.figures)))
+    if report.missing:
+        add(figures, el("h3", {}, "Not drawn"), _list(report.missing))
+    yield "Figures", figures
+    if report.side_by_side:
+        yield "Side by side", add(_section("compared", "Side by side"), _long(report.side_by_side))
+    checks = add(_section("checks", "Checks and failures"), el("p", {}, f"Checks: {report.checks_told}"))
+    for table in report.trouble:
+        add(checks, el("h3", {}, table.title), _table(table))
+    if not report.trouble:
+        add(checks, el("p", {}, "Every load is ok, no request failed, every check passed."))
+    yield "Checks and failures", checks
+    yield "Every load", add(_section("loads", "Every load"), _long(report.cells))
+    what = _section("manifest", "What was run")
+    for table in report.manifests:
+        add(what, el("h3", {}, table.title), _table(table, "pairs"))
+    yield "What was run", what
+
+
+def _section(name: str, title: str) -> Element:
+    return el("section", {"id": name, "aria-labelledby": f"{name}-title"}, el("h2", {"id": f"{name}-title"}, title))
+
+
+def _header(report: Report, sections: dict[str, Element]) -> Element:
+    first = report.subjects[0].result.manifest
+    about = f"Started {first.started_at:%Y-%m-%d %H:%M %Z}"
+    if len(report.subjects) == 1:
+        about = f"{first.model} on {first.platform.accelerator or 'unknown hardware'}. {about}"
+    links = [el("li", {}, el("a", {"href": f"#{one.get('id')}"}, name)) for name, one in sections.items()]
+    return el(
+        "header",
+        {},
+        el("a", {"class": "skip", "href": "#main"}, "To the figures"),
+        el("h1", {}, report.title, el("span", {"class": "kind"}, report.nature)),
+        el("p", {"class": "about"}, about),
+        *(el("p", {"class": "warn", "role": "note"}, text) for text in report.warnings),
+        el("nav", {"aria-label": "Contents"}, el("ul", {}, *links)),
+    )
+
+
+def _footer(report: Report) -> Element:
+    client = report.subjects[0].result.manifest.client
+    made = f"Made by bezel {client.bezel} from the results' JSON documents. Unknown figures are left unknown."
+    return el("footer", {}, el("p", {}, made))
+
+
+def _tiles(subject: Subject) -> Element:
+    """The figures of one server at its best load."""
+    spot = best(subject)
+    requests, failed = sum(one.requests for one in subject.spots), sum(one.failed for one in subject.spots)
+    ok = sum(one.state == "ok" for one in subject.spots)
+    tiles = [("Loads ok", str(ok), f"of {len(subject.spots)}")]
+    tiles += [("Failed requests", percent(failed / requests) if requests else "none sent",
+               f"{number(failed)} of {number(requests)}" if requests else "")]  # fmt: skip
+    if spot:
+        tiles.append(
+            ("Best load that is ok", spot.told_load, "" if spot.context is None else f"context {number(spot.context)}")
+        )
+    for name, unit in (
+        (THROUGHPUT, "tokens/s"),
+        ("ttft_p50", "ms"),
+        ("ttft_p99", "ms"),
+        ("tpot_p50", "ms"),
+        (COST, "USD"),
+    ):
+        value = spot.value(name) if spot else None
+        tiles.append((f"{name}, there", number(value), unit if value is not None else ""))
+    return el(
+        "dl",
+        {"class": "tiles"},
+        *(
+            el("div", {}, el("dt", {}, *_broken(name)), el("dd", {}, value, " ", el("small", {}, unit)))
+            for name, value, unit in tiles
+        ),
+    )
+
+
+def _figure(figure: Figure) -> Element:
+    wide = figure.picture.drawn(_BROAD if figure.broad else _WIDE)
+    narrow = figure.picture.drawn(_NARROW)
+    wide.set("class", "wide")
+    narrow.set("class", "narrow")
+    drawn = el("div", {"class": "draw", "role": "region", "aria-label": figure.title, "tabindex": 0}, wide, narrow)
+    caption = el(
+        "figcaption", {}, el("b", {}, f"{figure.kind[:1].upper()}{figure.kind[1:]}."), " ", " ".join(figure.caption)
+    )
+    behind = el("details", {}, el("summary", {}, "The figures as a table"), _table(figure.table))
+    title = el("h3", {}, figure.title, el("span", {"class": "kind"}, figure.kind))
+    return el(
+        "figure", {"id": figure.name, **({"class": "broad"} if figure.broad else {})}, title, drawn, caption, behind
+    )
+
+
+def _long(table: Table) -> Element:
+    """A table, folded where it has many rows."""
+    shown = _table(table)
+    if len(table.rows) <= _ALWAYS_OPEN:
+        return shown
+    return el("details", {}, el("summary", {}, f"{len(table.rows)} rows"), shown)
+
+
+def _table(table: Table, kind: str = "") -> Element:
+    head = el("tr", {}, *(el("th", {"scope": "col"}, *_broken(name)) for name in table.head))
+    rows = [_row(row, kind) for row in table.rows]
+    named = [el("caption", {}, table.told)] if table.told else []
+    made = el("table", {"class": kind} if kind else {}, *named, el("thead", {}, head), el("tbody", {}, *rows))
+    return el("div", {"class": "scroll", "role": "region", "aria-label": table.title, "tabindex": 0}, made)
+
+
+def _row(row: Iterable[str], kind: str) -> Element:
+    first, *others = row
+    cells = [el("th", {"scope": "row", **({"class": "failed"} if first == "failed" else {})}, first)]
+    for text in others:
+        right = kind != "pairs" and (is_number(text) or text == UNKNOWN) and len(text) < 32
+        cells.append(el("td", {"class": "n"} if right else {}, text))
+    return el("tr", {}, *cells)
+
+
+def _broken(name: str) -> Iterator[Node]:
+    """A name that a narrow place may break behind its underscores."""
+    first, *others = name.split("_")
+    yield first
+    for part in others:
+        yield "_"
+        yield el("wbr")
+        yield part
+
+
+def _list(texts: Iterable[str]) -> Element:
+    return el("ul", {}, *(el("li", {}, text) for text in texts))

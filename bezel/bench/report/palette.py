@@ -1,0 +1,76 @@
+"""The colours: of series after Okabe and Ito, of quantities the cividis map; both hold for colour-blind readers.
+
+Colour never speaks alone: series differ in marker and dash too, states in letters and strokes. Pure.
+Sources: M. Okabe, K. Ito, Color Universal Design (2008); J. Nunez et al., PLOS ONE 13(7), 2018 (cividis).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+# Of the eight, those that stand out from the ground; orange, sky blue and yellow do not on white, nor blue on black.
+LIGHT = {
+    "ground": "#ffffff",
+    "panel": "#f5f6f8",
+    "ink": "#1a1d21",
+    "soft": "#555c66",
+    "rule": "#d5d9df",
+    "bad": "#a83200",
+    "link": "#005a8e",
+    "s0": "#0072b2",
+    "s1": "#d55e00",
+    "s2": "#009e73",
+    "s3": "#b05a8c",
+    "s4": "#000000",
+}
+DARK = {
+    "ground": "#15181c",
+    "panel": "#1f2429",
+    "ink": "#eceff3",
+    "soft": "#a9b2bd",
+    "rule": "#3a424b",
+    "bad": "#ff9b6a",
+    "link": "#7cc4ee",
+    "s0": "#56b4e9",
+    "s1": "#e69f00",
+    "s2": "#009e73",
+    "s3": "#cc79a7",
+    "s4": "#f0e442",
+}
+SERIES = 5
+_CIVIDIS = (
+    "#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838",
+)  # fmt: skip
+
+
+def cividis(share: float) -> str:
+    """The colour at `share` (0 to 1) of the map, as #rrggbb."""
+    place = min(max(share, 0.0), 1.0) * (len(_CIVIDIS) - 1)
+    low, high = list(pairwise(_CIVIDIS))[min(int(place), len(_CIVIDIS) - 2)]
+    part = place - min(int(place), len(_CIVIDIS) - 2)
+    mixed = (round(a + (b - a) * part) for a, b in zip(rgb(low), rgb(high), strict=True))
+    return "#" + "".join(f"{one:02x}" for one in mixed)
+
+
+def rgb(colour: str) -> tuple[int, int, int]:
+    """#rrggbb as numbers of 0 to 255."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on it."""
+    return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, colour))
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of two colours' luminances, 1 to 21 (WCAG 2.2, 1.4.3)."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (one / 255 for one in rgb(colour))
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

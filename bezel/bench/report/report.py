@@ -1,0 +1,94 @@
+"""What a report holds, in its order, for a page, Markdown and pictures alike. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.bench.report import facts
+from bezel.bench.report.arms import arm_figures
+from bezel.bench.report.grids import grid_figures
+from bezel.bench.report.loads import load_figures
+from bezel.bench.report.shapes import shape_figures
+from bezel.bench.report.subjects import Subject, nature, subjects_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.bench.report.figure import Figure
+    from bezel.bench.report.tables import Table
+    from bezel.bench.result import Result
+
+SIMULATED = "Simulated: a simulated server answered. No figure here says anything of hardware."
+
+
+@dataclass(frozen=True)
+class Report:
+    """The parts of a report.
+
+    Attributes:
+        nature: "measured", "simulated", or both.
+        warnings: What to know before any figure, whole sentences.
+        trouble: Tables of what is not as it should be.
+        missing: Which figures cannot be drawn, and why.
+    """
+
+    title: str
+    nature: str
+    subjects: list[Subject]
+    warnings: list[str]
+    summary: Table
+    findings: list[str]
+    figures: list[Figure]
+    missing: list[str]
+    side_by_side: Table | None
+    trouble: list[Table]
+    checks_told: str
+    cells: Table
+    manifests: list[Table]
+
+
+def report_of(results: Sequence[Result]) -> Report:
+    """The report of one or more results."""
+    subjects = subjects_of(results)
+    grids, no_grids = grid_figures(subjects)
+    loads, no_loads = load_figures(subjects)
+    shapes, no_shapes = shape_figures(subjects)
+    trouble = [facts.odd_cells(subjects), facts.failures(subjects), facts.fired(subjects)]
+    titles = list(dict.fromkeys(result.manifest.title for result in results))
+    return Report(
+        title=titles[0] if len(titles) == 1 else f"{len(results)} benchmarks side by side",
+        nature=nature(subjects),
+        subjects=subjects,
+        warnings=_warnings(subjects),
+        summary=facts.summary(subjects),
+        findings=facts.findings(results),
+        figures=[*arm_figures(results), *grids, *loads, *shapes],
+        missing=[*no_grids, *no_loads, *no_shapes],
+        side_by_side=facts.side_by_side(subjects),
+        trouble=[table for table in trouble if table],
+        checks_told=facts.checks_told(subjects),
+        cells=facts.all_cells(subjects),
+        manifests=[facts.manifest(result) for result in results],
+    )
+
+
+def _warnings(subjects: Sequence[Subject]) -> list[str]:
+    told = []
+    simulated = [one.label for one in subjects if one.simulated]
+    if len(simulated) == len(subjects):
+        told.append(SIMULATED)
+    elif simulated:
+        told.append(f"Of these are simulated, and say nothing of hardware: {', '.join(simulated)}.")
+    told += [
+        f"{subject.label}: no load is ok, so none of its figures can be relied on."
+        for subject in subjects
+        if facts.best(subject) is None
+    ]
+    failed = [
+        (one, check) for one in subjects for cell in one.cells for check in cell.checks if check.state == "failed"
+    ]
+    if failed:
+        names = ", ".join(sorted({check.name for _, check in failed}))
+        told.append(f"{len(failed)} checks failed ({names}): see below.")
+    return told

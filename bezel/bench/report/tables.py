@@ -1,0 +1,20 @@
+"""What a table of the report is, for a page as for Markdown. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text below heads; every cell is untrusted. `title` names it, `told` says how to read it."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+    told: str = ""
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell reads as a figure, which is set to the right."""
+    return text[:1].isdigit() or text[:2] in ("< ", "> ") or (text[:1] in "+-~" and text[1:2].isdigit())

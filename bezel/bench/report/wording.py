@@ -1,0 +1,74 @@
+"""Numbers and names as a reader sees them. What is not known is said to be "unknown". Pure."""
+
+from __future__ import annotations
+
+import math
+
+UNKNOWN = "unknown"
+STATES = {
+    "ok": "ok",
+    "failed": "failed",
+    "infeasible": "infeasible",
+    "client_limited": "limited by the client",
+    "queueing": "queueing before the server",
+}
+# How a cell of each state is marked where there is no room for a word.
+MARKS = {"failed": "x", "infeasible": "-", "client_limited": "C", "queueing": "Q"}
+
+
+def number(value: float | None) -> str:
+    """Three digits that count, all of a number above 1000; "unknown" for None."""
+    if value is None:
+        return UNKNOWN
+    size = abs(value)
+    if size >= 99.95 or value == int(value):
+        return f"{value:,.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.995 else f"{value:.3g}"
+
+
+def compact(value: float) -> str:
+    """At most four characters, for a cell or a tick: 940, 1.2k, 35k, 0.12."""
+    size = abs(value)
+    for limit, unit in ((999.5e6, "G"), (999.5e3, "M"), (999.5, "k")):
+        if size >= limit:
+            scaled = value / {"G": 1e9, "M": 1e6, "k": 1e3}[unit]
+            return f"{scaled:.1f}".removesuffix(".0") + unit if scaled < 9.95 else f"{scaled:.0f}{unit}"
+    return f"{value:.0f}" if size >= 99.5 else f"{value:.2g}" if size < 0.995 else f"{value:.3g}"
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A number with its unit; shares as per cent."""
+    if value is None:
+        return UNKNOWN
+    if unit == "share":
+        return percent(value)
+    return f"{number(value)} {unit}".rstrip()
+
+
+def percent(share: float) -> str:
+    """A share as per cent; one that is not 0 never reads as 0 %, one that is not whole never as 100 %."""
+    if share == 0 or share == 1:
+        return f"{share:.0%}".replace("%", " %")
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    if 0.999 < share < 1:
+        return "> 99.9 %"
+    return f"{share * 100:.3g} %"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval's two ends, or nothing."""
+    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def shortened(text: str, most: int) -> str:
+    """`text`, or its beginning with an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def rounded_up(value: float) -> float:
+    """The next of 1, 2, 5 x 10^n that is not below a positive value."""
+    base: float = 10.0 ** math.floor(math.log10(value))
+    return next(base * step for step in (1.0, 2.0, 5.0, 10.0) if base * step >= value * (1 - 1e-9))
