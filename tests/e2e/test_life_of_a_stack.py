@@ -2,10 +2,13 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from rehearsal import Rehearsal, add_version, break_model, make_secret
+
+from bezel.bench.result import load as load_result
 
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
 README = Path(__file__).parent.parent.parent / "README.md"
@@ -32,6 +35,8 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert first["simulated"] is True
     assert first["smoke"]["verdict"]["ok"] is True
     assert first["smoke"]["figures"]["completed"] == 4
+    assert first["smoke"]["figures"]["checks"]["counters"] == "passed"
+    check_the_benchmark(quick, tmp_path / "run.json")
 
     unchanged = quick.local("preview", "l4-qat", "--", "--expect-no-changes")
     assert unchanged.code == 0, unchanged.text
@@ -70,6 +75,19 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
 def shape(text: str) -> str:
     """A text without what differs from run to run: numbers, and the end of a revision's name."""
     return re.sub(r"\d+(\.\d+)?", "0", re.sub(r"(\d{5})-[a-z]{3}\b", r"\1", text)).strip()
+
+
+def check_the_benchmark(quick: Rehearsal, out: Path) -> None:
+    """The deployed stack is measured by its name: its plan says what it is, its own caller is let in."""
+    lines = quick.local("env").text.splitlines()
+    variables = dict(shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export "))
+    load = ("--users", "2", "--requests", "6", "--output-tokens", "8", "--out", str(out))
+    measured = quick.bezel("bench", "run", "--stack", "l4-qat", *load, **variables)
+    result = load_result(out)
+    (cell,) = result.cells
+    assert (result.nature, cell.failures) == ("simulated", {}), measured.text
+    assert {cell.check(name).state for name in ("counters", "manifest", "roofline", "unique_prompts")} == {"passed"}
+    assert result.manifest.price.usd_per_hour == pytest.approx(1.04652)
 
 
 def weights_only(rehearsal: Rehearsal) -> dict[str, object]:
