@@ -72,10 +72,12 @@ class Client:
     Attributes:
         name: In the tables.
         short: Requests of a run that is mostly its start.
+        long: Requests of a run of one token each: some seconds where the machine is idle.
     """
 
     name = ""
     short = 100
+    long = 60_000
 
     def command(self, load: Load, folder: Path) -> list[str]:
         """What is run."""
@@ -153,6 +155,7 @@ class Vllm(Client):
     folder: Path
     tokenizer: Path
     short = 200
+    long = 16_000
 
     def __post_init__(self) -> None:
         """Ask for its version."""
@@ -192,7 +195,7 @@ class Guidellm(Client):
 
     folder: Path
     tokenizer: Path
-    short = 100
+    long = 1_500
 
     def __post_init__(self) -> None:
         """Ask for its version."""

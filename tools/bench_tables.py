@@ -42,8 +42,11 @@ def speed(found: dict[str, dict[str, Any]]) -> str:
         cells = [name]
         for users in ("64", "1024"):
             if level := levels.get(users):
-                lead = "" if name == OWN else f" ({own[users]['rate'] / level['rate']:.0f} x)"
-                cells += [f"{level['rate']:,.0f}{lead}", f"{level['cpu_us'] / 1e3:.3f}"]
+                lead, less = "", ""
+                if name != OWN:
+                    lead = f" ({own[users]['rate'] / level['rate']:.0f} x)"
+                    less = f" ({level['cpu_us'] / own[users]['cpu_us']:.0f} x)"
+                cells += [f"{level['rate']:,.0f}{lead}", f"{level['cpu_us'] / 1e3:.3f}{less}"]
             else:
                 cells += ["not measured", ""]
         rows.append(cells)
@@ -68,11 +71,12 @@ def truth(name: str, found: dict[str, dict[str, Any]]) -> str:
                 f"{errors['throughput']:+.2%}",
                 f"{errors['tokens']:+.2%}",
                 f"{errors['cpu_us_per_chunk']:.1f}",
+                {None: "", True: "client_limited", False: "ok"}[errors["limited"]],
             ]
         )
     heads = [
         *(name, "TTFT error p50 / p99, ms", "request by request", "TPOT error"),
-        *("tokens/s error", "token count error", "CPU µs per chunk"),
+        *("tokens/s error", "token count error", "CPU µs per chunk", "says of itself"),
     ]
     return table(heads, rows)
 
