@@ -26,6 +26,7 @@ def clone(tmp_path: Path) -> Clone:
     made.bin.mkdir()
     made.tool("uv", FAKE_UV)
     made.tool("haproxy", "#!/bin/sh\n")
+    made.tool("chromium", "#!/bin/sh\n")
     made.variables = {
         "BEZEL_PULUMI_RELEASES": "http://127.0.0.1:9",
         "FAKE_COUNT": str(tmp_path / "builds"),
@@ -34,6 +35,7 @@ def clone(tmp_path: Path) -> Clone:
         "FAKE_BUILD_FAILS": "",
         "FAKE_FETCHED": str(tmp_path / "fetched"),
         "FAKE_OFFLINE": str(tmp_path / "offline"),
+        "FAKE_OLD_LISTS": str(tmp_path / "old-lists"),
     }
     for script in ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python"):
         file = tmp_path / "sdk" / script

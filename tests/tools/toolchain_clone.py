@@ -25,11 +25,17 @@ esac
 """
 FAKE_APT = """#!/bin/sh
 if [ -e "$FAKE_OFFLINE" ]; then echo "E: Unable to locate package haproxy" >&2; exit 100; fi
+if [ -e "$FAKE_OLD_LISTS" ]; then
+  case "$*" in *Dir::State::Lists=*) ;; *) echo "E: 404 Not Found" >&2; exit 100 ;; esac
+fi
 case "$1" in
-  install) printf 'NOTE: ...\\nInst liblua:amd64 (5 Debian)\\nInst lsb-base (1 Debian)\\nConf liblua\\n' ;;
+  update) ;;
+  install)
+    printf 'NOTE: ...\\nInst liblua:amd64 (5 Debian)\\nInst lsb-base (1 Debian)\\n'
+    printf 'Inst chromium-common (1 Debian)\\nConf liblua\\n' ;;
   download)
     echo "$*" >> "$FAKE_FETCHED"
-    for name in "$@"; do case "$name" in haproxy|lib*|lsb*) : > "${name}_1.deb" ;; esac; done ;;
+    for name in "$@"; do case "$name" in haproxy|lib*|lsb*|chromium*) : > "${name}_1.deb" ;; esac; done ;;
 esac
 """
 FAKE_DPKG = """#!/bin/sh
@@ -38,6 +44,10 @@ case "$2" in
     mkdir -p "$3/usr/sbin"
     printf '#!/bin/sh\\necho "haproxy $* with $LD_LIBRARY_PATH"\\n' > "$3/usr/sbin/haproxy"
     chmod +x "$3/usr/sbin/haproxy" ;;
+  */chromium-headless-shell_1.deb)
+    mkdir -p "$3/usr/lib/chromium"
+    printf '#!/bin/sh\\necho "chromium $* with $LD_LIBRARY_PATH"\\n' > "$3/usr/lib/chromium/chromium-headless-shell"
+    chmod +x "$3/usr/lib/chromium/chromium-headless-shell" ;;
   *) mkdir -p "$3/usr/lib/x" && : > "$3/usr/lib/x/liblua.so.5" ;;
 esac
 """

@@ -9,11 +9,12 @@ PYTHON_MINIMUM = (3, 11)
 
 
 def main() -> int:
-    """Set up uv, `.venv`, the Pulumi CLI and HAProxy; exit code 1 with the reason where that fails."""
+    """Set up uv, `.venv`, the Pulumi CLI, HAProxy and Chromium; exit code 1 with the reason where that fails."""
     if sys.version_info < PYTHON_MINIMUM:
         own = ".".join(str(part) for part in sys.version_info[:3])
         sys.stderr.write(f"python3 is {own}, too old for this project: put Python 3.11 or newer first on PATH.\n")
         return 1
+    import chromium
     import environment
     import haproxy
     import progress
@@ -23,6 +24,7 @@ def main() -> int:
         environment.sync(environment.find_uv())
         environment.link_pulumi(pulumi_cli.find())
         haproxy.link()
+        chromium.link()
     except (progress.StepError, pulumi_cli.NoWayError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

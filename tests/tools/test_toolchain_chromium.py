@@ -1,0 +1,67 @@
+"""`python3 tools/toolchain`: the tests' browser from PATH or from a package without root; its lack stops nothing."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from toolchain_clone import Clone
+
+pytestmark = pytest.mark.slow
+NAMES = ("chromium", "chromium-headless-shell", "google-chrome", "google-chrome-stable", "chrome")
+
+
+@pytest.fixture
+def bare(debian: Clone) -> Clone:
+    """A machine with packages, a proxy, and only browsers that do not start."""
+    debian.tool("haproxy", "#!/bin/sh\n")
+    for name in NAMES:
+        debian.tool(name, "#!/bin/sh\nexit 1\n")
+    return debian
+
+
+def started(clone: Clone) -> "subprocess.CompletedProcess[str]":
+    script = clone.folder / ".venv" / "bin" / "chromium"
+    return subprocess.run([script, "-x"], capture_output=True, text=True, timeout=30, check=False)
+
+
+def fetched(clone: Clone) -> list[str]:
+    log = Path(clone.variables["FAKE_FETCHED"])
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def test_a_browser_on_path_is_used_and_none_is_fetched(bare: Clone) -> None:
+    bare.tool("google-chrome", '#!/bin/sh\necho "installed $*"\n')
+    assert bare.run()[0] == 0
+    assert started(bare).stdout == "installed -x\n"
+    assert fetched(bare) == []
+
+
+def test_browsers_that_do_not_start_are_passed_over_for_the_package_and_its_libraries(bare: Clone) -> None:
+    code, text = bare.run()
+    assert code == 0, text
+    assert [line.split()[-3:] for line in fetched(bare)] == [["chromium-headless-shell", "chromium-common", "liblua"]]
+    (folder,) = (bare.cache / name for name in bare.made() if name.startswith("chromium-"))
+    assert started(bare).stdout == f"chromium -x with {folder}/usr/lib/x\n"
+    assert {entry.name for entry in folder.iterdir()} == {"usr"}
+    assert bare.run() == (0, "")
+
+
+def test_lists_of_packages_that_are_too_old_are_fetched_anew_beside_those_of_the_machine(bare: Clone) -> None:
+    Path(bare.variables["FAKE_OLD_LISTS"]).touch()
+    code, text = bare.run()
+    assert code == 0, text
+    assert "fetching lists of packages: done" in text
+    assert started(bare).returncode == 0
+
+
+def test_without_a_browser_the_set_up_ends_well_and_says_once_what_is_missing(bare: Clone) -> None:
+    Path(bare.variables["FAKE_OFFLINE"]).touch()
+    code, text = bare.run()
+    assert code == 0
+    assert "Repair: install it so that it is on PATH" in text
+    assert "Traceback" not in text
+    told = started(bare)
+    assert told.returncode == 127
+    assert "the tests that look at reports in a browser are skipped" in told.stderr
+    assert [name for name in bare.made() if name.startswith("chromium-")] == []
+    assert bare.run() == (0, "")

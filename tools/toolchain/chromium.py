@@ -1,0 +1,67 @@
+"""Chromium, in which the tests look at the reports of benchmarks, from the first of two places that has it.
+
+1. PATH, if it starts.
+2. Debian's package of the browser without windows, unpacked into the cache with the libraries that this machine lacks.
+
+Only tests run it, so a machine without it is no failure: `.venv/bin/chromium` then says what to do, and they say why
+they are skipped. Leaves out the folder rules of the cache (`cache`) and how packages are unpacked (`debian`).
+"""
+
+import shlex
+import shutil
+from pathlib import Path
+
+import cache
+import debian
+import progress
+from environment import VENV, write_script
+
+INSTALLED = ("chromium", "chromium-headless-shell", "google-chrome", "google-chrome-stable", "chrome")
+PACKAGE = "chromium-headless-shell"
+BINARY = "usr/lib/chromium/chromium-headless-shell"
+NOT_FOUND = "exit 127\n"
+REPAIR = f"""\
+Chromium could not be set up, so the tests that look at reports in a browser are skipped; everything else works.
+  Repair: install it so that it is on PATH (as root: apt-get update && apt-get install chromium)
+  and run `make setup` again; or, if only the network was away, delete {VENV / "bin" / "chromium"}
+  first."""
+
+
+def link() -> None:
+    """Write `.venv/bin/chromium`: starts the browser, or tells how to get it."""
+    script = VENV / "bin" / "chromium"
+    name = f"{PACKAGE}-{debian.release()}"
+    folder = cache.root() / name
+    if not folder.is_dir():
+        if installed := _installed():
+            write_script(script, f'exec {shlex.quote(installed)} "$@"\n')
+            return
+        if script.exists() and script.read_text().endswith(NOT_FOUND):  # it was tried, and told
+            return
+        try:
+            folder = cache.obtain(name, _unpack, waiting=progress.say)
+        except progress.StepError as error:
+            told = f"{error}\n{REPAIR}"
+            progress.say(told)
+            write_script(script, f"echo {shlex.quote(told)} >&2\n{NOT_FOUND}")
+            return
+    binary = shlex.quote(str(folder / BINARY))
+    write_script(script, f'LD_LIBRARY_PATH={shlex.quote(debian.libraries(folder))} exec {binary} "$@"\n')
+
+
+def _installed() -> str | None:
+    """One on PATH that starts: Ubuntu's package is only a script that asks for another one."""
+    path = debian.path_without(VENV / "bin")
+    for name in INSTALLED:
+        if found := shutil.which(name, path=path):
+            try:
+                debian.answer([found, "--version"])
+            except progress.StepError:
+                continue
+            return found
+    return None
+
+
+def _unpack(folder: Path) -> None:
+    debian.unpack(PACKAGE, folder, size="100 MB", also=("chromium-common",))
+    debian.answer([str(folder / BINARY), "--version"], LD_LIBRARY_PATH=debian.libraries(folder))
