@@ -283,6 +283,13 @@ def test_a_cap_that_a_claim_tells_explains_the_flat_table_of_that_machine(tmp_pa
     assert both == {faults.CAPS}
 
 
+def test_a_limit_of_the_engine_that_a_claim_tells_holds_for_tables_of_that_machine_and_model(tmp_path: Path) -> None:
+    claim = {"id": "c", "metric": "setting", "value": "seqs", "max_num_seqs": 64, "hardware": "v6e-1", "model": "12B"}
+    limit = json.dumps({"claims": [claim]})
+    assert found(tmp_path, v6e1_12b_csv=grid(CLEAN), claims_json=limit) == {faults.QUEUES}
+    assert not found(tmp_path, v6e1_e4b_csv=grid(CLEAN), claims_json=limit)
+
+
 def test_every_fault_has_a_case() -> None:
     told = {one[1] for one in CLAIMS} | {faults.DRAIN, faults.OUTPUTS}
     assert told == set(FAULTS)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from audit_clean import clean_case
@@ -19,9 +20,10 @@ from bezel.bench.audit.running import audit_files
 from bezel.bench.audit.units import rate_of
 from bezel.ops import bench_audit
 from bezel.ops.cli import parse
+from bezel.told import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 GRID = "context_tokens,users,value,unit,success_pct,status\n16,1,3.5,req/s,100,ok\n"
@@ -125,6 +127,50 @@ def test_strict_fails_where_something_is_found_and_only_there(
     assert "nothing found" in told
     assert "failed cells dropped or told as good (fault 16)" in told
     assert "Repair: " in told
+
+
+def test_what_a_file_does_not_say_can_be_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("context_tokens,users,value,unit\n8192,64,9.5,req/s\n")
+    assert run("--strict", path) == 0
+    assert "no machine and no model of the catalogue" in " ".join(capsys.readouterr().out.split())
+    assert run("--strict", "--machine", "L4", "--model", "12B fp8", path) == 1
+    assert "on nvidia-l4 with 242.0 TFLOP/s at most" in " ".join(capsys.readouterr().out.split())
+    named = path.rename(tmp_path / "v6e8-e2b.csv")
+    assert run("--strict", "--machine", "L4", "--model", "12B fp8", named) == 0, "what a file says itself wins"
+
+
+@pytest.mark.parametrize("option", ["--machine", "--model"])
+def test_a_machine_or_model_that_nobody_knows_is_refused(tmp_path: Path, option: str) -> None:
+    (tmp_path / "a.csv").write_text(GRID)
+    with pytest.raises(UserError, match=rf"{option} 'h100' is not in the catalogue"):
+        run(option, "h100", tmp_path / "a.csv")
+
+
+JUNK = (None, "", 0, -1, 1e308, "abc", [], {}, True, [1], "1-3", 10**30, "NaN", [[None]])
+
+
+def _places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:20]) if isinstance(value, list) else ()
+    for key, part in inner:
+        yield (*before, key)
+        yield from _places(part, (*before, key))
+
+
+@pytest.mark.parametrize("kind", ["claims", "vllm", "guidellm", "result", "rich"])
+def test_a_field_that_holds_anything_else_ends_in_no_traceback(tmp_path: Path, kind: str) -> None:
+    for seed in range(12):
+        dice = random.Random(seed)  # noqa: S311 - no secret
+        case = clean_case(seed, kind)
+        place = dice.choice(list(_places(case.files[0].document or case.files[0].rows)))
+        around: Any = case.files[0].document or case.files[0].rows
+        for key in place[:-1]:
+            around = around[key]
+        around[place[-1]] = dice.choice(JUNK) if case.files[0].document else str(dice.choice(JUNK))
+        if not case.files[0].document and len(place) == 1:
+            continue  # a row of a table has columns
+        told = audit_files(case.write(tmp_path))
+        assert told.sources or told.unreadable
 
 
 def test_a_file_named_twice_is_no_copy_of_itself(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ Two figures agree when their intervals meet; nothing is concluded from digits th
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+_LARGEST = 1e18
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Figure:
 def figure(told: object) -> Figure | None:
     """The figure that a cell, a JSON number or a text like "~66.4 req/s" tells; None where there is none.
 
-    NaN and infinities are no figures: whoever wrote them did not measure.
+    NaN, infinities and what is beyond any count are no figures: whoever wrote them did not measure.
     """
     if isinstance(told, bool) or told is None:
         return None
@@ -52,7 +54,7 @@ def figure(told: object) -> Figure | None:
         return None
     exponent = number.as_tuple().exponent
     value = float(number)
-    if not isinstance(exponent, int) or not math.isfinite(value):
+    if not isinstance(exponent, int) or abs(value) > _LARGEST:
         return None
     return Figure(value, 0.5 * 10.0**exponent)
 

@@ -1,7 +1,7 @@
 """Claims: `{"claims": [{id, metric, value, unit, ...}]}`, or the list alone; each with what is known around it.
 
-Every claim becomes a row too, so that the checks of rates hold for it. Nothing is taken from a claim's own sentence: a
-claim is what its fields say.
+Every claim becomes a row too, so that the checks of rates hold for it. A claim is what its fields say: of its own
+sentence nothing is read but the options of vLLM that it cites.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from bezel.bench.audit.figure import Figure, figure, whole
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import TOKENS, Claim, Row, Source
+from bezel.bench.audit.table import LATENCIES, REQUESTS, TOKENS, Claim, Row, Source
 from bezel.bench.audit.units import rate_of
 
 _CAPS = ("requests_cap", "client_limit", "client_cap", "pool_limit", "pool_size", "max_connections")
@@ -20,12 +20,11 @@ _SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3}
 
 def is_claims(document: Any) -> bool:
     """Whether JSON is a list of claims."""
-    claims = document.get("claims") if isinstance(document, Mapping) else document
-    return (
-        isinstance(claims, list)
-        and bool(claims)
-        and all(isinstance(claim, Mapping) and "metric" in claim and "value" in claim for claim in claims)
-    )
+    named = isinstance(document, Mapping)
+    claims = document.get("claims") if named else document
+    if not isinstance(claims, list) or not claims:
+        return False
+    return all(isinstance(claim, Mapping) and (named or {"metric", "value"} <= claim.keys()) for claim in claims)
 
 
 def read_claims(document: Any, item: str, label: str) -> Source:
@@ -45,7 +44,7 @@ def read_claims(document: Any, item: str, label: str) -> Source:
 
 def _claim(said: Mapping[str, Any], index: int) -> Claim:
     name = str(said.get("id") or f"claim {index + 1}")
-    metric, unit, raw = str(said["metric"]).lower(), str(said.get("unit") or ""), said["value"]
+    metric, unit, raw = str(said.get("metric", "")).lower(), str(said.get("unit") or ""), said.get("value")
     value = figure(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else None
     row = _row(said, name, metric, unit, value, index)
     sides = tuple(
@@ -62,18 +61,18 @@ def _row(said: Mapping[str, Any], where: str, metric: str, unit: str, value: Fig
     counts = "" if direction in ("not stated", "unknown") else direction
     if not counts and "chunk" in str(said.get("counted")).lower():
         counts = "output"  # a prompt comes in no chunks
-    if value and metric in ("ttft", "tpot", "itl", "e2e") and unit in _SECONDS:
+    if value and metric in LATENCIES and unit in _SECONDS:
         figures[metric] = value.scaled(_SECONDS[unit])
     elif value and (rate := rate_of(unit, counts)):
         figures[rate] = value
-    for name in ("ttft", "tpot", "itl", "e2e"):
+    for name in LATENCIES:
         if name not in figures and (found := figure(said.get(name))):
             figures[name] = found
     if "throughput" in said and (found := figure(said["throughput"])):
         # Beside a success rate the throughput is one of requests; beside a cost it is one of tokens.
-        figures[rate_of("tok/s", counts) or TOKENS if counts or "cost" in metric else "requests_per_second"] = found
+        figures[rate_of("tok/s", counts) or TOKENS if counts or "cost" in metric else REQUESTS] = found
     if "req_per_s" in said and (found := figure(said["req_per_s"])):
-        figures["requests_per_second"] = found
+        figures[REQUESTS] = found
     success = value.scaled(0.01) if value and metric.startswith("success") and unit == "%" else None
     timeout = figure(said.get("timeout_s"))
     return Row(

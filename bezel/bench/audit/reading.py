@@ -63,8 +63,10 @@ def read(path: Path, item: str, *, machine: str = "", model: str = "") -> Source
                     return reader(document, item, label)
             raise UnreadableError(f"{item}: JSON of no known format{_keys(document)}; what is read: {KNOWN}")
         return read_grid(text, item, label)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        if not isinstance(error, ValueError | RecursionError):
+            what = f"its fields do not hold what this format has in them ({error!r})"
         raise UnreadableError(f"{item}: {what}; nothing of it was audited; what is read: {KNOWN}") from None
 
 

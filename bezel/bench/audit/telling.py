@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import FAULTS
+from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +21,7 @@ _CELLS = 4
 def as_text(audit: Audit) -> Iterator[str]:
     """Lines for a terminal: findings first, then what could not be judged."""
     for source in audit.sources:
-        rows, claims = len(source.rows), len(source.claims)
-        what = f"{claims} claim{'s' * (claims != 1)}" if claims else f"{rows} row{'s' * (rows != 1)}"
+        what = count(len(source.claims), "claim") if source.claims else count(len(source.rows), "row")
         yield f"read: {source.item} ({source.format}, {what})"
     for finding in audit.findings:
         yield ""
@@ -38,11 +38,8 @@ def as_text(audit: Audit) -> Iterator[str]:
             yield from _wrapped(f"{question.item}: {about}? {question.text}.")
     yield ""
     accused = len({item for finding in audit.findings for item in finding.items[:1]})
-    yield (
-        f"{len(audit.findings)} finding{'s' * (len(audit.findings) != 1)} in {accused} item{'s' * (accused != 1)}"
-        if audit.findings
-        else "nothing found"
-    )
+    found = f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}"
+    yield found if audit.findings else "nothing found"
 
 
 def as_values(audit: Audit) -> dict[str, object]:

@@ -120,8 +120,8 @@ def _flat(source: Source, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
             continue
         system = cells[0][0].system
         for claim in claims:
-            cap, machine = claim.row.cap, claim.row.system.machine
-            if cap and machine and machine == system.machine:
+            cap, other = claim.row.cap, claim.row.system
+            if cap and other.machine and other.machine == system.machine and other.shape in (None, system.shape):
                 above = [row for span in flat for row, _ in span if row.users and row.users > cap]
                 if above:
                     yield _capped((source.item, claim.item), above, cap, f" (stated by {claim.item})")

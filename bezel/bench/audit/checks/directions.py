@@ -4,7 +4,7 @@
     output tokens/s x seconds = input + output      both, told as output
     USD per million = USD/h / 3600 / tokens/s x 1e6 of whichever tokens were counted
 
-An output token costs tens of times what an input token does. Needs the unit, or the totals.
+An output token costs many times what an input token does. Needs the unit, or the totals.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 def _refuted(claim: Claim) -> str | None:
     system = claim.row.system
-    claimed = str(claim.said["value"] if claim.metric.startswith("kv") else system.kv_dtype or "").lower()
+    claimed = str(claim.said.get("value") if claim.metric.startswith("kv") else system.kv_dtype or "").lower()
     element = KV_ELEMENT_BYTES.get(claimed)
     token = _token_bytes(claim)
     if element is None or token is None or system.shape is None:

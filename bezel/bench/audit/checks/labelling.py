@@ -115,7 +115,7 @@ def _assistant(claim: Claim, other: Claim | None) -> str | None:
 def _weights(claim: Claim) -> str | None:
     """Weights that are not the model's; close to its memory times the utilisation they are what vLLM reserves."""
     model, machine = claim.row.system.checkpoint, claim.row.system.machine
-    factor = _GB.get(claim.unit)
+    factor = next((size for unit, size in _GB.items() if unit.lower() == claim.unit.lower()), None)
     if claim.metric != "weights" or model is None or claim.value is None or factor is None:
         return None
     told = claim.value.value * factor
@@ -138,24 +138,23 @@ def _option(claim: Claim) -> str | None:
     if claim.metric != "setting":
         return None
     known = {name for version in vllm_versions() for name in vllm_options(version).names()}
-    words = set(re.findall(r"[a-z0-9]+", str(claim.said["value"]).lower()))
+    words = set(re.findall(r"[a-z0-9]+", str(claim.said.get("value")).lower()))
+    meant = [name for name in known if _what(name) <= words]
     for cited in re.findall(r"--([A-Za-z][\w-]+)", str(claim.said.get("text", ""))):
         name = cited.lower().replace("_", "-")
-        if name.removeprefix("no-") not in known and name not in known:
-            continue
-        meant = [one for one in known if set(one.split("-")) - {"enable", "disable"} <= words]
-        if (
-            meant
-            and name.removeprefix("no-") not in meant
-            and not set(name.split("-")) - {"disable", "enable", "no"} <= words
-        ):
+        if meant and known & {name, name.removeprefix("no-")} and not _what(name) <= words:
             return f"--{name} is another option than --{max(meant, key=len)}, which sets what is told"
     return None
 
 
+def _what(option: str) -> set[str]:
+    """The words of an option that say what it is about."""
+    return set(option.split("-")) - {"enable", "disable", "no"}
+
+
 def _prices(claim: Claim) -> str | None:
     """Several prices under one name."""
-    told = claim.said["value"]
+    told = claim.said.get("value")
     values = [found.value for one in told if (found := figure(one))] if isinstance(told, list) else []
     if len(values) < 2 or "USD" not in claim.unit or min(values) <= 0 or max(values) < _PRICES_OFF * min(values):
         return None

@@ -26,7 +26,7 @@ _REPAIR = "call it infeasible, with the rule that says so, or raise max-model-le
 def find(table: Table) -> Iterator[Finding]:
     """Claims of a cause, rows with one, and contexts that fail at every load."""
     for claim in table.claims:
-        if str(claim.said["value"]).lower() in _MEMORY and (text := _refuted(claim.row)):
+        if str(claim.said.get("value")).lower() in _MEMORY and (text := _refuted(claim.row)):
             yield Finding(LENGTHS, "contradiction", (claim.item,), text, _REPAIR)
     for source in table.sources:
         told = [row for row in source.rows if any(word in f"{row.state} {row.reason}".lower() for word in _MEMORY)]

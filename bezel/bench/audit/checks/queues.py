@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.table import Claim, Row, Source, Table
+    from bezel.bench.audit.table import Claim, Row, Source, System, Table
 
 _TIMES = 4
 _NO_MORE = 1.10
@@ -47,12 +47,8 @@ def _over(
     if not rows:
         return
     system, whose = rows[0].system, ""
-    if system.capacity is None and system.machine and system.platform in platforms:
-        for claim in claims:
-            for side in claim.sides:
-                if side.system.machine == system.machine and side.system.concurrency and side.system.instances:
-                    system, whose = side.system, claim.item
-                    break
+    if system.capacity is None:
+        system, whose = next(_stated(item, system, claims, platforms), (system, ""))
     above = [row for row in rows if _above(row, row.system.capacity or system.capacity)]
     if not above:
         return
@@ -70,6 +66,21 @@ def _over(
         _REPAIR,
         tuple(row.cell for row in above),
     )
+
+
+def _stated(
+    item: str, system: System, claims: Sequence[Claim], platforms: tuple[str | None, ...]
+) -> Iterator[tuple[System, str]]:
+    """What claims say of the same service (machine and platform), or of the same engine (machine and model)."""
+    for claim in claims:
+        for side in claim.sides:
+            same = side.system.machine == system.machine and system.platform in platforms
+            if system.machine and same and side.system.concurrency and side.system.instances:
+                yield side.system, claim.item
+        other = claim.row.system
+        same = (other.machine, other.shape) == (system.machine, system.shape)
+        if system.machine and system.shape and same and other.capacity and claim.item != item:
+            yield other, claim.item
 
 
 def _above(row: Row, capacity: int | None) -> bool:

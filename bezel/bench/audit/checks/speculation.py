@@ -70,7 +70,7 @@ def judge(row: Row) -> str | None:
 
 def _loose(row: Row) -> str | None:
     """The acceptance with its 95 % interval (Wilson), where so few drafts fix it no better than to a quarter."""
-    if not row.draft_tokens or row.accepted is None:
+    if not row.draft_tokens or row.accepted is None or row.accepted > row.draft_tokens:
         return None
     n, p, z = row.draft_tokens, row.accepted / row.draft_tokens, 1.96
     middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
