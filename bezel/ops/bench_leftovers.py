@@ -1,7 +1,7 @@
 """Which load jobs this user's runs have made and not yet deleted, in small files: what a killed run leaves is found.
 
-A file is written before anything is made and emptied when all of it is deleted; while its run lives it is locked. So
-one that says something and that nobody locks is a killed run's. Leaves out how a job is deleted.
+A file is written before anything is made and deleted after all of that is; while its run lives it is locked. So one
+that nobody locks is a killed run's. Leaves out how a job is deleted.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from bezel.told import UserError
 
@@ -50,33 +50,37 @@ def noted(made: Made, folder: Path) -> Iterator[Callable[[], None]]:
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = folder / f"{sha256(f'{made.project} {made.region} {made.job}'.encode()).hexdigest()[:24]}.json"
-    with file.open("a+", encoding="utf-8") as opened:
+    with _locked(file, made) as opened:
+        opened.truncate(0)
+        opened.write(json.dumps(asdict(made)))
+        opened.flush()
+        yield lambda: file.unlink(missing_ok=True)
+
+
+def _locked(file: Path, made: Made) -> TextIO:
+    """The file, open and locked. One that its last run has deleted meanwhile is made anew."""
+    while True:
+        opened = file.open("a+", encoding="utf-8")
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            opened.close()
             raise UserError(
                 f"another run on this machine loads the same server (job {made.job}): two loads would measure each "
                 "other. Wait until it has ended, or stop it."
             ) from None
-        opened.truncate(0)
-        opened.write(json.dumps(asdict(made)))
-        opened.flush()
-
-        def forget() -> None:
-            # Emptied, not deleted: who opened it meanwhile would lock a file that nobody finds.
-            opened.truncate(0)
-
-        yield forget
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(opened.fileno()), file.stat()):
+                return opened
+        opened.close()
 
 
 def left(folder: Path) -> list[Made]:
     """What killed runs made and have not deleted."""
     found = []
     for file in sorted(folder.glob("*.json")):
-        with file.open("r", encoding="utf-8") as opened:
-            try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found.append(Made(**json.loads(opened.read())))
-            except (BlockingIOError, ValueError, TypeError):
-                continue
+        # Locked by a run that lives, gone by now, or no note: nothing that is left.
+        with suppress(OSError, ValueError, TypeError), file.open(encoding="utf-8") as opened:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found.append(Made(**json.loads(opened.read())))
     return found
