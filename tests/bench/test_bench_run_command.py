@@ -97,6 +97,7 @@ def test_a_run_in_which_something_is_wrong_ends_with_exit_code_1_and_says_what(
     assert (cell["state"], cell["failures"], cell["distributions"]) == ("failed", {"http_5xx": 6}, {})
 
 
+@pytest.mark.slow
 def test_figures_of_a_simulated_server_say_so(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--url", server.url, "--public", "--requests", "4", "--output-tokens", "6"]
     main(["bench", "run", *given, "--simulated", "--json"])
@@ -105,6 +106,7 @@ def test_figures_of_a_simulated_server_say_so(server: Server, capsys: pytest.Cap
     assert "simulated: no figure says anything of hardware" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +123,7 @@ def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
     assert sent[4:6] == sent[6:8]
 
 
+@pytest.mark.slow
 def test_an_identity_token_is_sent_unless_anybody_may_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

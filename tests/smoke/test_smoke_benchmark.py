@@ -67,6 +67,7 @@ def test_every_request_is_sent_once_with_a_prompt_of_its_own(opened: Project) ->
     assert any("prompt lengths are approximate" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_the_next_run_sends_other_prompts(opened: Project) -> None:
     runs = [run(props(opened))["run"] for _ in range(2)]
     assert len(set(runs)) == 2
@@ -81,6 +82,7 @@ def test_failures_are_counted_by_kind_and_the_rest_is_measured(opened: Project) 
     assert "2 of 6 requests failed and are in no figure but `failed`" in found["notes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
@@ -106,6 +108,7 @@ def test_a_service_that_nobody_runs_is_no_traceback(opened: Project) -> None:
         run(props(opened, url="http://127.0.0.1:9"))
 
 
+@pytest.mark.slow
 def test_an_identity_token_is_sent_where_the_service_asks_for_one(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
