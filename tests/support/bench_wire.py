@@ -79,24 +79,21 @@ async def good(_: Asked, writer: asyncio.StreamWriter) -> None:
     writer.write(b"".join(stream()))
 
 
-def says(*pieces: bytes, close: bool = False, reset: bool = False) -> Answering:
+def says(*pieces: bytes, close: bool = False) -> Answering:
     """Writes these pieces, each in a packet of its own, and may end the connection."""
 
     async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
             writer.write(piece)
             await asyncio.sleep(0)
-        if reset:
-            # Closed with nothing lingering: the other side is reset, not told.
-            writer.transport.abort()
-        elif close:
+        if close:
             writer.close()
 
     return answer
 
 
 @contextlib.contextmanager
-def serving(answering: Answering = good, tls: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Wire]:
+def serving(answering: Answering = good, tls: ssl.SSLContext | None = None) -> Iterator[Wire]:
     """A server whose every request is answered by a function, in a thread of its own."""
     wire = Wire(answering)
     loop = asyncio.new_event_loop()
@@ -121,7 +118,7 @@ def serving(answering: Answering = good, tls: ssl.SSLContext | None = None, port
             writer.close()
 
     async def begin() -> asyncio.Server:
-        return await asyncio.start_server(connected, "127.0.0.1", port, ssl=tls, limit=2**20, backlog=4096)
+        return await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls, limit=2**20, backlog=4096)
 
     async def end() -> None:
         server.close()
