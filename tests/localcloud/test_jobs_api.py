@@ -234,6 +234,7 @@ def test_a_task_has_the_tokens_of_its_account_and_of_no_other(jobs):
         ({"maxRetries": 11}, "job.template.template.max_retries"),
         ({"containers": []}, "job.template.template.containers"),
         ({"timeout": "0s"}, "job.template.template.timeout"),
+        ({"timeout": "-5s"}, "job.template.template.timeout"),
         ({"nodeSelector": {"accelerator": "nvidia-l5"}}, "job.template.template.node_selector.accelerator"),
         (
             {"vpcAccess": {"networkInterfaces": [{"network": "none"}]}},
