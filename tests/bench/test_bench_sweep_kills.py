@@ -6,10 +6,13 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
 from bench_sweep_victim import GRID, run
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 # Of one write three moments and of one sync two; the settings (and their folder), then begin and end of each cell.
 CHANGES = 7 + len(GRID.places()) * 2 * 5

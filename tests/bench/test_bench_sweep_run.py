@@ -61,6 +61,7 @@ def test_an_adaptive_sweep_asks_few_requests_and_infers_the_rest(tmp_path: Path)
     assert all(users in (8, 32, 64) for users in knees.values())
 
 
+@pytest.mark.slow
 def test_users_beyond_the_knee_are_asked_far_out_only_at_either_end(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
     swept(tmp_path, oracle)
@@ -68,7 +69,7 @@ def test_users_beyond_the_knee_are_asked_far_out_only_at_either_end(tmp_path: Pa
     assert len(far) <= 3
 
 
-@pytest.mark.parametrize("error", [None, 0.03])
+@pytest.mark.parametrize("error", [None, pytest.param(0.03, marks=pytest.mark.slow)])
 def test_a_cell_that_cannot_be_is_never_asked_and_says_the_rule(tmp_path: Path, error: float | None) -> None:
     oracle = Oracle(saturating)
     bounds = Bounds(max_model_len=8192, kv_tokens=5000, capacity=64, unmakable={64: "too short"})
@@ -104,6 +105,7 @@ def test_an_invalid_cell_is_left_out_and_listed(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_heavier_loads_than_one_that_failed_are_not_asked(tmp_path: Path) -> None:
     oracle = Oracle(lambda context, users: None if context >= 4096 and users >= 128 else saturating(context, users))
     told = conclude(swept(tmp_path, oracle)[0])
@@ -115,6 +117,7 @@ def test_heavier_loads_than_one_that_failed_are_not_asked(tmp_path: Path) -> Non
                 (one.context_tokens, one.users) in {(cell.context_tokens, cell.users) for cell in spared}]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_failure_that_a_heavier_load_disproves_keeps_nothing_out(tmp_path: Path) -> None:
     oracle = Oracle(lambda context, users: None if (context, users) == (64, 8) else saturating(context, users))
     told = conclude(swept(tmp_path, oracle)[0])
@@ -146,6 +149,7 @@ def test_an_unknown_price_limits_nothing_and_is_said(tmp_path: Path) -> None:
     assert any("not known" in note for note in conclude(ended).notes)
 
 
+@pytest.mark.slow
 def test_the_share_of_requests_is_kept(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
     most = GRID.full_requests() // 5

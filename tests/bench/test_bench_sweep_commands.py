@@ -1,0 +1,157 @@
+"""The commands against simulated servers, as a user types them: sweep with a kill, search, comparison."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from simulated_vllm import MODEL, ROOT, simulated_vllm
+
+from bezel.bench.result import load
+from bezel.bench.sample_file import read_samples
+from bezel.ops.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+
+SWEEP = ["--contexts", "4,64,512,2048", "--users", "1,4,8", "--output-tokens", "16"]
+# On a busy machine the client is the limit, which cells say and the exit code, too: it is none of these tests' matter.
+MEASURED = (0, 1)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with simulated_vllm(
+        tmp_path_factory.mktemp("server"), "--max-model-len=2048", "--max-num-seqs=8", serving_speed=10
+    ) as address:
+        yield address
+
+
+def server(url: str) -> list[str]:
+    return ["--url", url, "--public", "--simulated"]
+
+
+def journal(out: Path) -> list[str]:
+    file = out.with_name("s.journal")
+    lines = file.read_bytes().splitlines() if file.exists() else []
+    return [line.decode() for line in lines]
+
+
+def test_a_killed_sweep_goes_on_and_ends_with_every_cell(url: str, tmp_path: Path) -> None:
+    out = tmp_path / "s.json"
+    command = ["bench", "sweep", *server(url), *SWEEP, "--full", "--out", str(out)]
+    with subprocess.Popen(
+        [sys.executable, "-c", _CLI, *command],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + 60
+        while sum('"cell"' in line for line in journal(out)) < 2:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    before = sum('"cell"' in line for line in journal(out))
+    assert not out.exists()
+    assert main(command) in MEASURED
+    result = load(out)
+    assert (result.kind, result.nature, len(result.cells)) == ("sweep", "simulated", 12)
+    kept = [json.loads(line)["cell"]["id"] for line in journal(out) if '"cell"' in line]
+    assert len(kept) == len(set(kept)) == 6 > before
+    reasons = {(cell.context_tokens, cell.users): cell.reason for cell in result.cells if cell.state == "infeasible"}
+    assert "max_model_len 2048" in reasons[2048, 1]
+    assert "no such prompt can be made" in reasons[4, 1]
+    assert len(reasons) == 6
+    assert result.samples is not None
+    samples = read_samples(out.with_name(result.samples.file), result.samples.sha256)
+    assert set(samples) == set(kept)
+
+
+def test_an_adaptive_sweep_says_of_every_cell_how_it_is_known(url: str, tmp_path: Path) -> None:
+    out = tmp_path / "s.json"
+    command = ["bench", "sweep", *server(url), *SWEEP, "--share", "70", "--max-minutes", "1", "--out", str(out)]
+    assert main(command) in MEASURED
+    result = load(out)
+    measured = {(cell.context_tokens, cell.users) for cell in result.cells}
+    inferred = {(one.context_tokens, one.users) for one in result.inferred}
+    assert not measured & inferred
+    assert len(measured) + len(inferred) == 12
+    assert all(one.low < one.value < one.high for one in result.inferred)
+    (surface,) = [one for one in result.findings if one.name == "surface"]
+    assert float(surface.numbers["share_of_full"] or 0) <= 0.7
+
+
+def test_other_settings_are_refused(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "sweep", *server(url), "--contexts", "64", "--full", "--out", str(tmp_path / "s.json")]
+    assert main([*command, "--users", "1"]) in MEASURED
+    assert main([*command, "--users", "2"]) == 1
+    assert "users: [1] then, [2] now" in capsys.readouterr().err
+
+
+def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> None:
+    out = tmp_path / "g.json"
+    options = ["--input-tokens", "128", "--output-tokens", "16", "--users", "1:64", "--step", "40", "--runs", "10"]
+    code = main(["bench", "goodput", *server(url), *options, "--slo", "ttft_p50=60ms", "--out", str(out)])
+    result = load(out)
+    (found,) = [one for one in result.findings if one.name == "highest_load"]
+    assert result.kind == "goodput"
+    if code == 0:  # a machine that is busy may make the client the limit, which ends the search and is said
+        assert 2 <= int(found.numbers["highest"] or 0) < 64
+    else:
+        assert "ended early" in found.text
+
+
+def test_values_of_a_setting_are_started_in_turns_and_drafts_told_by_position(tmp_path: Path) -> None:
+    model = tmp_path / "models" / "tiny"
+    model.mkdir(parents=True)
+    (model / "config.json").write_text(json.dumps(MODEL))
+    (model / "model.safetensors").write_bytes(b"\0" * 400_000)
+    script = tmp_path / "serve.sh"
+    script.write_text(_SERVE.format(python=shlex.quote(sys.executable), models=shlex.quote(str(tmp_path / "models"))))
+    port, out = _free_port(), tmp_path / "ab.json"
+    command = [
+        *["bench", "ab", "--vary", "spec_tokens=0,3", "--start", f"sh {script} {port} {{spec_tokens}}"],
+        *[*server(f"http://127.0.0.1:{port}"), "--input-tokens", "64", "--output-tokens", "128", "--users", "2"],
+        *["--requests", "8", "--rounds", "3", "--out", str(out)],
+    ]
+    assert main(command) in MEASURED
+    result = load(out)
+    assert set(result.variants) == {"spec_tokens=0", "spec_tokens=3"}
+    assert len(result.cells) == 6
+    (accepted,) = [one for one in result.findings if one.name == "acceptance"]
+    assert accepted.numbers["arm"] == "spec_tokens=3"
+    assert set(accepted.numbers) == {"arm", "position_1", "position_2", "position_3"}
+
+
+def test_a_server_that_cannot_start_ends_the_comparison_with_its_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--url", f"http://127.0.0.1:{_free_port()}", "--public", "--out", str(tmp_path / "ab.json")]
+    assert main(["bench", "ab", "--vary", "x=1,2", "--start", "exit 3 # {x}", *options]) == 1
+    assert "ended with 3" in capsys.readouterr().err
+
+
+_CLI = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
+_SERVE = """
+export LOCALCLOUD_LISTEN=127.0.0.1:$1 LOCALCLOUD_MOUNTS='{{"/mnt/models": "'{models}'"}}' LOCALCLOUD_SPEED=100000 LOCALCLOUD_SERVING_SPEED=20
+export LOCALCLOUD_HARDWARE='{{"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}}'
+[ "$2" = 0 ] || DRAFTS='--speculative-config={{"method":"ngram","num_speculative_tokens":'$2',"prompt_lookup_max":4}}'
+exec {python} -m bezel.localcloud.vllm /mnt/models/tiny --served-model-name=tiny --max-model-len=2048 $DRAFTS
+"""
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
