@@ -65,10 +65,13 @@ class CloudRunJobs:
             found = self.find(name) if error.status == 409 else None
             if found is None or found.get("labels") != body["labels"]:
                 raise
+            job = self._until(lambda: _settled(self.find(name) or {}), f"job {name} to be made")
+            if job.get("terminalCondition", {}).get("state") == "CONDITION_FAILED":
+                raise UserError(f"job {name} cannot be run: {_said(job['terminalCondition'])}") from None
         else:
             ended = self._ended(begun, f"job {name} to be made")
             if "error" in ended:
-                raise UserError(f"job {name} cannot be run: {_why(ended)}")
+                raise UserError(f"job {name} cannot be run: {_said(ended['error'])}")
 
     def run(self, name: str) -> str:
         """Start a job; the full name of the execution.
@@ -132,24 +135,42 @@ class CloudRunJobs:
             raise
         ended = self._ended(begun, f"job {name} to be deleted")
         if "error" in ended:
-            raise UserError(f"job {name} was not deleted: {_why(ended)}")
+            raise UserError(f"job {name} was not deleted: {_said(ended['error'])}")
         return True
 
     def _ended(self, operation: Json, what: str) -> Json:
+        """An operation when it is done."""
+        if operation.get("done"):
+            return operation
+        return self._until(lambda: _done(self._google.get(f"{self._base}{operation['name']}")), what)
+
+    def _until(self, look: Callable[[], Json | None], what: str) -> Json:
+        """What a look yields once it yields something.
+
+        Raises:
+            UserError: It did not in time.
+        """
         began = told = time.monotonic()
         pause = _SHORTEST
-        while not operation.get("done"):
+        while (found := look()) is None:
             now = time.monotonic()
             if now - began > _OPERATION_SECONDS:
-                raise UserError(f"waited {_OPERATION_SECONDS:g} s for {what}, in vain: {operation.get('name')}")
+                raise UserError(f"waited {_OPERATION_SECONDS:g} s for {what}, in vain: run the same command again.")
             if now - told > _TELL_SECONDS:
                 told = now
                 self._show(f"waits for {what}, {now - began:.0f} s so far")
             time.sleep(pause)
             pause = min(_LONGEST, pause * 1.5)
-            operation = self._google.get(f"{self._base}{operation['name']}")
-        return operation
+        return found
 
 
-def _why(operation: Json) -> str:
-    return str(operation["error"].get("message") or "Cloud Run does not say why")
+def _done(operation: Json) -> Json | None:
+    return operation if operation.get("done") else None
+
+
+def _settled(job: Json) -> Json | None:
+    return None if job.get("reconciling") else job
+
+
+def _said(holder: Json) -> str:
+    return str(holder.get("message") or "Cloud Run does not say why")
