@@ -1,5 +1,8 @@
 """The short benchmark: what it sends, what its figures say, and how it fails; on a fake service at the wire."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from smoke.resource import SmokeError
 from tests.rest.fake_google import Answer
 from tests.smoke.fake_service import MODEL, SERVICE, Project, recorded_stream
 
+ROOT = Path(__file__).parent.parent.parent
 WHOLE = b"".join(line for _, line in recorded_stream("chat-stream-usage.txt"))
 SPREAD = Distribution(
     unit="ms", n=6, mean=2, min=1, max=3.25, p50=2, p90=None, p95=None, p99=None, p999=None,
@@ -110,12 +114,22 @@ def test_a_service_that_nobody_runs_is_no_traceback(opened: Project) -> None:
 
 @pytest.mark.slow
 def test_an_identity_token_is_sent_where_the_service_asks_for_one(
-    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name, value in project.environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     assert run(props(project, public=False))["completed"] == 6
     assert Credentials().identity_token(project.vllm.url) not in str(run(props(project, public=False)))
+
+
+@pytest.mark.slow
+def test_a_preview_loads_nothing_that_only_a_run_needs() -> None:
+    program = "import smoke.benchmark, sys; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    heavy = ("bezel.bench", "numpy", "orjson", "httptools", "httpx", "pydantic")
+    assert [name for name in loaded if name.startswith(heavy)] == []
+    assert "smoke.benchmark" in loaded
 
 
 def cell(**others: Any) -> Cell:
