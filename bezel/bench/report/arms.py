@@ -29,8 +29,9 @@ def arm_figures(results: Sequence[Result]) -> list[Figure]:
 def _figure(result: Result, name: str, *, several: bool) -> Figure:
     changes = [_change(finding) for finding in result.findings if finding.name in _NAMES]
     title = "Differences between variants" + (f": {result.manifest.title}" if several else "")
+    first = next(str(one.numbers.get("compared_with")) for one in result.findings if one.name in _NAMES)
     told = (
-        "Change of each figure against the first variant, with the interval in which it lies; "
+        f"Change of each figure against {first}, with the interval in which it lies; "
         "an interval that holds 0 shows no difference (outlined), which does not say that there is none."
     )
     picture = Forest(title, told, changes)
@@ -42,7 +43,7 @@ def _figure(result: Result, name: str, *, several: bool) -> Figure:
 
 def _change(finding: Finding) -> Change:
     numbers = finding.numbers
-    label = f"{numbers.get('figure', '')}, {numbers.get('arm', '')} against {numbers.get('compared_with', '')}"
+    label = f"{numbers.get('figure', '')}, {numbers.get('arm', '')}"
     return Change(label, _share(numbers.get("change")), _share(numbers.get("low")), _share(numbers.get("high")),
                   finding.text)  # fmt: skip
 

@@ -55,7 +55,7 @@ class Forest:
         for place, change in enumerate(self.changes):
             base = top + line * place
             verdict = "" if change.change is None else ": difference" if change.shown else ": no difference shown"
-            name = shortened(f"{change.label}{verdict or ': too few rounds'}", int(width / 6.9))
+            name = shortened(f"{change.label}{verdict or ': too few rounds'}", int(width / 7.9))
             add(picture, text(4, base + 16, name, "halo b" if change.shown else "halo"))
             if change.change is None or change.low is None or change.high is None:
                 continue

@@ -64,9 +64,9 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def _crosses(box: Box, line: tuple[Place, Place]) -> bool:
-    """Whether a line passes through a box, by places along it."""
+    """Whether a line passes through a box, by places along it, 6 pixels apart."""
     (x, y), (to_x, to_y) = line
-    steps = 24
+    steps = 1 + int(max(abs(to_x - x), abs(to_y - y)) / 6)
     return any(
         box[0] <= x + (to_x - x) * step / steps <= box[2] and box[1] <= y + (to_y - y) * step / steps <= box[3]
         for step in range(steps + 1)

@@ -1,6 +1,7 @@
 """The colours: of series after Okabe and Ito, of quantities the cividis map; both hold for colour-blind readers.
 
-Colour never speaks alone: series differ in marker and dash too, states in letters and strokes. Pure.
+On white the purple is darker (wine, of P. Tol), which keeps it apart from blue and green. Colour never speaks alone:
+series differ in marker and dash too, states in letters and strokes. Pure.
 Sources: M. Okabe, K. Ito, Color Universal Design (2008); J. Nunez et al., PLOS ONE 13(7), 2018 (cividis).
 """
 
@@ -20,7 +21,7 @@ LIGHT = {
     "s0": "#0072b2",
     "s1": "#d55e00",
     "s2": "#009e73",
-    "s3": "#b05a8c",
+    "s3": "#882255",
     "s4": "#000000",
 }
 DARK = {

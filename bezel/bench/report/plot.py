@@ -30,7 +30,7 @@ class Dot:
         low: With `high` the ends of its range, in the unit of y.
         label: Written beside it where there is room.
         told: What a pointer that rests on it reads.
-        mark: A letter drawn instead of the marker; such a dot is on no line.
+        mark: A letter beside a cross instead of the marker; such a dot is on no line.
         hollow: Drawn as an outline: not measured.
         ring: A name of this dot, drawn with a ring around it.
     """
@@ -81,13 +81,9 @@ class Chart:
             middle = _TITLE + _LEGEND_LINE * row + 6
             add(picture, el("path", {"class": f"l s{place % SERIES}", "d": f"M{left:.1f} {middle:.1f}h22"}))
             add(picture, marker(place, left + 11, middle), text(left + 28, middle + 4, label))
-        labels = Labels(_LEFT, width - 4, top - 4, height - _BELOW)
-        for line in self.lines:
-            for dot in line.dots:
-                labels.keep_clear(x(dot.x), y(dot.y))
         for place, line in enumerate(self.lines):
-            add(picture, *_line(place, line, x, y, labels))
-        return picture
+            add(picture, *_line(place, line, x, y))
+        return add(picture, *_labels(self.lines, x, y, Labels(_LEFT, width - 4, top - 4, height - _BELOW)))
 
 
 def canvas(title: str, told: str, width: float, height: float) -> Element:
@@ -149,16 +145,19 @@ def _keys(names: list[str], width: float) -> list[tuple[str, float, int]]:
     return keys
 
 
-def _line(place: int, line: Line, x: Scale, y: Scale, labels: Labels) -> list[Element]:
+def _joined(line: Line, x: Scale, y: Scale) -> list[tuple[float, float]]:
+    """The places that a line joins: those of its curve, or of its dots without a mark."""
+    places = line.steps or [(dot.x, dot.y) for dot in line.dots if not dot.mark]
+    return [(x(across), y(down)) for across, down in places]
+
+
+def _line(place: int, line: Line, x: Scale, y: Scale) -> list[Element]:
     kind = f"s{place % SERIES}"
     drawn = []
-    joined = [(x(dot.x), y(dot.y)) for dot in line.dots if not dot.mark]
-    if line.steps:
-        joined = [(x(at), y(value)) for at, value in line.steps]
+    joined = _joined(line, x, y)
     if len(joined) > 1:
         path = "L".join(f"{across:.1f} {down:.1f}" for across, down in joined)
         drawn.append(el("path", {"class": f"l {kind}", "d": f"M{path}"}))
-    labels.keep_off(list(pairwise(joined)))
     for dot in line.dots:
         across, down = x(dot.x), y(dot.y)
         group = el("g", {})
@@ -166,19 +165,31 @@ def _line(place: int, line: Line, x: Scale, y: Scale, labels: Labels) -> list[El
             add(group, el("title", {}, dot.told))
         if dot.low is not None and dot.high is not None and not dot.mark:
             low, high = y(dot.low), y(dot.high)
-            labels.keep_off([((across, low), (across, high))])
             ends = f"M{across - 3:.1f} {high:.1f}h6M{across:.1f} {high:.1f}V{low:.1f}m-3 0h6"
             add(group, el("path", {"class": f"w {kind}", "d": ends}))
         if dot.ring:
             add(group, el("circle", {"class": "ring", "cx": across, "cy": down, "r": 9.5}))
         if dot.mark:
-            add(group, text(across, down + 4.5, dot.mark, f"mark f{place % SERIES}", "middle"))
+            cross = f"M{across - 4:.1f} {down - 4:.1f}l8 8m0 -8l-8 8"
+            add(group, el("path", {"class": f"x {kind}", "d": cross}))
         else:
             add(group, marker(place, across, down, hollow=dot.hollow))
         drawn.append(group)
-    for dot in sorted(line.dots, key=lambda one: not one.ring):
-        shown = dot.ring or dot.label
-        found = labels.place(x(dot.x), y(dot.y), shown, far=bool(dot.ring)) if shown else None
-        if found:
-            drawn.append(text(*found, shown, "halo b" if dot.ring else "halo soft"))
+    return drawn
+
+
+def _labels(lines: list[Line], x: Scale, y: Scale, labels: Labels) -> list[Element]:
+    """What is written beside dots, over all lines: names of rings first, then marks, then the rest."""
+    dots = [dot for line in lines for dot in line.dots]
+    for line in lines:
+        labels.keep_off(list(pairwise(_joined(line, x, y))))
+    for dot in dots:
+        labels.keep_clear(x(dot.x), y(dot.y))
+        if dot.low is not None and dot.high is not None and not dot.mark:
+            labels.keep_off([((x(dot.x), y(dot.low)), (x(dot.x), y(dot.high)))])
+    drawn = []
+    for dot in sorted(dots, key=lambda one: (not one.ring, not one.mark)):
+        shown = dot.ring or " ".join(part for part in (dot.mark, dot.label) if part)
+        if shown and (found := labels.place(x(dot.x), y(dot.y), shown, far=bool(dot.ring))):
+            drawn.append(text(*found, shown, "halo b" if dot.ring or dot.mark else "halo soft"))
     return drawn

@@ -11,16 +11,16 @@ SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', 'Liberation
 def _shapes(colours: dict[str, str]) -> str:
     series = "".join(
         f".l.s{place},.w.s{place}{{stroke:{colours[f's{place}']}}}.l.s{place}{{stroke-dasharray:{_DASHES[place]}}}"
-        f".m.s{place}{{fill:{colours[f's{place}']};stroke:{colours['ground']}}}.f{place}{{fill:{colours[f's{place}']}}}"
+        f".x.s{place}{{stroke:{colours[f's{place}']}}}.m.s{place}{{fill:{colours[f's{place}']};stroke:{colours['ground']}}}"
         f".m.hollow.s{place}{{fill:{colours['ground']};stroke:{colours[f's{place}']};stroke-width:2}}"
         for place in range(SERIES)
     )
     return (
         f".t{{font-size:12px;fill:{colours['ink']}}}.soft{{fill:{colours['soft']}}}.b{{font-weight:600}}"
-        f".mark{{font-size:13px;font-weight:700}}.v{{font-size:12px;text-anchor:middle}}"
+        f".v{{font-size:12px;text-anchor:middle}}"
         f".halo{{paint-order:stroke;stroke:{colours['ground']};stroke-width:4px;stroke-linejoin:round}}"
         f".grid{{stroke:{colours['rule']};stroke-width:1;fill:none}}.axis{{stroke:{colours['soft']};fill:none}}"
-        f".l{{fill:none;stroke-width:2;stroke-linejoin:round}}.w{{fill:none;stroke-width:1.4;opacity:.75}}"
+        f".l{{fill:none;stroke-width:2;stroke-linejoin:round}}.x{{fill:none;stroke-width:2}}.w{{fill:none;stroke-width:1.4;opacity:.75}}"
         f".m{{stroke-width:1.2}}.ring{{fill:none;stroke:{colours['ink']};stroke-width:1.8}}"
         f".none{{fill:{colours['panel']};stroke:{colours['rule']};stroke-width:1}}"
         f".stroke{{fill:none;stroke:{colours['soft']};stroke-width:1.3;stroke-dasharray:3 2}}"
