@@ -24,6 +24,7 @@ LONG = {"output_tokens": 128, "generated_tokens": 9000, "drafts": 4000, "draft_t
 # Fault, a claim that has it, what of it is changed in the twin that has not.
 CLAIMS: list[tuple[str, int, Claim, Claim]] = [
     ("a mean of two runs", faults.MEANS, {**RATE, "value": 66.4, "runs": [71.16, 61.75]}, {"runs": [66.9, 66.0]}),
+    ("a mean of three", faults.MEANS, {**RATE, "value": 20.0, "runs": [25.0, 19.0, 16.0]}, {"runs": [21, 20.5, 18.5]}),
     ("a failed run in a mean", faults.MISSING, {**RATE, "value": 15.4, "runs": [30.89, 0.0]}, {"runs": [15.5, 15.4]}),
     ("a copied file", faults.COPIES, {**RATE, "same_file_as": "other"}, {"same_file_as": None}),
     ("a file of two models", faults.COPIES, {**RATE, "same_file_for": ["26B", "31B"]}, {"same_file_for": ["26B"]}),

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from bezel.bench.audit.figure import Figure
     from bezel.bench.audit.table import Row, Source, System
 
-# Context, users, answer's length, rate's name and what of the system tells two series apart.
-Key = tuple[int | None, int | None, int | None, str, str]
+# Context, users, answer's length and rate's name.
+Key = tuple[int | None, int | None, int | None, str]
 
 
 def main_rate(row: Row) -> tuple[str, Figure] | None:
@@ -27,7 +27,7 @@ def keyed(source: Source) -> dict[Key, Figure]:
     for row in source.rows:
         rate = main_rate(row)
         if rate and row.good and row.users is not None and row.context is not None:
-            cells.setdefault((row.context, row.users, row.output_tokens, rate[0], ""), rate[1])
+            cells.setdefault((row.context, row.users, row.output_tokens, rate[0]), rate[1])
     return cells
 
 

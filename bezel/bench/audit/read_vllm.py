@@ -1,7 +1,7 @@
 """The JSON of `vllm bench serve --save-result`: one run an object; `--append-result` writes one after the other.
 
-Its traps (vLLM 0.32): `max_concurrent_requests` counts whole seconds and is no level of concurrency; on chat one gap
-more than tokens is recorded; throughput counts completed requests only.
+Its traps (vLLM 0.32): `max_concurrent_requests` counts whole seconds and is no level of concurrency; throughput counts
+completed requests only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def _row(run: Mapping[str, Any], number: int, label: str, of: int) -> Row:
             figures[name] = found.scaled(1e-3)
     rate = figure(run.get("request_rate"))
     seconds = figure(run["duration"])
-    gaps = run.get("itls")
     return Row(
         where=f"run {number}" if of > 1 else "the run",
         order=number,
@@ -61,19 +60,12 @@ def _row(run: Mapping[str, Any], number: int, label: str, of: int) -> Row:
         prompt_tokens=prompt,
         cached_tokens=whole(run.get("total_cached_tokens")),
         generated_tokens=output,
-        chunks=_chunks(gaps, str(run.get("backend", "")), completed) if isinstance(gaps, list) else None,
         drafts=whole(run.get("spec_decode_num_drafts")),
         draft_tokens=whole(run.get("spec_decode_draft_tokens")),
         accepted=whole(run.get("spec_decode_accepted_tokens")),
         peak_in_flight=_peak(run),
         system=system_of({"speculation": "drafts" if run.get("spec_decode_num_drafts") else None, **run}, label),
     )
-
-
-def _chunks(gaps: list[Any], backend: str, completed: int) -> int:
-    """Chunks of all answers: a gap less than chunks, but on chat the role chunk makes up for it."""
-    recorded = sum(len(each) for each in gaps if isinstance(each, list))
-    return recorded if "chat" in backend else recorded + completed
 
 
 def _peak(run: Mapping[str, Any]) -> int | None:

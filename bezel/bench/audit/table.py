@@ -113,7 +113,6 @@ class Row:
     cached_tokens: int | None = None
     generated_tokens: int | None = None
     server_output_tokens: int | None = None
-    chunks: int | None = None
     drafts: int | None = None
     draft_tokens: int | None = None
     accepted: int | None = None

@@ -27,6 +27,7 @@ _MEAN = 0.6  # of the users on average: starting and ending lowers it
 _ROUNDS = 4  # requests a user, from which on that holds
 _BURST = 0.45  # with fewer, or nobody knows how many: a burst of one request a user, served in turn, is half of them
 _FLAT = 0.15
+_ANSWERED = 0.95  # of the requests: with fewer, what is under way is another load
 _REPAIR = (
     "raise the client's limit (pools of 100 and 128 are common), check it by the requests under way, measure again"
 )
@@ -92,7 +93,8 @@ def _missing_users(row: Row) -> str | None:
     sent = row.wanted or row.requests or row.completed
     if sent is not None and sent < users:
         return f"{sent} requests cannot keep {users} users busy"
-    if row.success is not None and row.success.value < 0.95:
+    answered = row.success.value if row.success else row.completed / sent if row.completed is not None and sent else 1.0
+    if answered < _ANSWERED:
         return None
     if row.peak_in_flight is not None:
         peak = row.peak_in_flight

@@ -1,7 +1,7 @@
 """Fault 1: a mean of runs that were not one experiment: a claim's own runs, a file written twice, a mean of two files.
 
-    claim:  |value - mean(runs)| <= a unit of the last digit, and (max - min) / mean > 5 %
-    file:   each cell of a whole second pass stands in it again, with other values and no word on which run it is
+    claim:  |value - mean(runs)| <= a unit of the last digit, and (max - min) / mean > 5 % of two, 20 % of more runs
+    file:   cells of a second pass stand in it again, with other values and no word on which run they are of
     files:  c = (a + b) / 2 within the printed digits, in every cell where a and b differ
 
 Needs the runs, or the files. Two runs give no interval worth the name: with two values its half-width is 6.4 times
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from bezel.bench.audit.grids import Key
     from bezel.bench.audit.table import Claim, Row, Source, Table
 
-# Repeats of one experiment agree within this much of their mean; what is further apart is two experiments.
-_SPREAD = 0.05
+# Two repeats of one experiment agree within this much of their mean, more of them within this; what is further apart is
+# another experiment.
+_SPREAD, _SPREAD_OF_MORE = 0.05, 0.20
 _REPAIR = "give each run by itself, or a mean of three or more repeats of one experiment with its interval"
 # Cells in which c is the mean of a and b although the two differ by four printed units: one in four is by chance.
 _CELLS = 8
 _TWICE = 3
+_TWO = 2
 _MISSED = 3
 
 
@@ -45,7 +47,7 @@ def find(table: Table) -> Iterator[Finding]:
 def _claimed(claim: Claim) -> Iterator[Finding]:
     told = claim.said.get("runs")
     runs = [found for one in told if (found := figure(one))] if isinstance(told, list) else []
-    if claim.value is None or len(runs) < 2:
+    if claim.value is None or len(runs) < _TWO:
         return
     values = [run.value for run in runs]
     mean = sum(values) / len(values)
@@ -53,7 +55,7 @@ def _claimed(claim: Claim) -> Iterator[Finding]:
     if not mean or off > 2 * claim.value.half + max(run.half for run in runs):
         return
     spread = (max(values) - min(values)) / mean
-    if spread <= _SPREAD:
+    if spread <= (_SPREAD if len(runs) == _TWO else _SPREAD_OF_MORE):
         return
     sums = " + ".join(f"{value:g}" for value in values)
     yield Finding(
