@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
-from simulated_vllm import MODEL, ROOT, simulated_vllm
+from simulated_vllm import ROOT, simulated_vllm
 
 from bezel.bench.result import load
 from bezel.bench.sample_file import read_samples
@@ -109,25 +109,20 @@ def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> No
         assert "ended early" in found.text
 
 
-def test_values_of_a_setting_are_started_in_turns_and_drafts_told_by_position(tmp_path: Path) -> None:
-    model = tmp_path / "models" / "tiny"
-    model.mkdir(parents=True)
-    (model / "config.json").write_text(json.dumps(MODEL))
-    (model / "model.safetensors").write_bytes(b"\0" * 400_000)
-    script = tmp_path / "serve.sh"
-    script.write_text(_SERVE.format(python=shlex.quote(sys.executable), models=shlex.quote(str(tmp_path / "models"))))
-    port, out = _free_port(), tmp_path / "ab.json"
-    command = [
-        *["bench", "ab", "--vary", "spec_tokens=0,3", "--start", f"sh {script} {port} {{spec_tokens}}"],
-        *[*server(f"http://127.0.0.1:{port}"), "--input-tokens", "64", "--output-tokens", "128", "--users", "2"],
-        *["--requests", "8", "--rounds", "3", "--out", str(out)],
-    ]
-    assert main(command) in MEASURED
+def test_two_servers_are_compared_in_turns_and_drafts_told_by_position(url: str, tmp_path: Path) -> None:
+    drafts = '--speculative-config={"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}'
+    out = tmp_path / "ab.json"
+    sizes = ["--input-tokens", "64", "--output-tokens", "128", "--users", "2", "--requests", "8", "--rounds", "3"]
+    with simulated_vllm(tmp_path / "drafts", "--max-model-len=2048", drafts, serving_speed=10) as other:
+        arms = ["--arm", f"plain={url}", "--arm", f"drafts={other}", "--public", "--simulated"]
+        assert main(["bench", "ab", *arms, *sizes, "--out", str(out)]) in MEASURED
     result = load(out)
-    assert set(result.variants) == {"spec_tokens=0", "spec_tokens=3"}
-    assert len(result.cells) == 6
+    assert set(result.variants) == {"plain", "drafts"}
+    assert sorted((cell.variant, cell.repeat) for cell in result.cells) == [
+        (arm, turn) for arm in ("drafts", "plain") for turn in range(3)
+    ]
     (accepted,) = [one for one in result.findings if one.name == "acceptance"]
-    assert accepted.numbers["arm"] == "spec_tokens=3"
+    assert accepted.numbers["arm"] == "drafts"
     assert set(accepted.numbers) == {"arm", "position_1", "position_2", "position_3"}
 
 
@@ -140,17 +135,9 @@ def test_a_server_that_cannot_start_ends_the_comparison_with_its_command(
 
 
 _CLI = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
-_SERVE = """
-export LOCALCLOUD_LISTEN=127.0.0.1:$1 LOCALCLOUD_MOUNTS='{{"/mnt/models": "'{models}'"}}' LOCALCLOUD_SPEED=100000 LOCALCLOUD_SERVING_SPEED=20
-export LOCALCLOUD_HARDWARE='{{"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}}'
-[ "$2" = 0 ] || DRAFTS='--speculative-config={{"method":"ngram","num_speculative_tokens":'$2',"prompt_lookup_max":4}}'
-exec {python} -m bezel.localcloud.vllm /mnt/models/tiny --served-model-name=tiny --max-model-len=2048 $DRAFTS
-"""
 
 
 def _free_port() -> int:
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

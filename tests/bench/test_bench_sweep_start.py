@@ -1,0 +1,89 @@
+"""A server that a command makes: fresh for each value, ready when healthy, gone before the next."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import sys
+from typing import TYPE_CHECKING
+from urllib.request import urlopen
+
+import pytest
+
+from bezel.ops.bench_start import Started
+from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+SERVER = """
+import http.server, os, sys
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = f"{sys.argv[2]} {os.environ['SPEC_TOKENS']}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answers).serve_forever()
+"""
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+@pytest.fixture
+def started(port: int, tmp_path: Path) -> Iterator[Started]:
+    file = tmp_path / "server.py"
+    file.write_text(SERVER)
+    # Through a shell that stays: the server is a child of what is started.
+    command = f"{shlex.quote(sys.executable)} {shlex.quote(str(file))} {port} {{spec_tokens}}; exit 1"
+    made = Started(command, f"http://127.0.0.1:{port}", 30.0, lambda _: None)
+    yield made
+    made.end()
+
+
+def said(port: int) -> str:
+    with urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+        return str(answer.read().decode())
+
+
+def test_each_value_has_a_server_of_its_own_that_knows_it(started: Started, port: int) -> None:
+    for value in ("0", "3"):
+        started.anew("spec_tokens", value)
+        assert said(port) == f"{value} {value}"
+    started.end()
+    with pytest.raises(OSError, match="refused"):
+        said(port)
+
+
+def test_a_command_that_ends_with_0_has_deployed_a_server_that_stays(
+    started: Started, port: int, tmp_path: Path
+) -> None:
+    started.anew("spec_tokens", "7")
+    mark = tmp_path / "deployed"
+    deploys = Started(f"touch {shlex.quote(str(mark))}", f"http://127.0.0.1:{port}", 30.0, lambda _: None)
+    deploys.anew("x", "1")
+    assert mark.exists(), "what answered before is no sign: the command has ended first"
+    deploys.end()
+    assert said(port) == "7 7"
+
+
+def test_a_server_that_does_not_become_healthy_is_ended_and_told(port: int) -> None:
+    waits = Started("sleep 60 # {x}", f"http://127.0.0.1:{port}", 0.5, lambda _: None)
+    with pytest.raises(UserError, match="did not answer 200 within"):
+        waits.anew("x", "1")
+
+
+def test_a_command_that_fails_is_told_at_once(port: int) -> None:
+    with pytest.raises(UserError, match="ended with 4 for x=1"):
+        Started("exit 4", f"http://127.0.0.1:{port}", 30.0, lambda _: None).anew("x", "1")
