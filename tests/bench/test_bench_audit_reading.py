@@ -137,7 +137,7 @@ def test_what_a_file_does_not_say_can_be_told(tmp_path: Path, capsys: pytest.Cap
     assert run("--strict", path) == 0
     assert "no machine and no model of the catalogue" in " ".join(capsys.readouterr().out.split())
     assert run("--strict", "--machine", "L4", "--model", "12B fp8", path) == 1
-    assert "on nvidia-l4 with 242.0 TFLOP/s at most" in " ".join(capsys.readouterr().out.split())
+    assert "on one nvidia-l4 with 242.0 TFLOP/s at most" in " ".join(capsys.readouterr().out.split())
     named = path.rename(tmp_path / "v6e8-e2b.csv")
     assert run("--strict", "--machine", "L4", "--model", "12B fp8", named) == 0, "what a file says itself wins"
 

@@ -44,7 +44,7 @@ def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | 
     instances = system.instances or 1
     needed = tokens_per_second * 2 * system.shape.active_parameters
     peak = float(system.machine.flops(system.encoding) * instances)
-    name = system.machine.id if instances == 1 else f"{instances} instances of {system.machine.id}"
+    name = f"one {system.machine.id}" if instances == 1 else f"{instances} instances of {system.machine.id}"
     text = (
         f"{what} x 2 x {_billions(system.shape.active_parameters)} active parameters = {flops(needed)} "
         f"on {name} with {flops(peak)} at most: {share(needed / peak)}"
