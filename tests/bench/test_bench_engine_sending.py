@@ -22,7 +22,7 @@ from bezel.bench.connection import Connection
 from bezel.bench.failures import of_connecting
 from bezel.bench.lag import Lag
 from bezel.bench.loop import Loop
-from bezel.bench.plan import Closed, Constant, Replay, Stage, Staged, Target
+from bezel.bench.plan import Body, Closed, Constant, Replay, Stage, Staged, Target
 from bezel.bench.pool import Pool
 from bezel.bench.route import Route
 from bezel.bench.sample import Sample
@@ -90,6 +90,24 @@ def test_an_open_loop_sends_at_its_instants_whether_or_not_answers_come() -> Non
     # None waited for another: all 40 were on their way before the first answer.
     assert wire.at_once >= 40
     assert measured.client.connections >= 40
+
+
+class Slow(Prompts):
+    """Bodies that keep the loop from everything else for 100 ms."""
+
+    def body(self, index: int, turn: int = 0) -> Body:
+        time.sleep(0.1)
+        return super().body(index, turn)
+
+
+def test_what_arrives_while_the_client_is_late_has_the_instant_at_which_it_arrived() -> None:
+    with serving() as wire:
+        measured = send(wire.url, 5, Constant(8), bodies=Slow())
+    # Each answer comes while the next body is made, and is looked at 100 ms later. (The last has none after it.)
+    ttft = sorted((sample.first - sample.sent) / 1e6 for sample in measured.samples[:-1])
+    assert ttft[1] < 60
+    # And it says how late it was.
+    assert measured.client.loop_lag_max_ms > 60
 
 
 def test_a_trace_is_sent_as_recorded() -> None:
