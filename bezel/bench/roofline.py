@@ -10,10 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.catalog import accelerators, models, tpus
-from bezel.planner.kv_cache import KV_ELEMENT_BYTES, kv_bytes
-from bezel.planner.roofline import gpu_peaks, read_weight_bytes, tpu_peaks
-
 if TYPE_CHECKING:
     from bezel.catalog import Model
     from bezel.planner.roofline import Peaks
@@ -70,9 +66,16 @@ def hardware_of(
     kv_cache_dtype: str | None,
 ) -> Hardware | str:
     """The hardware by its names in the catalogue, or what is missing to know it."""
-    model = models().get(checkpoint or "")
+    if not checkpoint:
+        return "the checkpoint is not told"
+    # Late: the short benchmark of a deploy, which tells none, need not load catalogue and planner.
+    from bezel.catalog import accelerators, models, tpus
+    from bezel.planner.kv_cache import KV_ELEMENT_BYTES
+    from bezel.planner.roofline import gpu_peaks, tpu_peaks
+
+    model = models().get(checkpoint)
     if model is None:
-        return f"checkpoint {checkpoint!r} is not in the catalogue" if checkpoint else "the checkpoint is not told"
+        return f"checkpoint {checkpoint!r} is not in the catalogue"
     gpu, tpu = accelerators().get(accelerator or ""), tpus().get(accelerator or "")
     if gpu is None and tpu is None:
         return f"accelerator {accelerator!r} is not in the catalogue" if accelerator else "the accelerator is not told"
@@ -92,6 +95,9 @@ def shares(work: Work, on: Hardware) -> Shares:
     tokens / (sequences x tokens of a step) steps; each reads the weights once, and of each sequence the cache of its
     prompt.
     """
+    from bezel.planner.kv_cache import kv_bytes
+    from bezel.planner.roofline import read_weight_bytes
+
     tokens = (work.input_tokens_per_second or 0.0) + work.output_tokens_per_second
     batch = max(1.0, work.sequences / on.instances)
     weights = read_weight_bytes(on.model, max(1, round(batch * work.tokens_per_step)))
