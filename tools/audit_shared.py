@@ -31,11 +31,11 @@ def table(audit: Audit) -> str:
     items += [claim.item for source in audit.sources for claim in source.claims]
     missing = [name for fault, name in FAULTS.items() if fault not in {one.fault for one in audit.findings}]
     silent = ", ".join(f"`{item}`" for item in items if item not in accused) or "none"
-    rest = "; ".join(f"`{one.item}`: {one.text}" for one in audit.questions)
+    rest = "".join(f"- `{one.item}`: {one.text}.\n" for one in audit.questions)
     total = f"{len(audit.findings)} findings in {len(accused)} of {len(items)} items. "
     return (
         f"{''.join(lines)}\n{total}Items without a finding of their own: {silent}. Faults that are not there: "
-        f"{', '.join(missing) or 'none'}.\n\nNot judged, for lack of data: {rest or 'nothing'}.\n"
+        f"{', '.join(missing) or 'none'}.\n\nNot judged, for lack of data:\n\n{rest or '- nothing'}"
     )
 
 
