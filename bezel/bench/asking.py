@@ -46,20 +46,24 @@ def asker(target: Target, headers: TokenSource, *, seconds: float = 60.0) -> Ask
         target: The server.
         headers: What authorises each request.
         seconds: For connecting, and for each read.
+
+    Raises:
+        UserError: The target's CA file is none.
     """
+    parts = urlsplit(target.url)
+    host, prefix = parts.hostname or "", parts.path.rstrip("/")
+    context = None
+    if parts.scheme == "https":
+        from bezel.bench.tls import trusting
+
+        context = trusting(target.ca_file)
 
     def ask(path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        parts = urlsplit(target.url)
-        host, prefix = parts.hostname or "", parts.path.rstrip("/")
-        connection: http.client.HTTPConnection
-        if parts.scheme == "https":
-            from bezel.bench.tls import trusting
-
-            connection = http.client.HTTPSConnection(
-                host, parts.port, timeout=seconds, context=trusting(target.ca_file)
-            )
-        else:
-            connection = http.client.HTTPConnection(host, parts.port, timeout=seconds)
+        connection = (
+            http.client.HTTPSConnection(host, parts.port, timeout=seconds, context=context)
+            if context
+            else http.client.HTTPConnection(host, parts.port, timeout=seconds)
+        )
         sent = None if body is None else json.dumps(body).encode()
         try:
             connection.request(

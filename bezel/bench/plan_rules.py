@@ -35,7 +35,7 @@ def checked(load: Load) -> Load:
 
 def problems(load: Load) -> list[str]:
     """What is wrong with a load: value, consequence, repair, each in one line; [] if it can be sent."""
-    found = [*_target_problems(load.target), *_pattern_problems(load.pattern), *_prompt_problems(load.prompts)]
+    found = [*target_problems(load.target), *_pattern_problems(load.pattern), *_prompt_problems(load.prompts)]
     stop = load.stop
     if stop.requests is None and stop.seconds is None and not isinstance(load.pattern, Staged | Replay):
         found.append("neither requests nor seconds: the run would never end. Give one of them.")
@@ -56,7 +56,8 @@ def problems(load: Load) -> list[str]:
     return found
 
 
-def _target_problems(target: Target) -> list[str]:
+def target_problems(target: Target) -> list[str]:
+    """What is wrong with a target, as `problems`."""
     found = []
     try:
         parts = urlsplit(target.url)

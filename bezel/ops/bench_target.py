@@ -77,6 +77,7 @@ def reach(project: Project, options: argparse.Namespace) -> Reached:
     """
     from bezel.bench.asking import asker
     from bezel.bench.plan import Target
+    from bezel.bench.plan_rules import target_problems
 
     outputs = _outputs(project, options.stack) if options.stack else {}
     url = str(options.url or outputs.get("url") or "").rstrip("/")
@@ -92,6 +93,9 @@ def reach(project: Project, options: argparse.Namespace) -> Reached:
         options.audience,
         options.ca_file,
     )
+    # A model that is not named is asked for below.
+    if wrong := target_problems(replace(target, model=target.model or "any")):
+        raise UserError("\n   ".join(wrong))
     impersonate = options.impersonate or _section(settings, "smoke").get("impersonate")
     headers = headers_of(target, impersonate)
     ask = asker(target, headers)

@@ -145,6 +145,9 @@ def test_an_identity_token_is_sent_unless_anybody_may_ask(
     [
         (["--url", "http://127.0.0.1:9", "--public"], "names no model"),
         (["--url", "http://127.0.0.1:9", "--public", "--model", "m"], "takes no connection"),
+        (["--url", "127.0.0.1:8000"], "no http(s) address"),
+        (["--url", "http://["], "is no address"),
+        (["--url", "https://127.0.0.1:9", "--public", "--ca-file", "none.pem"], "ca_file none.pem cannot be read"),
         (["--url", "http://203.0.113.7:80", "--model", "m"], "a token sent there could be read on the way"),
         (["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--repeats", "0"], "--repeats 0 measures nothing"),
         (
