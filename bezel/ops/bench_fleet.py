@@ -149,7 +149,10 @@ class _Run:
         # This machine's clock may be off by more than the tasks': the start is told by Cloud Storage's.
         ahead = arrived - (before + time.time_ns()) // 2
         self.show(f"makes job {self.made.job} of {fleet.tasks} tasks in {fleet.region}")
-        self.jobs.create(self.made.job, self._body())
+        try:
+            self.jobs.create(self.made.job, self._body())
+        except UserError as error:
+            raise UserError(f"{error} --image names what you built from bezel/bench/Dockerfile and pushed.") from None
         execution = self.jobs.run(self.made.job)
         ready = {parts.ready(task) for task in range(fleet.tasks)}
         self._await(ready, execution, min(deadline, time.monotonic() + fleet.ready_seconds), "are ready")

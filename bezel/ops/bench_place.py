@@ -62,7 +62,7 @@ class BucketPlace:
         except ApiError as error:
             if error.status == 404:
                 return None
-            raise
+            raise self._told(error) from None
 
     def write(self, name: str, document: dict[str, Any]) -> int:
         """Put a document there; when Cloud Storage had it, by its own clock, ns since the epoch.
@@ -72,7 +72,10 @@ class BucketPlace:
         """
         url = f"{self._bucket.uploads}b/{quote(self._bucket.name, safe='')}/o"
         query = {"uploadType": "media", "name": self._name(name)}
-        row = self._google.post(url, json=document, params=query, idempotent=True)
+        try:
+            row = self._google.post(url, json=document, params=query, idempotent=True)
+        except ApiError as error:
+            raise self._told(error) from None
         return round(datetime.fromisoformat(row["timeCreated"]).timestamp() * 1e9)
 
     def get(self, name: str) -> bytes:
@@ -128,7 +131,7 @@ class BucketPlace:
         except ApiError as error:
             if error.status == 404:  # no such bucket (any more), so nothing lies there
                 return 0
-            raise
+            raise self._told(error) from None
         for row in found:
             try:
                 self._bucket.delete(Stored.of(row))
@@ -142,6 +145,17 @@ class BucketPlace:
         url = f"{self._bucket.base}b/{quote(self._bucket.name, safe='')}/o"
         query = {"prefix": f"{self._prefix}/", "fields": "items(name,size,generation),nextPageToken"}
         return self._google.pages(url, "items", params=query)
+
+    def _told(self, error: ApiError) -> RestError:
+        """A refusal with what mends it, where something does."""
+        bucket = f"gs://{self._bucket.name}"
+        repair = {
+            403: f"gcloud storage buckets add-iam-policy-binding {bucket} --member=... --role=roles/storage.objectUser",
+            404: f"gcloud storage buckets create {bucket} --uniform-bucket-level-access --location=REGION",
+        }.get(error.status)
+        if repair is None:
+            return error
+        return RestError(f"{self.address}: {error.message} So tasks and planner cannot meet there. Repair: {repair}")
 
     def _name(self, name: str) -> str:
         return f"{self._prefix}/{name}"

@@ -12,10 +12,12 @@ import pytest
 from cloud_client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 from record_results import check_results
 
+from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel.localcloud import control
 from bezel.localcloud.run.leftovers import marked
-from bezel.ops.bench_fleet import Fleet
+from bezel.ops.bench_fleet import Fleet, send_by_tasks
 from bezel.ops.bench_tidying import LABELS
+from bezel.told import UserError
 
 pytestmark = pytest.mark.slow
 
@@ -150,8 +152,28 @@ def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site
     _, said = run.communicate(timeout=100)
     assert run.returncode == 1
     assert "task 0 of 1 died (The container exited with an error, exit code 1)" in said
-    assert "Its last words: bezel: GET" in said
+    assert "Its last words: bezel: gs://loads/" in said
     assert "Permission 'storage.objects.get' denied" in said
+    assert "--role=roles/storage.objectUser" in said
+    assert site.left() == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"bucket": "nowhere"}, "gcloud storage buckets create gs://nowhere"),
+        ({"image": "localhost/bezel-bench:9"}, "Image 'localhost/bezel-bench:9' not found. --image names what you"),
+    ],
+)
+def test_a_bucket_or_an_image_that_is_not_there_is_told_with_its_repair(site, monkeypatch, place, said):
+    for name, value in site.environment.items():
+        monkeypatch.setenv(name, value)
+    given = {"image": "localhost/bezel-bench:0.1.0", "bucket": "loads"} | place
+    fleet = Fleet("bezel-local", REGION, 1, service_account=site.account, ready_seconds=60, seconds=120, **given)
+    load = Load(Target(site.url, "tiny"), Closed(2), Stop(requests=2), PromptPlan())
+    with pytest.raises(UserError) as refused:
+        send_by_tasks(load, fleet, lambda _: None)
+    assert said in str(refused.value)
     assert site.left() == {}
 
 
