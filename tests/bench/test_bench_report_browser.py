@@ -84,7 +84,7 @@ def opened(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
     contexts = []
 
     def show(name: str, width: int = WIDE, scheme: str = "light") -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: heard.append(message.text))

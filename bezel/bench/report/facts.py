@@ -36,26 +36,28 @@ def best(subject: Subject) -> Spot | None:
 
 
 def summary(subjects: Sequence[Subject]) -> Table:
-    """Each server at its best load."""
-    rows = []
-    for subject in subjects:
-        spot = best(subject)
-        platform = subject.result.manifest.platform
-        chips = f"{platform.chips} x " if platform.chips and platform.chips > 1 else ""
-        hardware = f"{chips}{platform.accelerator}" if platform.accelerator else UNKNOWN
-        where = "no ok load" if spot is None else _where(spot)
-        figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in _FIGURES]
-        requests, failed = _sent(subject.spots)
-        share = f"{number(failed)} of {number(requests)} ({percent(failed / requests)})" if requests else "none sent"
-        model = subject.result.manifest.model
-        rows.append([subject.label, subject.result.nature, model, hardware, where, *figures, share])
+    """Each server at its best load: a column a server, so that many figures and few servers fit on a page."""
+    columns = [_summarised(subject) for subject in subjects]
     heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
+    names = ["kind", "model", "hardware", "best load", *heads, "failed requests"]
+    rows = [[name, *(column[place] for column in columns)] for place, name in enumerate(names)]
     told = (
-        "Each server at its ok load of the highest throughput, of its knees where there are some; "
-        "failed requests over all of its loads."
+        "Best load: the ok one of the highest throughput, of the knees where there are some. "
+        "Failed requests are over all loads of a server."
     )
-    head = ["server", "kind", "model", "hardware", "load", *heads, "failed requests"]
-    return Table("Summary", head, rows, told)
+    return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, told)
+
+
+def _summarised(subject: Subject) -> list[str]:
+    spot = best(subject)
+    about = subject.result.manifest
+    chips = f"{about.platform.chips} x " if about.platform.chips and about.platform.chips > 1 else ""
+    hardware = f"{chips}{about.platform.accelerator}" if about.platform.accelerator else UNKNOWN
+    figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in _FIGURES]
+    requests, failed = _sent(subject.spots)
+    share = f"{number(failed)} of {number(requests)} ({percent(failed / requests)})" if requests else "none sent"
+    where = "no load is ok" if spot is None else _where(spot)
+    return [subject.result.nature, about.model, hardware, where, *figures, share]
 
 
 def side_by_side(subjects: Sequence[Subject]) -> Table | None:
@@ -207,7 +209,7 @@ def manifest(result: Result) -> Table:
         ("started at", one.started_at.isoformat(timespec="seconds")),
         ("seed", one.seed),
         ("command", shlex.join(one.command) or None),
-        ("samples", f"{result.samples.file}, SHA-256 {result.samples.sha256}" if result.samples else None),
+        ("samples", f"{result.samples.file}, SHA-256 {result.samples.sha256}" if result.samples else "none kept"),
     ]  # fmt: skip
     told = [[name, UNKNOWN if value is None else str(value)] for name, value in rows]
     return Table(one.title, ["what", "value"], told)

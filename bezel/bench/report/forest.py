@@ -30,6 +30,13 @@ class Change:
         """Whether there is a difference."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
+    @property
+    def verdict(self) -> str:
+        """What the interval says."""
+        if self.change is None:
+            return "too few rounds to compare"
+        return "difference" if self.shown else "no difference shown"
+
 
 @dataclass(frozen=True)
 class Forest:
@@ -40,8 +47,8 @@ class Forest:
     changes: Sequence[Change]
 
     def drawn(self, width: float) -> Element:
-        """The chart at a width in pixels: a name, below it its interval."""
-        line, top = 46.0, 24.0
+        """The chart at a width in pixels: a name, what it means, its interval."""
+        line, top = 56.0, 24.0
         bottom = top + line * len(self.changes)
         picture = canvas(self.title, self.told, width, bottom + 42)
         ends = [abs(one) for change in self.changes for one in (change.low, change.high, 0.01) if one is not None]
@@ -54,12 +61,11 @@ class Forest:
         add(picture, el("path", {"class": "axis", "d": f"M{x(0):.1f} {top:.1f}V{bottom:.1f}"}))
         for place, change in enumerate(self.changes):
             base = top + line * place
-            verdict = "" if change.change is None else ": difference" if change.shown else ": no difference shown"
-            name = shortened(f"{change.label}{verdict or ': too few rounds'}", int(width / 7.9))
-            add(picture, text(4, base + 16, name, "halo b" if change.shown else "halo"))
+            name = shortened(change.label, int(width / 7.9))
+            add(picture, text(4, base + 16, name, "halo b"), text(4, base + 32, change.verdict, "halo soft"))
             if change.change is None or change.low is None or change.high is None:
                 continue
-            middle = base + 31
+            middle = base + 44
             ends_at = f"M{x(change.low):.1f} {middle:.1f}H{x(change.high):.1f}m0 -4v8"
             whisker = el("path", {"class": "l s0", "d": f"{ends_at}M{x(change.low):.1f} {middle - 4:.1f}v8"})
             dot = marker(0, x(change.change), middle, hollow=not change.shown)

@@ -95,9 +95,10 @@ footer{color:var(--soft);font-size:13px;padding:28px 20px 40px}
  body{font-size:10.5pt}header,main,footer{max-width:none;padding:0}
  nav,.skip,figure details{display:none}
  .figures{grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:12px}
- .draw svg.wide{display:block}.draw svg.narrow{display:none}
+ .draw svg.wide{display:none}.draw svg.narrow{display:block;max-width:100%}
+ figcaption{font-size:9pt}h3{font-size:11pt}.tiles{grid-template-columns:repeat(4,1fr)}.tiles dd{font-size:13pt}
  h2{break-after:avoid}.scroll,.draw{overflow:visible}tr{break-inside:avoid}
- table{font-size:8pt}th,td{padding-right:6px;overflow-wrap:anywhere}td.n{white-space:normal}
+ table{font-size:8pt}th,td{padding-right:6px;overflow-wrap:break-word}td.n{white-space:normal}
  *{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 }
 """
