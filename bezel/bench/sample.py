@@ -83,7 +83,7 @@ class Sample:
         sent: When its bytes were given to the kernel.
         first: When the first token of any channel arrived.
         first_content: When the first *content* token arrived.
-        last: When the last chunk with a token arrived (not `[DONE]`, not the usage chunk).
+        last: When the last chunk with a token arrived, also one without a text (not `[DONE]`, not the usage chunk).
         done: When the answer was complete, or had failed.
         status: The HTTP status, 0 for none.
         failure: One of `KINDS`, empty for none.

@@ -6,7 +6,7 @@ it has a moment, so that reading one answer delays no other.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import orjson
@@ -145,7 +145,7 @@ class AnswerReader:
         except (AttributeError, TypeError):
             self._fail(kinds.BAD_JSON, f"an event is no completion: {data[:80].decode(errors='replace')}")
 
-    def _choices(self, at: int, choices: Iterable[dict[str, Any]]) -> None:
+    def _choices(self, at: int, choices: Sequence[dict[str, Any]]) -> None:
         content = text = call = False
         for choice in choices:
             delta = choice.get("delta")
@@ -157,6 +157,9 @@ class AnswerReader:
                 call = call or bool(delta.get("tool_calls") and _calls(delta["tool_calls"]))
         if content or text or call:
             self._token(at, content=content, text=content or text)
+        elif choices and self.sample.first:
+            # A token without a text, which `usage` counts: bytes of no whole character, the end that was to be ignored.
+            self.sample.last = at
 
     def _token(self, at: int, *, content: bool, text: bool) -> None:
         sample = self.sample

@@ -43,6 +43,13 @@ def test_a_recorded_stream_gives_the_instants_of_its_tokens_and_the_counts_of_it
     assert (sample.cached_tokens, sample.reasoning_tokens) == (-1, -1)
 
 
+def test_an_answer_ends_with_its_last_token_though_that_has_no_text() -> None:
+    """A server that ignores the end of the text goes on with tokens that have none, and counts them."""
+    sample = read(delta('"role":"assistant","content":""'), CONTENT, delta('"content":""'), USAGE % 2, DONE)
+    assert (sample.failure, sample.first, sample.last, sample.output_tokens) == ("", 20, 30, 2)
+    assert list(sample.chunks) == [20]
+
+
 @settings(max_examples=60)
 @given(st.lists(st.integers(1, len(WHOLE) - 1), max_size=12).map(lambda cuts: sorted({*cuts})))
 def test_how_the_network_cuts_a_stream_changes_no_count(cuts: list[int]) -> None:
