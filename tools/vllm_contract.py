@@ -12,21 +12,17 @@ were. Every wait has an end.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import datetime as dt
 import itertools
 import json
 import os
 import platform
-import signal
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from real_vllm_server import command, ended, environment, until_healthy
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests" / "localcloud_vllm"
@@ -37,20 +33,14 @@ from vllm_bench import BENCH, bench_against_simulated  # noqa: E402
 from vllm_contract_report import NOT_RUN, RESULTS, Outcome, table  # noqa: E402
 from vllm_servers import CONFIGURATIONS  # noqa: E402
 
-from bezel.localcloud import real_vllm  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 # Servers in the order in which they are started, each with the configurations that it is tested as.
 SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "keyed": ["keyed"], "mtp": ["mtp"]} | {
     "parsers": ["parsers"]
 }
 _MODULES = [str(TESTS / f"test_vllm_contract{part}.py") for part in ("", "_metrics", "_starts")]
-_START_SECONDS, _TEST_SECONDS = 300, 1800
+_TEST_SECONDS = 1800
 # An engine that died is asked what it still answers.
 _KEPT_ALIVE = {"VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1"}
-_COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cache-memory-bytes=64M")
 
 
 def main() -> int:
@@ -108,18 +98,13 @@ def _outcome(names: list[str]) -> Outcome:
 def _server(folder: Path, name: str) -> None:
     """Start one real server and run the tests of its configurations."""
     port, log = free_port(), Path(tempfile.gettempdir()) / f"vllm-contract-{name}.log"
-    model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
-    arguments = [
-        argument.format(assistant=assistant) if "{assistant}" in argument else argument
-        for argument in CONFIGURATIONS[name].arguments
-    ]
-    command = [folder / "venv/bin/vllm", "serve", model, "--host=127.0.0.1", f"--port={port}", *_COMMON, *arguments]
+    line = command(folder, port, CONFIGURATIONS[name].arguments)
     environment = _real_environment(folder)
     with (
         log.open("w") as out,
-        _ended(subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)) as process,
+        ended(subprocess.Popen(line, env=environment, stdout=out, stderr=out, start_new_session=True)) as process,
     ):
-        answers = _until_healthy(process, port, log)
+        answers = until_healthy(process, port, log)
         for configuration in SERVERS[name]:
             asked = environment | {
                 "BEZEL_VLLM_URL": f"http://127.0.0.1:{port}",
@@ -127,37 +112,6 @@ def _server(folder: Path, name: str) -> None:
                 "BEZEL_VLLM_ENGINE_PID": str(_worker(process.pid)),
             }
             _pytest(configuration, asked)
-
-
-@contextlib.contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """End the server's own process group, politely first."""
-    try:
-        yield process
-    finally:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(15)
-
-
-def _until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> list[str]:
-    """Ask /health until it is 200; every answer once, in order."""
-    answers: list[str] = []
-    deadline = time.monotonic() + _START_SECONDS
-    while "200" not in answers:
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit(f"the real vLLM did not start; its log is {log}")
-        try:
-            said = str(urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).status)
-        except urllib.error.HTTPError as error:
-            said = str(error.code)
-        except OSError:
-            said = "refused"
-        answers += [] if said in answers else [said]
-        time.sleep(0.1)
-    return answers
 
 
 def _worker(group: int) -> int:
@@ -169,17 +123,8 @@ def _worker(group: int) -> int:
 
 
 def _real_environment(folder: Path) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
-    return (
-        kept
-        | real_vllm.ENVIRONMENT
-        | _KEPT_ALIVE
-        | {
-            "PATH": f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}",
-            "BEZEL_VLLM_PROGRAM": str(folder / "venv/bin/vllm"),
-            "BEZEL_VLLM_MODEL": str(folder / "models" / "tiny-gemma4"),
-        }
-    )
+    model = {"BEZEL_VLLM_MODEL": str(folder / "models" / "tiny-gemma4")}
+    return environment(folder) | _KEPT_ALIVE | model | {"BEZEL_VLLM_PROGRAM": str(folder / "venv/bin/vllm")}
 
 
 def _pytest(name: str, environment: dict[str, str]) -> None:

@@ -46,7 +46,7 @@ def measure(facts: Facts) -> dict[str, Metric]:
 
 
 _LATENCY_FORMULA = {
-    "ttft": ("first token of any channel - start", "a stream"),
+    "ttft": ("first token with a text, of any channel - start", "a stream"),
     "ttfc": ("first content token - start", "a stream with content"),
     "tpot": ("(e2e - ttft) / (output tokens - 1), of each request", "usage, and answers of two tokens or more"),
     "itl": (
@@ -116,7 +116,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "tokens_per_chunk",
         "tokens",
-        "output tokens / chunks that carried any: above 1 with drafts, and where a server sends what gathered",
+        "output tokens / chunks with a text: above 1 with drafts, and where a server sends what gathered",
         "usage",
         metric_shares.tokens_per_chunk,
     ),

@@ -1,0 +1,73 @@
+"""A real vLLM of a folder, started on loopback: what the tools that compare with one share.
+
+The folder holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
+`models/tiny-gemma4-assistant`. Every wait has an end, and what was started is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bezel.localcloud import real_vllm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_START_SECONDS = 300
+_COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cache-memory-bytes=64M")
+
+
+def command(folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
+    """The command line of a server; `{assistant}` in an argument is the draft model's folder."""
+    model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
+    given = [one.format(assistant=assistant) if "{assistant}" in one else one for one in arguments]
+    return [str(folder / "venv/bin/vllm"), "serve", str(model), "--host=127.0.0.1", f"--port={port}", *_COMMON, *given]
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """End the server's own process group, politely first."""
+    try:
+        yield process
+    finally:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(15)
+
+
+def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> list[str]:
+    """Ask /health until it is 200; every answer once, in order."""
+    answers: list[str] = []
+    deadline = time.monotonic() + _START_SECONDS
+    while "200" not in answers:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"the real vLLM did not start; its log is {log}")
+        try:
+            said = str(urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).status)
+        except urllib.error.HTTPError as error:
+            said = str(error.code)
+        except OSError:
+            said = "refused"
+        answers += [] if said in answers else [said]
+        time.sleep(0.1)
+    return answers
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Of a server and of its own load client: nothing leaves the machine."""
+    kept = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
+    path = f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}"
+    return kept | real_vllm.ENVIRONMENT | {"PATH": path}
