@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bezel.bench.columns import Floats, Ints
-    from bezel.bench.result import Metric
+    from bezel.bench.result import Metric, Numbers
     from bezel.bench.steady import Steady
 
 # A shared chat template may be cached; a larger share of a prompt may not.
@@ -78,7 +78,7 @@ def output_length(asked: Ints, given: Ints, drafts: int | None, *, fixed: bool) 
     if len(given) == 0:
         return Check(name=name, state="unknown", text="no request succeeded", numbers={})
     other = int((asked != given).sum())
-    numbers: dict[str, int | float | str | None] = {
+    numbers: Numbers = {
         "answers": len(given), "of_another_length": other,
         "min": int(given.min()), "p50": statistics.percentile(given.astype(np.float64), 0.5), "max": int(given.max()),
     }  # fmt: skip
@@ -108,7 +108,7 @@ def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: F
     """
     name = "steady_state"
     change, certain = drift(e2e)
-    numbers: dict[str, int | float | str | None] = {
+    numbers: Numbers = {
         "users": users, "requests": requests, "counted": counted, "rule": steady.rule, "drift_of_e2e": change,
         "rate_low": rate.low, "rate_high": rate.high,
     }  # fmt: skip
@@ -154,7 +154,7 @@ def failures_apart(requests: int, failures: Mapping[str, int]) -> Check:
     """
     name = "failures_apart"
     failed = sum(failures.values())
-    numbers: dict[str, int | float | str | None] = {"requests": requests, "failed": failed, **failures}
+    numbers: Numbers = {"requests": requests, "failed": failed, **failures}
     if not failed:
         return Check(name=name, state="passed", text=f"all {requests} requests were answered", numbers=numbers)
     kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))

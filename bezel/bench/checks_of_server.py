@@ -14,7 +14,7 @@ from bezel.bench.roofline import shares
 
 if TYPE_CHECKING:
     from bezel.bench.drain import Drained
-    from bezel.bench.result import Counters, Manifest, ServedBy
+    from bezel.bench.result import Counters, Manifest, Numbers, ServedBy
     from bezel.bench.roofline import Hardware, Work
 
 DISAGREEMENT = 0.02
@@ -56,7 +56,7 @@ def counters_agree(seen: Seen, counters: Counters) -> Check:
         "prompt_tokens": (seen.prompt_tokens, gained.prompt_tokens),
         "output_tokens": (seen.output_tokens, gained.generated_tokens),
     }
-    numbers: dict[str, int | float | str | None] = {"unfinished_requests": seen.unfinished}
+    numbers: Numbers = {"unfinished_requests": seen.unfinished}
     wrong, known = [], 0
     for what, (client, server) in pairs.items():
         numbers |= {f"{what}_client": client, f"{what}_server": server}
@@ -94,7 +94,7 @@ def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:
     flops, reading = found.flops / found.peak_flops, found.bytes_per_second / found.peak_bytes_per_second
     parameters = hardware.model.architecture.active_parameters
     chips = hardware.peaks.chips * hardware.instances
-    numbers: dict[str, int | float | str | None] = {
+    numbers: Numbers = {
         "flops": found.flops, "peak_flops": found.peak_flops, "flops_share": flops,
         "bytes_per_second": found.bytes_per_second, "peak_bytes_per_second": found.peak_bytes_per_second,
         "bandwidth_share": reading, "active_parameters": parameters, "chips": chips,
@@ -126,7 +126,7 @@ def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:
 def drained_before(drained: Drained) -> Check:
     """Check 5: the server was idle when the load began."""
     name = "drained"
-    numbers: dict[str, int | float | str | None] = {
+    numbers: Numbers = {
         "seconds": drained.seconds, "running": drained.running, "waiting": drained.waiting,
     }  # fmt: skip
     if drained.idle is None:
@@ -159,7 +159,7 @@ def manifest_complete(manifest: Manifest, served: ServedBy) -> Check:
     # Who leases a machine limits nothing on the way to it.
     wanted = {what: value for what, value in said.items() if not (what == "concurrency" and platform.lease)}
     missing = [what for what, value in wanted.items() if value is None]
-    numbers: dict[str, int | float | str | None] = {"told": len(wanted) - len(missing), "wanted": len(wanted)}
+    numbers: Numbers = {"told": len(wanted) - len(missing), "wanted": len(wanted)}
     if missing:
         text = f"not told: {', '.join(missing)}. Who reads the figures cannot know what they are figures of"
         return Check(name="manifest", state="unknown", text=text, numbers=numbers)
