@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bezel.bench.asking import Ask
+    from bezel.bench.drain import Drained
     from bezel.bench.plan import Bodies, Load
-    from bezel.bench.result import Manifest, ServedBy, Slo
+    from bezel.bench.result import Counters, Manifest, ServedBy, Slo
     from bezel.bench.sample import ClientHealth, Measured, Sample
     from bezel.bench.steady import Steady
 
@@ -98,14 +99,7 @@ def measure_cell(
     Raises:
         UserError: As `send` does.
     """
-    prompts = plan.load.prompts
-    # Texts of a file are as long as they are: the server says when one is too long.
-    rule = "" if prompts.kind == "file" else states.infeasible(
-        prompts.input_tokens,
-        prompts.output_tokens,
-        max_model_len=server.served.max_model_len,
-        kv_cache_tokens=server.kv_cache_tokens,
-    )  # fmt: skip
+    rule = _rule_against(plan.load, server)
     if rule:
         return MeasuredCell(Cell(**_planned(plan), state="infeasible", reason=rule))
     idle = drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
@@ -115,13 +109,35 @@ def measure_cell(
     # What a client gave up on still runs, and is counted when it ends.
     drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
     counted = counters.gained(before, readings(server.ask), instances=server.manifest.platform.instances)
-
     columns = Columns.of(measured.samples)
+    cell = _recorded(plan, server, idle, counted, measured, columns)
+    return MeasuredCell(cell.model_copy(update={"started_at": started_at}), columns, measured.began)
+
+
+def _rule_against(load: Load, server: ServerView) -> str:
+    """The rule by which the load's longest request can never be served, "" where there is none."""
+    prompts = load.prompts
+    # Texts of a file are as long as they are: the server says when one is too long.
+    if prompts.kind == "file":
+        return ""
+    earlier = prompts.turns - 1 if prompts.kind == "multi_turn" else 0
+    return states.infeasible(
+        prompts.input_tokens + earlier * (prompts.input_tokens + prompts.output_tokens),
+        prompts.output_tokens,
+        max_model_len=server.served.max_model_len,
+        kv_cache_tokens=server.kv_cache_tokens,
+    )
+
+
+def _recorded(
+    plan: CellPlan, server: ServerView, idle: Drained, counted: Counters, measured: Measured, columns: Columns
+) -> Cell:
+    """Everything that follows from what was seen: figures, checks, state."""
     load, price = plan.load, server.manifest.price.usd_per_hour
     steady = _steady(load, columns, measured)
     facts = Facts(columns, steady, not is_closed(load.pattern), counted.gained, price, plan.slos)
     metrics = measure(facts)
-    looked_at = beginnings(plan.bodies, len(columns)) if prompts.kind in ("unique", "file") else []
+    looked_at = beginnings(plan.bodies, len(columns)) if load.prompts.kind in ("unique", "file") else []
     found = check_all(Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at))
     client = client_figures(measured.client, columns)
     failures, examples = columns.failures(), _examples(measured.samples)
@@ -136,7 +152,7 @@ def measure_cell(
         queueing=states.queued(most_in_flight(columns), instances=platform.instances, concurrency=platform.concurrency),
     )
     seconds = (measured.ended - measured.began) / 1e9
-    cell = Cell(
+    return Cell(
         **_planned(plan),
         state=state,
         reason=reason,
@@ -149,13 +165,11 @@ def measure_cell(
         acceptance=counters.acceptance(counted.gained),
         tokens_per_chunk=metrics["tokens_per_chunk"].value,
         client=client,
-        started_at=started_at,
         seconds=seconds,
         window=_window(steady, facts, measured),
         requests=len(columns),
         cost_usd=None if price is None else price * seconds / 3600,
     )
-    return MeasuredCell(cell, columns, measured.began)
 
 
 def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:

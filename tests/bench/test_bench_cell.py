@@ -117,6 +117,13 @@ def test_what_cannot_fit_is_not_sent():
     assert "= 4097 > max_model_len 4096" in found.cell.reason
 
 
+def test_a_conversation_is_as_long_as_its_last_turn():
+    wanted = plan()
+    turns = PromptPlan(kind="multi_turn", input_tokens=1000, output_tokens=100, turns=4)
+    found = record(closed(4, 10), replace(wanted, load=replace(wanted.load, prompts=turns)))
+    assert (found.cell.state, "4300 prompt + 100 output" in found.cell.reason) == ("infeasible", True)
+
+
 def test_a_load_above_the_platforms_concurrency_is_queueing():
     assert record(closed(4, 10), instances=1, concurrency=3).cell.state == "queueing"
     assert record(closed(4, 10), instances=1, concurrency=4).cell.state == "ok"
