@@ -16,7 +16,7 @@ def written(results: dict[str, Any]) -> str:
     )
     start, streams = results["start"], results["streams"]
     size = (
-        f"**{streams['count']:,} streams at once for {streams['seconds']} s** (a token a second each): "
+        f"**{streams['count']:,} streams at once for {streams['seconds']:.0f} s** (a token a second each): "
         f"{streams['answered']:,} answered, {sum(streams['failures'].values())} failed, {streams['at_once']:,} at "
         f"once, {streams['memory_mib']:.0f} MiB at most, {streams['cpu_share']:.0%} of a core."
     )
@@ -25,7 +25,7 @@ def written(results: dict[str, Any]) -> str:
         "the process to the first request at the server."
     )
     parts = [
-        f"Measured {results['measured']} on {results['machine']}; {how}. Best of {results['rounds']} rounds.",
+        f"Measured {results['measured']} on {results['machine']}; {how}. Rounds: {results['rounds']}.",
         speed(results["speed"]),
         *(truth(name, found) for name, found in results["truth"].items()),
         size,
