@@ -7,7 +7,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 from bench_cvd import SIGHTS, distance, seen
-from bench_results import HOSTILE, METRIC, cell, drafts, failed, line, manifest, sweep
+from bench_results import HOSTILE, METRIC, bare, cell, drafts, failed, line, manifest, sweep
 
 from bezel.bench.report.axes import Axis, scale
 from bezel.bench.report.curves import curves_of
@@ -21,7 +21,7 @@ from bezel.bench.report.report import Report, report_of
 from bezel.bench.report.slide import as_slide
 from bezel.bench.report.subjects import subjects_of
 from bezel.bench.report.wording import compact, number, percent
-from bezel.bench.result import Result
+from bezel.bench.result import Histogram, Result
 
 JUST_APART, READABLE, VISIBLE = 0.07, 4.5, 3.0
 
@@ -271,3 +271,30 @@ def test_a_manifest_says_unknown_where_nothing_is_known() -> None:
     assert known["accelerator"] == "nvidia-l4"
     assert (bare["accelerator"], bare["price"], bare["digest"]) == ("unknown", "unknown", "unknown")
     assert manifest("x").command[0] in known["command"]
+
+
+def test_gaps_of_nought_have_a_place_and_percentiles_lie_on_their_curve() -> None:
+    one = cell(64, 1)
+    itl = one.distributions["itl"]
+    counts = [1000, *([0] * (len(itl.histogram.counts) - 2)), 200]
+    many = itl.model_copy(
+        update={"min": 0.0, "p50": 0.0, "histogram": Histogram(edges=[0.0, *itl.histogram.edges[1:]], counts=counts)}
+    )
+    changed = one.model_copy(update={"distributions": {"itl": many}})
+    result = line("one", "nvidia-l4", 1.0).model_copy(update={"cells": [changed]})
+    chart = next(figure for figure in report_of([result]).figures if figure.name == "itl").picture
+    assert not chart.x.log  # type: ignore[attr-defined]
+    (curve,) = chart.lines  # type: ignore[attr-defined]
+    assert (0.0, 0.5) in curve.steps
+    assert [share for _, share in curve.steps] == sorted(share for _, share in curve.steps)
+    good = next(figure for figure in report_of([line("one", "", 1.0)]).figures if figure.name == "itl").picture
+    assert good.x.log  # type: ignore[attr-defined]
+
+
+def test_a_line_without_dots_is_in_no_legend_and_its_loads_are_told() -> None:
+    both = line("L4", "nvidia-l4", 1.0)
+    none = [bare(8192, users, "infeasible", "too long") for users in (1, 2)]
+    result = both.model_copy(update={"cells": [*both.cells, *none]})
+    figure = next(figure for figure in report_of([result]).figures if figure.name == "throughput")
+    assert "8,192" not in "".join(figure.picture.drawn(540).itertext())
+    assert any("2 infeasible (-)" in word for word in figure.caption)

@@ -86,6 +86,7 @@ def _round_values(one: Scale) -> list[float]:
         step = rounded_up((one.high - one.low) / 6)
         first = math.ceil(one.low / step - 1e-9)
         return [step * place for place in range(first, math.floor(one.high / step + 1e-9) + 1)]
-    steps = (1, 2, 5) if one.high / one.low < 200 else (1,)
+    factor = one.high / one.low
+    steps = range(1, 10) if factor < 10 else (1, 2, 5) if factor < 200 else (1,)
     powers = range(math.floor(math.log10(one.low)), math.ceil(math.log10(one.high)) + 1)
     return [step * 10.0**power for power in powers for step in steps]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _METRICS = ("output_tokens_per_second", "requests_per_second", "input_tokens_per_second")
 _LATENCY = "ttft_p50"
+_FEW = 6  # columns that half of a page has room for
 
 
 def grid_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
@@ -59,7 +60,7 @@ def _map(subject: Subject, metric: str, name: str, *, several: bool) -> Figure:
         sorted({context for context, _ in boxes}), loads, boxes,
     )  # fmt: skip
     kind = subject.result.nature + (" and inferred" if inferred else "")
-    return Figure(name, title, kind, words, picture, _table(title, picture), broad=True)
+    return Figure(name, title, kind, words, picture, _table(title, picture), broad=len(loads) > _FEW)
 
 
 def _words(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str) -> list[str]:

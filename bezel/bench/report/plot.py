@@ -67,8 +67,9 @@ class Chart:
 
     def drawn(self, width: float) -> Element:
         """The chart at a width in pixels."""
-        keys = _keys([line.label for line in self.lines], width) if len(self.lines) > 1 else []
-        top = _TITLE + _LEGEND_LINE * (keys[-1][2] + 1 if keys else 0) + 4
+        keys = _keys([(place, line.label) for place, line in enumerate(self.lines) if line.dots or line.steps], width)
+        keys = keys if len(self.lines) > 1 else []
+        top = _TITLE + _LEGEND_LINE * (keys[-1].row + 1 if keys else 0) + 4
         height = top + _BELOW + min(width * 0.56, 300.0)
         picture = canvas(self.title, self.told, width, height)
         dots = [dot for line in self.lines for dot in line.dots]
@@ -77,10 +78,10 @@ class Chart:
         spread = [value for dot in dots for value in (dot.y, dot.low, dot.high) if value is not None]
         y = scale(self.y, [*spread, *(at for _, at in curves)], height - _BELOW, top)
         add(picture, *_frame(x, y, width))
-        for place, (label, left, row) in enumerate(keys):
-            middle = _TITLE + _LEGEND_LINE * row + 6
-            add(picture, el("path", {"class": f"l s{place % SERIES}", "d": f"M{left:.1f} {middle:.1f}h22"}))
-            add(picture, marker(place, left + 11, middle), text(left + 28, middle + 4, label))
+        for key in keys:
+            middle = _TITLE + _LEGEND_LINE * key.row + 6
+            stroke = el("path", {"class": f"l s{key.series % SERIES}", "d": f"M{key.left:.1f} {middle:.1f}h22"})
+            add(picture, stroke, marker(key.series, key.left + 11, middle), text(key.left + 28, middle + 4, key.name))
         for place, line in enumerate(self.lines):
             add(picture, *_line(place, line, x, y))
         return add(picture, *_labels(self.lines, x, y, Labels(_LEFT, width - 4, top - 4, height - _BELOW)))
@@ -132,15 +133,26 @@ def _tick(axis: Axis, value: float) -> str:
     return percent(round(value, 6)) if axis.as_percent else compact(value)
 
 
-def _keys(names: list[str], width: float) -> list[tuple[str, float, int]]:
-    """Where each name of the legend stands: name, left end, line."""
-    keys, left, line = [], 4.0, 0
-    for name in names:
+@dataclass(frozen=True)
+class _Key:
+    """One name of a legend: of which series, and where it stands."""
+
+    series: int
+    name: str
+    left: float
+    row: int
+
+
+def _keys(names: list[tuple[int, str]], width: float) -> list[_Key]:
+    """The legend's names, in as many rows as they need."""
+    keys: list[_Key] = []
+    left, row = 4.0, 0
+    for series, name in names:
         shown = shortened(name, int((width - 60) / 6.6))
         needed = 28 + text_width(shown) + 14
         if left > 4.0 and left + needed > width:
-            left, line = 4.0, line + 1
-        keys.append((shown, left, line))
+            left, row = 4.0, row + 1
+        keys.append(_Key(series, shown, left, row))
         left += needed
     return keys
 

@@ -107,7 +107,9 @@ def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
         words.append("Of several repeats the first is drawn.")
     words += failures_told([sight.spot for sight in sights])
     unit = sights[0].values.unit
-    x, y = Axis(f"{name}, {unit}", log=True), Axis(f"share of {what}", low=0.0, high=1.0, as_percent=True)
+    # Chunks that arrive together are 0 apart: no place for that on a logarithmic axis.
+    x = Axis(f"{name}, {unit}", log=all(sight.values.min > 0 for sight in sights))
+    y = Axis(f"share of {what}", low=0.0, high=1.0, as_percent=True)
     chart = Chart(title, " ".join(words), lines, x, y)
     heads = ["load", "n", "mean", "min", "p50", "p90", "p95", "p99", "p999", "max"]
     rows = []
@@ -119,24 +121,29 @@ def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
     return Figure(name, title, nature(one.subject for one in sights), words, chart, Table(title, heads, rows, told))
 
 
-def _curve(name: str, sight: _Sight) -> Line:
+def _curve(metric: str, sight: _Sight) -> Line:
     cell, values = sight.cell, sight.values
     # Failed requests never had a first token: their curve ends below 100 %.
     whole = 1.0
-    if name == "ttft" and cell.requests:
+    if metric == "ttft" and cell.requests:
         whole = 1 - sum(cell.failures.values()) / cell.requests
-    least = max(values.min, 1e-3)
     counted = accumulate(values.histogram.counts)
-    places = [(max(edge, least), total / values.n * whole) for edge, total in
-              zip(values.histogram.edges[1:], counted, strict=True)]  # fmt: skip
-    dots = []
-    for percentile in _DRAWN:
-        value = getattr(values, percentile)
-        if value is not None:
-            share = _SHARES[percentile] * whole
-            told = f"{sight.label}: {name}_{percentile} {number(value)} {values.unit}"
-            dots.append(Dot(max(value, least), share, told=told, label=percentile if whole else ""))
-    return Line(sight.label, dots, [(least, 0.0), *places])
+    shares = {edge: total / values.n for edge, total in zip(values.histogram.edges[1:], counted, strict=True)}
+    known = {name: value for name in _SHARES if (value := getattr(values, name)) is not None}
+    # Percentiles lie on the curve, also where many values are equal and share one bin.
+    places = sorted([(values.min, 0.0), *shares.items(), *((known[name], _SHARES[name]) for name in known)])
+    dots = [
+        Dot(
+            known[name],
+            _SHARES[name] * whole,
+            label=name,
+            told=f"{sight.label}: {metric}_{name} {number(known[name])} {values.unit}",
+        )
+        for name in _DRAWN
+        if name in known
+    ]
+    highest = accumulate((share for _, share in places), max)
+    return Line(sight.label, dots, [(at, share * whole) for (at, _), share in zip(places, highest, strict=True)])
 
 
 def _acceptance(subjects: Sequence[Subject]) -> Figure | None:
