@@ -16,6 +16,7 @@ from bezel.bench.sweep.run import LOST, Sweep, run_sweep
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bezel.bench.result import Cell
     from bezel.bench.sweep.run import Ended, Progress
     from bezel.bench.sweep.wanted import CellWanted
 
@@ -165,6 +166,23 @@ def test_a_server_that_is_gone_ends_the_sweep(tmp_path: Path) -> None:
     told = conclude(ended)
     assert not told.inferred, "of nothing follows nothing"
     assert len(told.cells) == len(GRID.places())
+
+
+def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_are_not(tmp_path: Path) -> None:
+    def down(wanted: CellWanted) -> Cell:
+        return cell_of(wanted, reason="refused").model_copy(update={"failures": {"refused": wanted.requests}})
+
+    sweep = Sweep(GRID, Bounds(), Limits(), RATE, None)
+    late = Oracle(lambda context, users: None if users == 256 else saturating(context, users))
+    with Journal(tmp_path / "journal", {}) as journal:
+        ended = run_sweep(sweep, down, journal, late.clock, lambda _: None, "run")
+    assert LOST in ended.reason
+    for expected in (len(GRID.places()), 0):
+        late.asked.clear()
+        with Journal(tmp_path / "journal", {}) as journal:
+            ended = run_sweep(sweep, late.measure, journal, late.clock, lambda _: None, "run")
+        assert len(late.asked) == expected, "a load that timed out has its figure, one that found nobody has none"
+    assert sum(cell.state == "failed" for cell in ended.standing.cells.values()) == len(GRID.contexts)
 
 
 def test_no_two_cells_and_no_second_attempt_send_the_same_prompts(tmp_path: Path) -> None:

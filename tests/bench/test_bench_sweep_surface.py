@@ -34,6 +34,7 @@ def test_what_was_measured_is_known_better_than_what_was_not() -> None:
     assert surface.spread[2, 4] > surface.spread[2, 3]
 
 
+@pytest.mark.slow
 def test_one_bad_cell_does_not_bend_the_surface_and_a_slow_context_does() -> None:
     contexts, users = (64, 256, 512, 1024, 4096), (1, 8, 32, 64, 128, 256, 512)
     values = {

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # From one step of the scout to the next users grow fourfold or so: with less than this there is no more to be had.
 SATURATED = 1.15
 _FAR_TRIES = 2
+_FAR_SHARE = 1 / 3  # of all requests that may be sent: what these cells take together at most
 _LEAST_CELLS, _LEAST_SHARE = 6, 1 / 6  # asked, before the fit's own uncertainty means anything
 _TAIL, _TAIL_ERROR = 0.9, 2.0  # nine in ten of the inferred cells are known to twice the error that was asked for
 
@@ -52,11 +53,15 @@ def beyond(known: Known) -> dict[Place, Place]:
     return {place: one for place in open_places for one in over if _heavier(place, one)}
 
 
-def scout(grid: Grid, known: Known, affordable: Collection[Place]) -> Place | None:
+def scout(grid: Grid, known: Known, affordable: Collection[Place], most: int | None) -> Place | None:
     """The next cell of the search at the shortest and the longest context: first for the knee, then far beyond it."""
     rows = sorted({row for row, _ in known.askable})
     ends = list(dict.fromkeys([rows[0], rows[-1]] if rows else []))
-    places = [_climb(grid, known, row) for row in ends] + [_far(known, row) for row in ends]
+    far = ends
+    if most is not None:
+        dear = max((grid.requests(place) for place in known.askable), default=1)
+        far = ends[: int(_FAR_SHARE * most / dear)]
+    places = [_climb(grid, known, row) for row in ends] + [_far(known, row) for row in far]
     return next((place for place in places if place in affordable), None)
 
 

@@ -64,9 +64,11 @@ def conclude(ended: Ended) -> Conclusion:
     ]
     notes = [f"The sweep ended: {ended.reason}."]
     if standing.lost:
-        notes.append(f"{standing.lost:.0f} s went to cells that a kill interrupted; they count against the limits.")
+        notes.append(
+            f"{standing.lost:.0f} s gave no cell: a kill came, or nobody answered. They count against the limits."
+        )
     if standing.sweep.limits.usd_per_hour is None:
-        notes.append("What the server costs is not known: no limit in dollars was kept, only that of time.")
+        notes.append("What the server costs is not known: no cost is told, and no limit in dollars was kept.")
     return Conclusion(cells, _inferred(standing, surface, inferred), findings, notes)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bezel.bench.sample import NO_ANSWER, REFUSED, RESET
 from bezel.bench.sweep import choose
 from bezel.bench.sweep.budget import pace, tokens
 from bezel.bench.sweep.grid import refusals
@@ -19,7 +20,7 @@ from bezel.bench.sweep.surface import fit
 from bezel.bench.sweep.validity import judged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from bezel.bench.result import Cell
     from bezel.bench.sweep.budget import Limits, Pace
@@ -33,6 +34,7 @@ ERROR = 0.03
 # A server that answers nothing to so many loads in a row is gone.
 GONE = 6
 LOST = "had no answer at all"
+_NOBODY = (REFUSED, RESET, NO_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Standing:
         refused: The cells that are never asked.
         cells: The measured ones.
         seconds: That each of them took.
-        lost: Seconds of cells that a kill interrupted.
+        lost: Seconds that gave no cell: of those that a kill interrupted, or that nobody answered.
         start: Scales that an earlier fit found.
     """
 
@@ -171,13 +173,15 @@ def run_sweep(
     grid = sweep.grid
     refused = refusals(grid, sweep.bounds)
     by_load = {(grid.contexts[row], grid.users[column]): (row, column) for row, column in grid.places()}
-    taken = {by_load[cell.cell.context_tokens or 0, cell.cell.users or 0]: cell for cell in journal.taken}
-    cells = {place: one.cell for place, one in taken.items()}
-    seconds = {place: one.seconds for place, one in taken.items()}
+    taken = {by_load[one.cell.context_tokens or 0, one.cell.users or 0]: one for one in journal.taken}
+    cells = {place: one.cell for place, one in taken.items() if not _unreached(one.cell)}
+    seconds = {place: taken[place].seconds for place in cells}
+    lost = journal.lost_seconds + sum(one.seconds for one in journal.taken) - sum(seconds.values())
+    measured: list[Cell] = []
     start: Array | None = None
     while True:
-        standing = Standing(sweep, refused, dict(cells), dict(seconds), journal.lost_seconds, start)
-        place, reason = _gone(cells) or _next(standing)
+        standing = Standing(sweep, refused, dict(cells), dict(seconds), lost, start)
+        place, reason = _gone(measured) or _next(standing)
         show(_progress(standing, place))
         if place is None:
             return Ended(standing, reason)
@@ -190,13 +194,23 @@ def run_sweep(
             raise KeyboardInterrupt
         seconds[place] = clock() - begun
         cells[place] = cell
+        measured.append(cell)
         journal.end(cell, seconds[place])
         if sweep.error is not None and standing.fitted:
             start = standing.fitted[1]
 
 
-def _gone(cells: Mapping[Place, Cell]) -> tuple[None, str] | None:
-    last = list(cells.values())[-GONE:]
+def _unreached(cell: Cell) -> bool:
+    """Whether nobody was there to answer: such a cell of an earlier run is asked again."""
+    return (
+        cell.state == "failed"
+        and cell.requests > 0
+        and sum(cell.failures.get(one, 0) for one in _NOBODY) == cell.requests
+    )
+
+
+def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
+    last = measured[-GONE:]
     if len(last) < GONE or any(cell.state != "failed" or cell.requests > sum(cell.failures.values()) for cell in last):
         return None
     return None, f"the last {GONE} cells {LOST}, the last one: {last[-1].reason}"
@@ -210,7 +224,8 @@ def _next(standing: Standing) -> tuple[Place | None, str]:
     place: Place | None = None
     if sweep.error is not None:
         # The scout may go beyond a failure: a heavier load that succeeds says that the failure was none of the load's.
-        place = choose.scout(sweep.grid, known, [one for one in still_open if not kept_out[one]])
+        affordable = [one for one in still_open if not kept_out[one]]
+        place = choose.scout(sweep.grid, known, affordable, sweep.limits.requests)
         left = choose.beyond(known)
         still_open = [one for one in still_open if one not in left]
     affordable = [one for one in still_open if not kept_out[one]]
