@@ -298,3 +298,20 @@ def test_a_line_without_dots_is_in_no_legend_and_its_loads_are_told() -> None:
     figure = next(figure for figure in report_of([result]).figures if figure.name == "throughput")
     assert "8,192" not in "".join(figure.picture.drawn(540).itertext())
     assert any("2 infeasible (-)" in word for word in figure.caption)
+
+
+def test_of_more_servers_than_a_chart_tells_apart_the_rest_is_in_the_table_and_said() -> None:
+    report = report_of([line(f"number {place}", "nvidia-l4", 1.0) for place in range(7)])
+    for name in ("throughput", "ttft"):
+        figure = next(figure for figure in report.figures if figure.name == name)
+        assert len(figure.picture.lines) == SERIES  # type: ignore[attr-defined]
+        assert any(f"{SERIES} of 7" in words for words in figure.caption)
+    assert len(figure.table.rows) == 7
+
+
+def test_a_result_without_cells_is_a_report_without_figures() -> None:
+    report = report_of([line("none", "nvidia-l4", 1.0).model_copy(update={"cells": [], "findings": []})])
+    assert report.figures == []
+    assert len(report.missing) >= 3
+    assert as_page(report)
+    assert as_markdown(report)

@@ -102,9 +102,7 @@ def _cost(curves: list[Curve], told: str, missing: list[str]) -> list[Figure | N
     x = Axis(_axis(_unit(curves)), log=True, ticks=_loads(curves))
     chart = Chart(title, " ".join(words), lines, x, Axis("USD per million output tokens", log=True))
     figures = _table(title, curves, (COST, "cost_per_million_input_tokens", THROUGHPUT))
-    simulated = any(curve.subject.simulated for curve in curves)
-    kind = f"price x throughput ({'simulated' if simulated else 'measured'})"
-    return [Figure("cost", title, kind, words, chart, figures)]
+    return [Figure("cost", title, f"price x throughput ({_kind(curves)})", words, chart, figures)]
 
 
 def _load(spot: Spot) -> float | None:

@@ -72,7 +72,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Element]]:
     for table in report.trouble:
         add(checks, el("h3", {}, table.title), _table(table))
     if not report.trouble:
-        add(checks, el("p", {}, "Every load is ok, no request failed, every check passed."))
+        add(checks, el("p", {}, "Every load is ok, no request failed, no check fired."))
     yield "Checks and failures", checks
     yield "Every load", add(_section("loads", "Every load"), _long(report.cells))
     what = _section("manifest", "What was run")
@@ -104,7 +104,7 @@ def _header(report: Report, sections: dict[str, Element]) -> Element:
 
 def _footer(report: Report) -> Element:
     client = report.subjects[0].result.manifest.client
-    made = f"Made by bezel {client.bezel} from the results' JSON documents. Unknown figures are left unknown."
+    made = f"Measured with bezel {client.bezel}. The JSON documents of the results hold every figure of this page."
     return el("footer", {}, el("p", {}, made))
 
 
@@ -173,7 +173,7 @@ def _table(table: Table, kind: str = "") -> Element:
 
 def _row(row: Iterable[str], kind: str) -> Element:
     first, *others = row
-    cells = [el("th", {"scope": "row", **({"class": "failed"} if first == "failed" else {})}, first)]
+    cells = [el("th", {"scope": "row", **({"class": "failed"} if first == "failed" else {})}, *_broken(first))]
     for text in others:
         right = kind != "pairs" and (is_number(text) or text == UNKNOWN) and len(text) < 32
         cells.append(el("td", {"class": "n"} if right else {}, text))

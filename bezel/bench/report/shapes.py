@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from bezel.bench.result import Cell, Distribution
 
-_MOST = 4
+_MOST, _LINES = 4, 5
 _SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _DRAWN = ("p50", "p90", "p99")
 
@@ -53,7 +53,7 @@ def shape_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]
 def _sights(subjects: Sequence[Subject], name: str) -> list[_Sight]:
     """Of one subject up to four loads of its context with the most; of several the highest load that all have."""
     found = {id(one): [spot for spot in one.spots if _cell(spot, name)] for one in subjects}
-    having = [one for one in subjects if found[id(one)]][: _MOST + 1]
+    having = [one for one in subjects if found[id(one)]]
     if len(having) == 1:
         return [_sight(having[0], spot, name, _place(having[0], spot)) for spot in _spread(found[id(having[0])])]
     keys = [{_key(spot) for spot in found[id(one)]} for one in having]
@@ -62,7 +62,7 @@ def _sights(subjects: Sequence[Subject], name: str) -> list[_Sight]:
     sights = []
     for one in having:
         spot = next((spot for spot in found[id(one)] if _key(spot) == best), found[id(one)][-1])
-        sights.append(_sight(one, spot, name, f"{one.label}, {spot.told_load}"))
+        sights.append(_sight(one, spot, name, f"{one.label}, {_place(one, spot)}"))
     return sights
 
 
@@ -98,13 +98,14 @@ def _place(subject: Subject, spot: Spot) -> str:
 
 def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
     title = f"{name.upper()} distribution"
-    lines = [_curve(name, sight) for sight in sights]
+    lines = [_curve(name, sight) for sight in sights[:_LINES]]
     words = [f"Share of {what} by the time they took. Markers: p50, p90, p99."]
     if name == "ttft":
         words = ["Share of all requests that had their first token by then; failed ones never have.", words[0]]
         words[1] = "Markers: p50, p90, p99 of those that succeeded."
     if any(len(sight.spot.cells) > 1 for sight in sights):
         words.append("Of several repeats the first is drawn.")
+    words += _left_out(len(sights))
     words += failures_told([sight.spot for sight in sights])
     unit = sights[0].values.unit
     # Chunks that arrive together are 0 apart: no place for that on a logarithmic axis.
@@ -119,6 +120,10 @@ def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
         rows.append([sight.label, number(one.n), *(number(value) for value in values)])
     told = f"All in {unit}. A percentile that less than one value lies above is unknown."
     return Figure(name, title, nature(one.subject for one in sights), words, chart, Table(title, heads, rows, told))
+
+
+def _left_out(lines: int) -> list[str]:
+    return [f"{_LINES} of {lines} are drawn; all are in the table."] if lines > _LINES else []
 
 
 def _curve(metric: str, sight: _Sight) -> Line:
@@ -170,11 +175,12 @@ def _acceptance(subjects: Sequence[Subject]) -> Figure | None:
     title = "Acceptance of drafts by position"
     words = ["Share of drafts whose token at each position was accepted, by the server's counters, over all ok loads."]
     words += [f"{line.label}: 1 + {sum(dot.y for dot in line.dots):.2f} tokens a step." for line in lines]
+    words += _left_out(len(lines))
     without = [subject.label for subject in subjects if subject not in having]
     words += [f"{name}: no drafts, or {UNKNOWN}." for name in without]
     most = max(len(line.dots) for line in lines)
     x = Axis("position in the draft", low=0.7, high=most + 0.3, ticks=[float(place) for place in range(1, most + 1)])
     y = Axis("accepted share of drafts", low=0.0, high=1.0, as_percent=True)
-    chart = Chart(title, " ".join(words), lines[: _MOST + 1], x, y)
+    chart = Chart(title, " ".join(words), lines[:_LINES], x, y)
     table = Table(title, ["line", "position", "accepted", "tokens a step"], rows)
     return Figure("acceptance", title, nature(having), words, chart, table)

@@ -38,15 +38,6 @@ def compact(value: float) -> str:
     return f"{value:.0f}" if size >= 99.5 else f"{value:.2g}" if size < 0.995 else f"{value:.3g}"
 
 
-def quantity(value: float | None, unit: str) -> str:
-    """A number with its unit; shares as per cent."""
-    if value is None:
-        return UNKNOWN
-    if unit == "share":
-        return percent(value)
-    return f"{number(value)} {unit}".rstrip()
-
-
 def percent(share: float) -> str:
     """A share as per cent; one that is not 0 never reads as 0 %, one that is not whole never as 100 %."""
     if share == 0 or share == 1:
