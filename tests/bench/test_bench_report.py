@@ -315,3 +315,14 @@ def test_a_result_without_cells_is_a_report_without_figures() -> None:
     assert len(report.missing) >= 3
     assert as_page(report)
     assert as_markdown(report)
+
+
+def test_answers_of_different_lengths_are_not_put_side_by_side_and_are_warned_of() -> None:
+    one, other = line("one", "nvidia-l4", 1.0), line("other", "nvidia-l4", 1.0)
+    equal = report_of([one, other])
+    assert equal.side_by_side
+    assert not any("mixed" in word for word in equal.figures[0].caption)
+    short = [cell.model_copy(update={"output_tokens": 16}) for cell in other.cells]
+    mixed = report_of([one, other.model_copy(update={"cells": short})])
+    assert mixed.side_by_side is None
+    assert any("Answers of 16, 128 tokens are mixed here" in word for word in mixed.figures[0].caption)

@@ -62,16 +62,17 @@ def _summarised(subject: Subject) -> list[str]:
 
 def side_by_side(subjects: Sequence[Subject]) -> Table | None:
     """The loads that several servers have in common; None where there are none."""
-    loads: dict[tuple[int | None, float | None, str], dict[str, Spot]] = {}
+    loads: dict[tuple[int, int, float, str, str], dict[str, Spot]] = {}
     for subject in subjects:
         for spot in subject.spots:
             if spot.load is not None:
-                loads.setdefault((spot.context, spot.load, spot.unit), {})[subject.label] = spot
+                key = (spot.context or 0, spot.output or 0, spot.load, spot.unit, spot.every[0].prompts)
+                loads.setdefault(key, {})[subject.label] = spot
     common = {key: spots for key, spots in loads.items() if len(spots) > 1}
     if not common:
         return None
     rows = []
-    for key in sorted(common, key=lambda one: (one[0] or 0, one[1] or 0, one[2])):
+    for key in sorted(common):
         for label, spot in common[key].items():
             figures = [number(spot.value(name)) for name in _FIGURES]
             rows.append([_where(spot), label, STATES[spot.state], *figures, f"{spot.failed} of {spot.requests}"])
@@ -226,8 +227,7 @@ def _lone(table: Table, subjects: Sequence[Subject]) -> Table:
 
 def _where(spot: Spot) -> str:
     context = "" if spot.context is None else f", context {number(spot.context)}"
-    output = spot.every[0].output_tokens
-    return f"{spot.told_load}{context}{'' if output is None else f', output {number(output)}'}"
+    return f"{spot.told_load}{context}{'' if spot.output is None else f', output {number(spot.output)}'}"
 
 
 def _places(spots: list[Spot]) -> str:

@@ -167,6 +167,9 @@ def _kind(curves: list[Curve]) -> str:
 def _words(curves: list[Curve], told: str) -> list[str]:
     spots = [spot for curve in curves for spot in curve.spots]
     words = [f"{told}."] if told else []
+    outputs = sorted({spot.output or 0 for spot in spots})
+    if len(outputs) > 1:
+        words.append(f"Answers of {', '.join(map(number, outputs))} tokens are mixed here: not to be compared.")
     counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
     odd = [f"{count} {STATES[state]} ({MARKS[state]})" for state, count in counts.items() if count]
     if odd:

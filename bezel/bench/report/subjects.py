@@ -62,6 +62,11 @@ class Spot:
         return "1 user" if self.load == 1 and self.unit == "users" else f"{number(self.load)} {self.unit}"
 
     @property
+    def output(self) -> int | None:
+        """Tokens of an answer, as asked for."""
+        return self.every[0].output_tokens
+
+    @property
     def requests(self) -> int:
         """All that were sent, of every repeat."""
         return sum(cell.requests for cell in self.every)
