@@ -71,6 +71,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     plan = checked(Comparison(tuple(places), wanted, options.rounds))
     show = Line(sys.stderr)
     kept: dict[str, MeasuredCell] = {}
+    notes: dict[str, None] = {}
     seen: dict[str, Arm] = {}
 
     def keep(one: MeasuredCell) -> None:
@@ -81,7 +82,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
     arm_of, stop = _arms(project, options, places, wanted, seen, show)
     try:
-        cells = compare(plan, measuring(arm_of, options, keep, show), progress, secrets.token_hex(4))
+        cells = compare(plan, measuring(arm_of, options, keep, notes, show), progress, secrets.token_hex(4))
     finally:
         stop()
         show.end()
@@ -93,7 +94,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         variants={name: arm.server.served for name, arm in seen.items()},
         cells=cells,
         findings=conclude(plan, cells),
-        notes=[f"{name} is {place}." for name, place in places.items() if name != place],
+        notes=[*(f"{name} is {place}." for name, place in places.items() if name != place), *notes],
     )
     finished(result, kept, options, FIGURES)
     return 0 if all(any(cell.state == "ok" for cell in cells if cell.variant == arm) for arm in plan.arms) else 1

@@ -87,6 +87,7 @@ def measuring(
     arm_of: Callable[[str], Arm],
     options: argparse.Namespace,
     keep: Callable[[MeasuredCell], None],
+    notes: dict[str, None],
     show: Callable[[str], None],
     slos: Sequence[Slo] = (),
 ) -> Measure:
@@ -96,6 +97,7 @@ def measuring(
         arm_of: The server of a variant, ready to be asked.
         options: `workers` and `deadline`.
         keep: Given each cell with its samples, before anybody else sees it.
+        notes: Filled with what a reader must know of the prompts, each text once.
         show: Takes a message about what is waited for.
         slos: What a request must keep to count for goodput.
     """
@@ -103,7 +105,7 @@ def measuring(
 
     def measure(wanted: CellWanted) -> Cell:
         arm = arm_of(wanted.variant)
-        found, _ = measure_load(
+        found, told = measure_load(
             wanted.id,
             load_of(wanted, options, arm.reached),
             arm.server,
@@ -114,6 +116,7 @@ def measuring(
             repeat=wanted.repeat,
             slos=slos,
         )
+        notes.update(dict.fromkeys(told))
         keep(found)
         return found.cell
 

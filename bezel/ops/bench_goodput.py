@@ -61,6 +61,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     reached = reach(project, options)
     show = Line(sys.stderr)
     kept: dict[str, MeasuredCell] = {}
+    notes: dict[str, None] = {}
 
     def keep(one: MeasuredCell) -> None:
         kept[one.cell.id] = one
@@ -70,7 +71,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
     try:
         arm = reached_arm(project, options, reached, plan.at(0, 0), "the highest load within limits", show)
-        measure = measuring(lambda _: arm, options, keep, show, slos)
+        measure = measuring(lambda _: arm, options, keep, notes, show, slos)
         found = search(plan, measure, progress, secrets.token_hex(4), options.runs)
     finally:
         show.end()
@@ -80,6 +81,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         manifest=arm.server.manifest,
         cells=found.cells,
         findings=[conclude(plan, found)],
+        notes=list(notes),
     )
     finished(result, kept, options, [*plan.limits, "goodput", "requests_per_second"])
     return 1 if found.ended else 0

@@ -155,7 +155,8 @@ def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, show: Line) -> R
     def progress(now: Progress) -> None:
         show.prefix = f"{progress_bar(sweep, now)} "
 
-    measure = measuring(lambda _: arm, options, keep, show)
+    notes: dict[str, None] = {}
+    measure = measuring(lambda _: arm, options, keep, notes, show)
     with Journal(_beside(options.out, ".journal"), _settings(sweep, arm, options)) as journal:
         if journal.taken:
             sys.stderr.write(f"goes on after {len(journal.taken)} cells that were measured before\n")
@@ -168,7 +169,7 @@ def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, show: Line) -> R
         cells=told.cells,
         inferred=told.inferred,
         findings=told.findings,
-        notes=told.notes,
+        notes=[*told.notes, *notes],
     )
     files = [parts / f"{cell.id}.npz" for cell in told.cells if cell.requests]
     samples = {name: one for file in files if file.exists() for name, one in read_samples(file).items()}
