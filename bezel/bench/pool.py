@@ -5,6 +5,7 @@ request. Leaves out which request is sent.
 """
 
 import resource
+import sys
 from collections import deque
 from collections.abc import Callable
 from time import monotonic_ns
@@ -19,6 +20,8 @@ _AT_ONCE: Final = 100
 _CONNECT_NS: Final = 10_000_000_000
 # Files of the process beside its connections.
 _OTHER_FILES: Final = 64
+# An open loop may need more connections than it begins with.
+_LATER_FILES: Final = 16_384
 
 
 class Pool:
@@ -137,10 +140,10 @@ def allow_files(connections: int) -> None:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections + _OTHER_FILES
-    if hard == resource.RLIM_INFINITY or hard >= needed:
-        # Later connections, of an open loop or after a failure, may need more than is known now.
-        wanted = max(soft, needed) if hard == resource.RLIM_INFINITY else hard
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    if most >= needed:
+        if soft != resource.RLIM_INFINITY:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, max(soft, needed + _LATER_FILES)), hard))
         return
     raise UserError(
         f"{connections} connections need {needed} open files, and this process may have {hard}: the rest would fail. "
