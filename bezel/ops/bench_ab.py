@@ -67,8 +67,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
         users=options.users,
         seed=options.seed,
     )
-    places = _places(options)
-    plan = checked(Comparison(tuple(places), wanted, options.rounds))
+    what = places(options)
+    plan = checked(Comparison(tuple(what), wanted, options.rounds))
     show = Line(sys.stderr)
     kept: dict[str, MeasuredCell] = {}
     notes: dict[str, None] = {}
@@ -80,7 +80,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     def progress(text: str) -> None:
         show.prefix = f"{text}: "
 
-    arm_of, stop = _arms(project, options, places, wanted, seen, show)
+    arm_of, stop = _arms(project, options, what, wanted, seen, show)
     try:
         cells = compare(plan, measuring(arm_of, options, keep, notes, show), progress, secrets.token_hex(4))
     finally:
@@ -94,13 +94,13 @@ def run(project: Project, options: argparse.Namespace) -> int:
         variants={name: arm.server.served for name, arm in seen.items()},
         cells=cells,
         findings=conclude(plan, cells),
-        notes=[*(f"{name} is {place}." for name, place in places.items() if name != place), *notes],
+        notes=[*(f"{name} is {place}." for name, place in what.items() if name != place), *notes],
     )
     finished(result, kept, options, FIGURES)
     return 0 if all(any(cell.state == "ok" for cell in cells if cell.variant == arm) for arm in plan.arms) else 1
 
 
-def _places(options: argparse.Namespace) -> dict[str, str]:
+def places(options: argparse.Namespace) -> dict[str, str]:
     """Each arm's name with what it is: a URL, a stack, or a setting's value.
 
     Raises:
@@ -121,31 +121,31 @@ def _places(options: argparse.Namespace) -> dict[str, str]:
     pairs = [text.partition("=") for text in options.arm]
     if wrong := [name + sign + place for name, sign, place in pairs if not (name and place)]:
         raise UserError(f"--arm {wrong[0]!r}: write NAME=URL or NAME=STACK.")
-    places = [place.rstrip("/") for _, _, place in pairs]
-    if len(set(places)) < len(places) or len({name for name, _, _ in pairs}) < len(pairs):
+    addresses = [place.rstrip("/") for _, _, place in pairs]
+    if len(set(addresses)) < len(addresses) or len({name for name, _, _ in pairs}) < len(pairs):
         raise UserError(
             "--arm: two arms are one server or have one name. One server would find the prompts of its first turn in "
             "its cache at the second."
         )
-    return {name: place for (name, _, _), place in zip(pairs, places, strict=True)}
+    return {name: place for (name, _, _), place in zip(pairs, addresses, strict=True)}
 
 
 def _arms(
     project: Project,
     options: argparse.Namespace,
-    places: dict[str, str],
+    what: dict[str, str],
     wanted: CellWanted,
     seen: dict[str, Arm],
     show: Line,
 ) -> tuple[Callable[[str], Arm], Callable[[], None]]:
     """What gives an arm's server, ready to be asked, and what ends the last one."""
-    title = f"{', '.join(places)} against each other"
+    title = f"{', '.join(what)} against each other"
     if options.arm:
 
         def running(name: str) -> Arm:
             if name not in seen:
-                url = places[name] if "://" in places[name] else None
-                mine = argparse.Namespace(**{**vars(options), "url": url, "stack": None if url else places[name]})
+                url = what[name] if "://" in what[name] else None
+                mine = argparse.Namespace(**{**vars(options), "url": url, "stack": None if url else what[name]})
                 seen[name] = reached_arm(project, mine, reach(project, mine), wanted, title, show)
             return seen[name]
 
