@@ -17,7 +17,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
-setup: ## uv, .venv, the Pulumi CLI and HAProxy; nothing to do the second time
+setup: ## uv, .venv, the Pulumi CLI, HAProxy and Chromium; nothing to do the second time
 	@python3 tools/toolchain
 
 up: setup ## deploy STACK (l4-qat) on the embedded cloud, check it, measure it, price it
