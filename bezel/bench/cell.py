@@ -21,7 +21,7 @@ from bezel.bench.facts import Facts
 from bezel.bench.metric_latencies import distributions
 from bezel.bench.metrics import measure
 from bezel.bench.plan import Burst, Closed, Constant, Poisson, Replay, Staged, is_closed, to_json
-from bezel.bench.result import Cell, ClientFigures, Window
+from bezel.bench.result import Cell, ClientFigures, Counters, Window
 from bezel.bench.steady import steady_window
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bezel.bench.asking import Ask
     from bezel.bench.drain import Drained
     from bezel.bench.plan import Bodies, Load
-    from bezel.bench.result import Counters, Manifest, ServedBy, Slo
+    from bezel.bench.result import Manifest, ServedBy, Slo
     from bezel.bench.sample import ClientHealth, Measured, Sample
     from bezel.bench.steady import Steady
 
@@ -106,9 +106,12 @@ def measure_cell(
     before = readings(server.ask)
     started_at = datetime.now(UTC)
     measured = send()
-    # What a client gave up on still runs, and is counted when it ends.
-    drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
-    counted = counters.gained(before, readings(server.ask), instances=server.manifest.platform.instances)
+    # A server that answered nothing is asked nothing more: who wants to know why reads what it said last.
+    counted = Counters(before=before[-1] if before else None, after=None, gained=None, why="no request succeeded")
+    if any(not one.failure for one in measured.samples):
+        # What a client gave up on still runs, and is counted when it ends.
+        drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
+        counted = counters.gained(before, readings(server.ask), instances=server.manifest.platform.instances)
     columns = Columns.of(measured.samples)
     cell = _recorded(plan, server, idle, counted, measured, columns)
     return MeasuredCell(cell.model_copy(update={"started_at": started_at}), columns, measured.began)
