@@ -285,9 +285,9 @@ def _counters(found: dict[str, list[Round]]) -> list[str]:
 def _own_clocks(found: dict[str, list[Round]]) -> list[str]:
     """What each client's means have on top of the server's own, for the same requests."""
     lines = [
-        "Milliseconds that a client's mean has on top of the mean of the server's own clock, for the same requests (the",
-        "column shows the clock for the export's). That clock starts when a request is read and its prompt tokenised, so",
-        "that a client's ttft and e2e have the way there on top, and a tpot has nothing:\n",
+        "Milliseconds that a client's mean has on top of the mean of the server's own clock, for the same requests",
+        "(the column shows the clock for the export's). That clock starts when a request is read and its prompt",
+        "tokenised, so that a client's ttft and e2e have the way there on top, and a tpot has nothing:\n",
     ]
     lines += ["| server | mean | by the server | `vllm bench serve` | export |", "|---|---|---|---|---|"]
     for name, rounds in found.items():
