@@ -169,6 +169,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.mock.absolute(), Path(folder), peers, options.rounds)
         results = {
+            "document": "benchmarks",
             "measured": dt.date.today().isoformat(),  # noqa: DTZ011 - a day, for the reader
             "machine": machine(),
             "load_before": load,
