@@ -94,6 +94,7 @@ def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:
     flops, reading = found.flops / found.peak_flops, found.bytes_per_second / found.peak_bytes_per_second
     parameters = hardware.model.architecture.active_parameters
     chips = hardware.peaks.chips * hardware.instances
+    can = f"{chips} chips can" if chips > 1 else "the chip can"
     numbers: Numbers = {
         "flops": found.flops, "peak_flops": found.peak_flops, "flops_share": flops,
         "bytes_per_second": found.bytes_per_second, "peak_bytes_per_second": found.peak_bytes_per_second,
@@ -103,11 +104,11 @@ def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:
     computing = (
         f"({'no known' if prompt is None else f'{prompt:,.0f}'} computed prompt + {work.output_tokens_per_second:,.0f} "
         f"output tokens/s) x 2 x {parameters:.3g} parameters = {found.flops / 1e12:,.1f} TFLOP/s, {flops:.0%} of the "
-        f"{found.peak_flops / 1e12:,.1f} that {chips} chips can do"
+        f"{found.peak_flops / 1e12:,.1f} that {can} do"
     )
     decoding = (
         f"decoding reads {found.bytes_per_second / 1e9:,.0f} GB/s at least, {reading:.0%} of the "
-        f"{found.peak_bytes_per_second / 1e9:,.0f} that {chips} chips can"
+        f"{found.peak_bytes_per_second / 1e9:,.0f} that {can}"
     )
     if flops > 1 or reading > 1:
         over = " and ".join(text for text, share in ((computing, flops), (decoding, reading)) if share > 1)
