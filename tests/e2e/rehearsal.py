@@ -7,11 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import warm_bezel
 import yaml
 
 from bezel.localcloud import control
@@ -59,18 +61,9 @@ class Rehearsal:
 
     def bezel(self, *arguments: str, **variables: str) -> Run:
         """Run `bezel ARGUMENTS` in the checkout."""
-        process = subprocess.run(
-            [str(Path(sys.executable).parent / "bezel"), *arguments],
-            cwd=self.folder,
-            env=os.environ | variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        return Run(process.returncode, process.stdout)
+        with tempfile.NamedTemporaryFile("r", prefix="said-") as said:
+            code = warm_bezel.run(arguments, self.folder, os.environ | variables, Path(said.name), SECONDS)
+            return Run(code, said.read())
 
     def local(self, action: str, *arguments: str) -> Run:
         """Run `bezel local ACTION ARGUMENTS` against this rehearsal's cloud."""
