@@ -1,7 +1,6 @@
 """A rehearsal for a test, with its cloud stopped afterwards, whatever happened."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,45 +9,10 @@ from fault_stage import Stage
 from rehearsal import Rehearsal
 from strikes import Grounds
 
-HERE = Path(__file__).parent
 
-
-# Tests of these modules share a stack or a cloud: so many groups make one each, and run beside each other.
-SHARES = {
-    "test_faults": 3,
-    "test_lease_stacks": 2,
-    "test_faults_of_leases": 2,
-    "test_rollout": 1,
-    "test_faults_of_requests": 1,
-    "test_policies": 1,
-    "test_wrong_inputs": 1,
-}
-# The longest begin first, so that nobody waits for them in the end.
-FIRST = ("test_lease_kill_points", "test_faults", "test_lease_stacks", "test_dynamic_kills", "test_kill_points",
-         "test_life_of_a_stack", "test_faults_of_leases", "test_rollout", "test_faults_of_requests", "test_all_stacks",
-         "test_policies")  # fmt: skip
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here runs the engine, or many processes: it is marked, put in groups, and begins first."""
-    count: Counter[str] = Counter()
-    for item in items:
-        module = item.path.stem
-        if HERE not in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
-            continue
-        item.add_marker(pytest.mark.slow)
-        if shares := SHARES.get(module):
-            item.add_marker(pytest.mark.xdist_group(f"{module}-{count[module] % shares}"))
-            count[module] += 1
-    items.sort(key=_turn)
-
-
-def _turn(item: pytest.Item) -> int:
-    if HERE not in item.path.parents:
-        return len(FIRST) + 1
-    return FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Everything here runs the engine, or many processes."""
+    item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
