@@ -22,8 +22,8 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError, model_val
 from bezel.bench.described import Client, Machine, Manifest, Platform, PriceBasis, ServedBy
 from bezel.bench.figure import Distribution, Histogram, Metric
 from bezel.bench.record import STRICT, Amount, Count
-from bezel.bench.whole import write_whole
 from bezel.told import UserError
+from bezel.whole import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

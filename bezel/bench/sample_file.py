@@ -20,7 +20,7 @@ import numpy as np
 from bezel.bench.columns import FIELDS, Columns
 from bezel.bench.result import ResultError, SampleFile
 from bezel.bench.sample import KINDS
-from bezel.bench.whole import write_whole
+from bezel.whole import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

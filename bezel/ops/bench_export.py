@@ -40,7 +40,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     if options.out is None:
         sys.stdout.write(text)
         return 0
-    from bezel.bench.whole import write_whole
+    from bezel.whole import write_whole
 
     try:
         write_whole(options.out, text.encode())

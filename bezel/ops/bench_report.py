@@ -84,7 +84,7 @@ def _pictures(report: Report, paths: list[Path]) -> dict[Path, bytes]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    from bezel.bench.whole import write_whole
+    from bezel.whole import write_whole
 
     try:
         write_whole(path, content)

@@ -18,9 +18,9 @@ from bezel.catalog.prices import PRICES, Price, format_prices, parse_prices
 from bezel.catalog.refreshing import Compared, Found, Outcome, SkuCollector, compare, refreshed, wanted_regions
 from bezel.catalog.skus import sku_rules
 from bezel.ops.catalog_tables import SECTIONS, section
-from bezel.ops.files import write_whole
 from bezel.rest import GoogleClient, RestError, endpoint
 from bezel.told import UserError
+from bezel.whole import write_whole
 
 PAGE = 5000  # the most that the API gives at once; it cannot be asked for some SKUs only
 

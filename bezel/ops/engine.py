@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from bezel.ops.commands import CommandError, printed
-from bezel.ops.files import write_whole
 from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
 from bezel.ops.runs import MARK, LastRun
 from bezel.told import UserError
+from bezel.whole import write_whole
 
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "localcloud" / "plugins"

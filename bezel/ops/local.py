@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal
 from bezel.localcloud import control
 from bezel.localcloud.layout import Endpoint
 from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
-from bezel.ops.files import write_whole
 from bezel.ops.packs import configurations, judged, with_packs
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
+from bezel.whole import write_whole
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan

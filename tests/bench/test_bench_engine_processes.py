@@ -118,9 +118,11 @@ def test_a_signal_ends_a_run_with_what_there_is(number: signal.Signals, workers:
             out, _ = process.communicate(timeout=20)
     interrupted, failures = json.loads(out)
     assert (process.returncode, interrupted) == (0, True)
-    assert failures.count("") == 100
-    # What was on its way is the client's own doing, and no failure of the server's.
-    assert 1 <= failures.count("client") == len(failures) - 100 <= 4
+    # What was on its way is the client's own doing, and no failure of the server's: the late one, and of each of the
+    # other three users what was answered and not yet read.
+    answered = failures.count("")
+    assert 97 <= answered <= 100
+    assert 1 <= failures.count("client") == len(failures) - answered <= 4
 
 
 def test_without_a_signal_no_run_is_interrupted() -> None:

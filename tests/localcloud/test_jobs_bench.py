@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cloud_client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 from record_results import check_results
+from simulated_vllm import MODEL
 
 from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel.localcloud import control
@@ -26,21 +27,6 @@ SUPPORT = ROOT / "tests" / "support"
 MAIN = "import sys; from bezel.ops.cli import main; sys.exit(main())"
 HOLD = "/localcloud/hold"
 JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
-MODEL = {
-    "architectures": ["Gemma4ForCausalLM"],
-    "model_type": "gemma4_text",
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 32,
-    "global_head_dim": 64,
-    "layer_types": ["sliding_attention", "full_attention"],
-    "sliding_window": 128,
-    "vocab_size": 2048,
-    "max_position_embeddings": 16384,
-}
 
 
 class Site:

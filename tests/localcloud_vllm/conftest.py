@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 import uvicorn
+from simulated_vllm import MODEL
 from vllm_arguments import ROOT
 from vllm_servers import CONFIGURATIONS, real_configuration, real_url
 
@@ -30,22 +31,6 @@ from bezel.localcloud.vllm.web import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-TINY = {
-    "architectures": ["Gemma4ForCausalLM"],
-    "model_type": "gemma4_text",
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 1,
-    "head_dim": 32,
-    "global_head_dim": 64,
-    "layer_types": ["sliding_attention", "full_attention"],
-    "sliding_window": 128,
-    "vocab_size": 2048,
-    "max_position_embeddings": 16384,
-}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -65,8 +50,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def mount(tmp_path_factory) -> Path:
     """What lies below /mnt/models: a tiny model and its assistant, and made-up files with real sizes."""
     directory = tmp_path_factory.mktemp("models")
-    _write(directory / "tiny", TINY)
-    _write(directory / "tiny-assistant", {"model_type": "gemma4_assistant", "text_config": TINY})
+    _write(directory / "tiny", MODEL)
+    _write(directory / "tiny-assistant", {"model_type": "gemma4_assistant", "text_config": MODEL})
     for name, model in (
         ("qat", "gemma-4-12b-it-qat-w4a16"),
         ("bf16", "gemma-4-12b-it"),

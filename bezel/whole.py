@@ -4,16 +4,16 @@ import os
 from pathlib import Path
 
 
-def write_whole(file: Path, text: str, *, mode: int = 0o644) -> None:
-    """Put `text` in place of what the file holds; `mode` are the permissions of the new one.
+def write_whole(file: Path, content: str | bytes, *, mode: int = 0o644) -> None:
+    """Put `content` in place of what the file holds, text as UTF-8; `mode` are the permissions of the new one.
 
     Raises:
         OSError: It could not be written; the file is as it was, and nothing lies beside it.
     """
     part = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as opened:
-            opened.write(text)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as opened:
+            opened.write(content.encode() if isinstance(content, str) else content)
             opened.flush()
             os.fsync(opened.fileno())
         part.replace(file)
