@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ class Stage:
         with made.api() as api:
             make_secret(api, "hf-token")
             add_version(api, "hf-token", "a value")
-        run = made.local("up", "l4-qat")
+        run = made.local("up", "l4-qat", *unpreviewed())
         assert run.code == 0, run.text
         return cls(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
 
@@ -108,8 +109,8 @@ class Stage:
         self.rehearsal.set("vllm.max-num-seqs", self.seats)
 
     def up(self, *options: str) -> Run:
-        """Deploy."""
-        return self.rehearsal.local("up", "l4-qat", *options)
+        """Deploy, without the preview: what this one says is in the texts of those that stop there."""
+        return self.rehearsal.local("up", "l4-qat", *unpreviewed(options))
 
     def in_service(self, *options: str) -> None:
         """Deploy, which works now; then there is nothing left to do."""
@@ -159,6 +160,11 @@ class Stage:
         endpoint = self.endpoint()
         headers = {"Authorization": f"Bearer {control.own_token(endpoint)}"}
         return httpx.request(method, f"{endpoint.base}{path}", headers=headers, json=body, timeout=30, verify=NO_TLS)
+
+
+def unpreviewed(options: Sequence[str] = ()) -> list[str]:
+    """Options of `up` with which the program runs once: what is going to be changed is not worked out before."""
+    return [*options, *([] if "--" in options else ["--"]), "--skip-preview"]
 
 
 def told(run: Run, *, of: str = "", lines: bool = True) -> str:

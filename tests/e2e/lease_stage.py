@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fault_stage import Stage
+from fault_stage import Stage, unpreviewed
 from rehearsal import Rehearsal, Run
 
 STACK = "v6e1-12b"
@@ -40,8 +40,8 @@ class LeaseStage(Stage):
         self.rehearsal.set("vllm.max-num-seqs", self.seats, STACK)
 
     def up(self, *options: str) -> Run:
-        """Deploy."""
-        return self.rehearsal.local("up", STACK, *options)
+        """Deploy, without the preview."""
+        return self.rehearsal.local("up", STACK, *unpreviewed(options))
 
     def deployed(self) -> Run:
         """Deploy, which works now; then one machine is there, no more."""

@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
 import pytest
+from dynamic_victims import Victim, nursery
 from pulumi.dynamic import ResourceProvider
 from pulumi.runtime.proto import provider_pb2
 from record_results import check_results
@@ -18,7 +17,7 @@ from smoke.benchmark import ShortBenchmarkProvider
 from smoke.health import HealthCheckProvider
 from tests.rest.fake_google import Answer, Call, Server, serving
 from tests.smoke.fake_service import MODEL, SERVICE, Project
-from tests.smoke.plugin import Plugin, bag, plain, plugin_running
+from tests.smoke.plugin import Plugin, bag, engine_listening, plain, plugin_running
 
 REVISION = "llm-00001-abc"
 FILES = ("config.json", "model-00001-of-00001.safetensors", "tokenizer.json")
@@ -122,7 +121,7 @@ def survivor(world: World) -> Iterator[Plugin]:
         yield running
 
 
-def call(plugin: Plugin, kind: str, operation: str, inputs: dict[str, Any]) -> Any:
+def call(plugin: Plugin | Victim, kind: str, operation: str, inputs: dict[str, Any]) -> Any:
     """Begin an operation; what is returned has the answer as its `result()`."""
     props = bag(PROVIDERS[kind], inputs)
     requests = {
@@ -153,38 +152,31 @@ def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_
     world: World, survivor: Plugin
 ) -> None:
     rows = []
-    with ExitStack() as stack, ThreadPoolExecutor(1) as ahead:
-
-        def start() -> Plugin:
-            return stack.enter_context(plugin_running(world.environment))
-
-        victim = ahead.submit(start)
+    with engine_listening() as (_, address), nursery(world.environment, address) as starts:
         for kind in PROVIDERS:
             for operation in OPERATIONS:
                 inputs = world.inputs(kind)
                 world.gate.reset()
                 # In a process of its own: one that has run before keeps its tokens, and makes fewer calls.
-                fresh, victim = victim.result(WAIT), ahead.submit(start)
-                expected = told(kind, call(fresh, kind, operation, inputs).result(WAIT))
+                with starts.victim() as fresh:
+                    expected = told(kind, call(fresh, kind, operation, inputs).result(WAIT))
                 calls = [*world.gate.calls]
                 survived = 0
                 for number in range(1, len(calls) + 1):
                     for when in ("before", "after"):
-                        plugin, victim = victim.result(WAIT), ahead.submit(start)
-                        world.gate.reset(number, when)
-                        running = call(plugin, kind, operation, inputs)
-                        assert world.gate.reached.wait(WAIT), (kind, operation, number, calls)
-                        plugin.process.kill()
-                        plugin.process.wait(WAIT)
+                        with starts.victim() as victim:
+                            world.gate.reset(number, when)
+                            running = call(victim, kind, operation, inputs)
+                            assert world.gate.reached.wait(WAIT), (kind, operation, number, calls)
+                            victim.kill()
+                            with pytest.raises(grpc.RpcError):
+                                running.result(WAIT)
                         world.gate.reset()
-                        with pytest.raises(grpc.RpcError):
-                            running.result(WAIT)
                         again = told(kind, call(survivor, kind, operation, inputs).result(WAIT))
                         survived += again == expected
                 rows.append([kind, operation, len(calls), 2 * len(calls), survived])
                 # Nothing that it calls makes, changes or deletes anything: there is nothing to be left half done.
                 assert {made for made in calls if not made.startswith("GET ")} <= QUESTIONS, calls
-        victim.result(WAIT)
     table = {
         "title": "Kills of the dynamic providers, over their wire",
         "document": "reliability",

@@ -227,7 +227,7 @@ def _aftermath(rehearsal: Rehearsal, own: str) -> Outcome:
     first = rehearsal.local("up", "l4-qat")
     if first.code:
         found.append(f"up after the kill ends with {first.code}:\n{first.text}")
-    second = rehearsal.local("up", "l4-qat", "--", "--expect-no-changes")
+    second = rehearsal.local("up", "l4-qat", "--", "--expect-no-changes", "--skip-preview")
     if second.code:
         found.append(f"a second up ends with {second.code}:\n{second.text}")
     down = rehearsal.local("down", "l4-qat")

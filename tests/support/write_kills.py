@@ -131,6 +131,7 @@ CALLS = {
 def main(folder: Path, share: int, of: int) -> None:
     """Try every `of`-th call, from number `share` on; one JSON object a call."""
     base = folder / "base"
+    _load(folder / "unused")
     _forked(lambda: _perform(base, SETUP, 0))
     before = _shape(base)
     for name, request in list(CALLS.items())[share::of]:
@@ -154,6 +155,13 @@ def main(folder: Path, share: int, of: int) -> None:
             else:
                 found.append(f"write {number}: half done: {_differences(before, shape)}")
         print(json.dumps({"call": name, "writes": number - 1, "problems": found} | ended), flush=True)
+
+
+def _load(folder: Path) -> None:
+    """Import the APIs and compile their paths, which each child would do anew."""
+    cloud = _open(folder)
+    cloud.application()
+    cloud.store.close()
 
 
 def _open(folder: Path) -> Cloud:
