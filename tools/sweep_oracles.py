@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -29,7 +28,7 @@ from bezel.bench.result import Cell, Metric
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.conclude import conclude
 from bezel.bench.sweep.grid import Bounds, Grid
-from bezel.bench.sweep.journal import Journal
+from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.knee import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
 from bezel.bench.sweep.validity import judged
@@ -117,8 +116,7 @@ def score(oracle: Oracle) -> Score:
     """Sweeps it and compares."""
     grid = oracle.grid
     sweep = Sweep(grid, Bounds(), Limits(requests=int(SHARE * grid.full_requests())), METRIC)
-    with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "journal", {}) as journal:
-        ended = run_sweep(sweep, oracle.measure, journal, lambda: 0.0, lambda _: None, "oracle")
+    ended = run_sweep(sweep, oracle.measure, Ledger("oracle"), lambda: 0.0, lambda _: None)
     told = conclude(ended)
     whole = {place: oracle.measure(grid.wanted(place)) for place in grid.places()}
     truth, _ = judged(grid, whole, METRIC)

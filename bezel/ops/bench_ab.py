@@ -5,27 +5,28 @@ which `--start COMMAND` makes one: the shell runs it with {KEY} in it replaced, 
 case. It either stays and is the server, and is ended before the next arm, or ends with 0 once the server is deployed.
 Each turn starts its arm anew, as turns alternate: that is what keeps an hour's drift out of a difference.
 
-Leaves out the order of turns and the statistics (`bezel.bench.sweep.ab`).
+Leaves out the order of turns and the statistics (`bezel.bench.sweep.ab`), and how an arm is reached or started
+(`bench_arms`).
 """
 
 from __future__ import annotations
 
-import argparse
-import secrets
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bezel.ops.bench_cells import Arm, common_arguments, finished, in_a_folder, measuring, reached_arm
-from bezel.ops.bench_target import reach
+from bezel.ops.bench_cells import common_arguments, finished, in_a_folder, measuring
+from bezel.ops.bench_kept import Beside, amounts, limit_arguments, limits_of
 from bezel.told import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import argparse
+    from collections.abc import Mapping
 
-    from bezel.bench.cell import MeasuredCell
+    from bezel.bench.sweep.ab import Comparison
     from bezel.bench.sweep.wanted import CellWanted
-    from bezel.ops.bench_line import Line
+    from bezel.ops.bench_cells import Arm
     from bezel.ops.project import Project
 
 
@@ -44,7 +45,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--requests", type=int, metavar="N", help="of a turn (default: 10 of each user)")
     parser.add_argument("--input-tokens", type=int, default=512, metavar="N", help="of a prompt (default: 512)")
     parser.add_argument("--output-tokens", type=int, default=256, metavar="N", help="of an answer (default: 256)")
-    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the result, and its samples beside it")
+    limit_arguments(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.json", help="write the result; its journal and samples beside it"
+    )
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -55,7 +59,11 @@ def run(project: Project, options: argparse.Namespace) -> int:
     """
     from bezel.bench.result import Result
     from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude
+    from bezel.bench.sweep.budget import notes
+    from bezel.bench.sweep.journal import Server
+    from bezel.bench.sweep.once import Once
     from bezel.bench.sweep.wanted import CellWanted
+    from bezel.ops.bench_arms import arms_of
     from bezel.ops.bench_line import Line
 
     if options.out:
@@ -69,35 +77,69 @@ def run(project: Project, options: argparse.Namespace) -> int:
     )
     what = places(options)
     plan = checked(Comparison(tuple(what), wanted, options.rounds))
-    show = Line(sys.stderr)
-    kept: dict[str, MeasuredCell] = {}
-    notes: dict[str, None] = {}
-    seen: dict[str, Arm] = {}
-
-    def keep(one: MeasuredCell) -> None:
-        kept[one.cell.id] = one
-
-    def progress(text: str) -> None:
-        show.prefix = f"{text}: "
-
-    arm_of, stop = _arms(project, options, what, wanted, seen, show)
+    show, beside = Line(sys.stderr), Beside(options.out)
     try:
-        cells = compare(plan, measuring(arm_of, options, keep, notes, show), progress, secrets.token_hex(4))
+        arms = arms_of(project, options, what, wanted, show)
+        limits = limits_of(options, arms.usd_per_hour)
+        with beside.ledger(_settings(plan, what, options)) as ledger:
+
+            def progress(text: str) -> None:
+                show.prefix = f"{amounts(ledger.spent, limits)} | {text}: "
+
+            def arm_of(cell: CellWanted) -> Arm:
+                arm = arms.ready(cell)
+                ledger.meet(cell.variant, Server(arm.server.manifest, arm.reached.simulated))
+                return arm
+
+            measure = measuring(arm_of, options, beside.keep, ledger.note, show)
+            once = Once(measure, ledger, limits, time.monotonic)
+            try:
+                compared = compare(plan, once, progress)
+            finally:
+                arms.end()
     finally:
-        stop()
         show.end()
-    first = seen[plan.arms[0]] if plan.arms[0] in seen else next(iter(seen.values()))
+    if not compared.cells:
+        raise UserError(f"nothing was measured: {compared.ended}.")
+    first = ledger.servers.get(plan.arms[0]) or next(iter(ledger.servers.values()))
     result = Result(
         kind="ab",
-        nature="simulated" if any(arm.reached.simulated for arm in seen.values()) else "measured",
-        manifest=first.server.manifest,
-        variants={name: arm.server.served for name, arm in seen.items()},
-        cells=cells,
-        findings=conclude(plan, cells),
-        notes=[*(f"{name} is {place}." for name, place in what.items() if name != place), *notes],
+        nature="simulated" if any(one.simulated for one in ledger.servers.values()) else "measured",
+        manifest=first.manifest,
+        variants={name: one.manifest.served_by for name, one in ledger.servers.items()},
+        cells=compared.cells,
+        findings=conclude(plan, compared.cells),
+        notes=[
+            *(f"{name} is {place}." for name, place in what.items() if name != place),
+            *compared.notes,
+            *notes(limits, once.lost_seconds),
+            *ledger.notes,
+        ],
     )
-    finished(result, kept, options, FIGURES)
-    return 0 if all(any(cell.state == "ok" for cell in cells if cell.variant == arm) for arm in plan.arms) else 1
+    finished(result, beside, options, FIGURES)
+    if compared.ended:
+        beside.goes_on()
+    measured = {cell.variant for cell in compared.cells if cell.state == "ok"}
+    return 0 if measured == set(plan.arms) else 1
+
+
+def _settings(plan: Comparison, what: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
+    """What makes turns comparable. Rounds, too: more and more of them until a difference shows find one by chance."""
+    return {
+        "arms": dict(what),
+        "start": options.start,
+        "url": options.url,
+        "model": options.model,
+        "endpoint": options.endpoint,
+        "input_tokens": plan.wanted.context_tokens,
+        "output_tokens": plan.wanted.output_tokens,
+        "requests": plan.wanted.requests,
+        "users": plan.wanted.users,
+        "seed": plan.wanted.seed,
+        "rounds": plan.rounds,
+        "deadline": options.deadline,
+        "workers": options.workers,
+    }
 
 
 def places(options: argparse.Namespace) -> dict[str, str]:
@@ -128,37 +170,3 @@ def places(options: argparse.Namespace) -> dict[str, str]:
             "its cache at the second."
         )
     return {name: place for (name, _, _), place in zip(pairs, addresses, strict=True)}
-
-
-def _arms(
-    project: Project,
-    options: argparse.Namespace,
-    what: dict[str, str],
-    wanted: CellWanted,
-    seen: dict[str, Arm],
-    show: Line,
-) -> tuple[Callable[[str], Arm], Callable[[], None]]:
-    """What gives an arm's server, ready to be asked, and what ends the last one."""
-    title = f"{', '.join(what)} against each other"
-    if options.arm:
-
-        def running(name: str) -> Arm:
-            if name not in seen:
-                url = what[name] if "://" in what[name] else None
-                mine = argparse.Namespace(**{**vars(options), "url": url, "stack": None if url else what[name]})
-                seen[name] = reached_arm(project, mine, reach(project, mine), wanted, title, show)
-            return seen[name]
-
-        return running, lambda: None
-
-    from bezel.ops.bench_start import Started
-
-    started = Started(options.start, options.url, options.start_seconds, show)
-
-    def fresh(name: str) -> Arm:
-        key, _, value = name.partition("=")
-        started.anew(key, value)
-        seen[name] = reached_arm(project, options, reach(project, options), wanted, title, show)
-        return seen[name]
-
-    return fresh, started.end

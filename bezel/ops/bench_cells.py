@@ -7,6 +7,7 @@ out how a load is measured: `bezel.bench.cell`.
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
     from bezel.bench.result import Cell, Result, Slo
     from bezel.bench.sweep.wanted import CellWanted, Measure
     from bezel.bench.tokenizing import Vocabulary
+    from bezel.ops.bench_kept import Beside
     from bezel.ops.bench_line import Line
     from bezel.ops.bench_target import Reached
     from bezel.ops.project import Project
+
+
+_LEAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -84,27 +89,31 @@ def load_of(wanted: CellWanted, options: argparse.Namespace, reached: Reached) -
 
 
 def measuring(
-    arm_of: Callable[[str], Arm],
+    arm_of: Callable[[CellWanted], Arm],
     options: argparse.Namespace,
     keep: Callable[[MeasuredCell], None],
-    notes: dict[str, None],
+    note: Callable[[str], None],
     show: Callable[[str], None],
     slos: Sequence[Slo] = (),
 ) -> Measure:
     """What measures cells.
 
     Args:
-        arm_of: The server of a variant, ready to be asked.
+        arm_of: The server of a cell, ready to be asked.
         options: `workers` and `deadline`.
         keep: Given each cell with its samples, before anybody else sees it.
-        notes: Filled with what a reader must know of the prompts, each text once.
+        note: Given what a reader must know of the prompts, before the cell is.
         show: Takes a message about what is waited for.
         slos: What a request must keep to count for goodput.
     """
     from bezel.bench.measuring import measure_load
 
     def measure(wanted: CellWanted) -> Cell:
-        arm = arm_of(wanted.variant)
+        begun = time.monotonic()
+        arm = arm_of(wanted)
+        if wanted.deadline_seconds is not None:  # starting a server has taken of it
+            left = wanted.deadline_seconds - (time.monotonic() - begun)
+            wanted = replace(wanted, deadline_seconds=max(_LEAST_SECONDS, left))
         found, told = measure_load(
             wanted.id,
             load_of(wanted, options, arm.reached),
@@ -116,7 +125,8 @@ def measuring(
             repeat=wanted.repeat,
             slos=slos,
         )
-        notes.update(dict.fromkeys(told))
+        for text in told:
+            note(text)
         keep(found)
         return found.cell
 
@@ -157,15 +167,12 @@ def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path)
     return whole
 
 
-def finished(
-    result: Result, kept: Mapping[str, MeasuredCell], options: argparse.Namespace, figures: Sequence[str]
-) -> None:
+def finished(result: Result, beside: Beside, options: argparse.Namespace, figures: Sequence[str]) -> None:
     """Writes and prints the result of a search or a comparison; `figures` are those that it is about."""
     from bezel.ops.bench_brief import brief
 
     if options.out:
-        sent = {name: (one.samples, one.began) for name, one in kept.items() if one.samples is not None}
-        result = write(result, sent, options.out)
+        result = write(result, beside.samples(result.cells), options.out)
     if options.json:
         sys.stdout.write(result.as_json())
         return

@@ -6,21 +6,22 @@ Leaves out the search (`bezel.bench.sweep.goodput`) and how a load is measured (
 from __future__ import annotations
 
 import re
-import secrets
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel.ops.bench_cells import common_arguments, finished, in_a_folder, measuring, reached_arm
+from bezel.ops.bench_kept import Beside, amounts, limit_arguments, limits_of, settings_of
 from bezel.ops.bench_target import reach
 from bezel.told import UserError
 
 if TYPE_CHECKING:
     import argparse
 
-    from bezel.bench.cell import MeasuredCell
     from bezel.bench.result import Slo
     from bezel.bench.sweep.goodput import Search
+    from bezel.ops.bench_cells import Arm
     from bezel.ops.project import Project
 
 _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
@@ -42,7 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=16, metavar="N", help="at most (default: 16)")
     parser.add_argument("--input-tokens", type=int, default=512, metavar="N", help="of a prompt (default: 512)")
     parser.add_argument("--output-tokens", type=int, default=128, metavar="N", help="of an answer (default: 128)")
-    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the result, and its samples beside it")
+    limit_arguments(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.json", help="write the result; its journal and samples beside it"
+    )
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -52,7 +56,9 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: Nothing can be measured.
     """
     from bezel.bench.result import Result
+    from bezel.bench.sweep.budget import notes
     from bezel.bench.sweep.goodput import conclude, search
+    from bezel.bench.sweep.once import Once
     from bezel.ops.bench_line import Line
 
     if options.out:
@@ -60,19 +66,17 @@ def run(project: Project, options: argparse.Namespace) -> int:
     plan, slos = plan_of(options)
     reached = reach(project, options)
     show = Line(sys.stderr)
-    kept: dict[str, MeasuredCell] = {}
-    notes: dict[str, None] = {}
-
-    def keep(one: MeasuredCell) -> None:
-        kept[one.cell.id] = one
-
-    def progress(text: str) -> None:
-        show.prefix = f"{text}: "
-
+    beside = Beside(options.out)
     try:
         arm = reached_arm(project, options, reached, plan.at(0, 0), "the highest load within limits", show)
-        measure = measuring(lambda _: arm, options, keep, notes, show, slos)
-        found = search(plan, measure, progress, secrets.token_hex(4), options.runs)
+        limits = limits_of(options, arm.server.manifest.price.usd_per_hour)
+        with beside.ledger(_settings(plan, arm, options)) as ledger:
+
+            def progress(text: str) -> None:
+                show.prefix = f"{amounts(ledger.spent, limits)} | {text}: "
+
+            measure = measuring(lambda _: arm, options, beside.keep, ledger.note, show, slos)
+            found = search(plan, Once(measure, ledger, limits, time.monotonic), progress, options.runs)
     finally:
         show.end()
     result = Result(
@@ -81,10 +85,27 @@ def run(project: Project, options: argparse.Namespace) -> int:
         manifest=arm.server.manifest,
         cells=found.cells,
         findings=[conclude(plan, found)],
-        notes=list(notes),
+        notes=[*notes(limits, found.lost_seconds), *ledger.notes],
     )
-    finished(result, kept, options, [*plan.limits, "goodput", "requests_per_second"])
-    return 1 if found.ended else 0
+    finished(result, beside, options, [*plan.limits, "goodput", "requests_per_second"])
+    if not found.ended:
+        return 0
+    beside.goes_on()
+    return 1
+
+
+def _settings(plan: Search, arm: Arm, options: argparse.Namespace) -> dict[str, Any]:
+    """What makes runs comparable, and the way of the search the same."""
+    return {
+        **settings_of(arm, options),
+        "input_tokens": options.input_tokens,
+        "output_tokens": options.output_tokens,
+        "seed": options.seed,
+        "slo": plan.limits,
+        plan.unit: [plan.levels[0], plan.levels[-1]],
+        "step": options.step,
+        "seconds": options.seconds,
+    }
 
 
 def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:

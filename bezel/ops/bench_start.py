@@ -35,13 +35,19 @@ class Started:
         self._command, self._url, self._seconds, self._show = command, url.rstrip("/"), seconds, show
         self._process: subprocess.Popen[bytes] | None = None
 
-    def anew(self, key: str, value: str) -> None:
+    def anew(self, key: str, value: str, seconds: float | None = None) -> None:
         """End the last server, start that of the value, wait until it is healthy.
+
+        Args:
+            key: Of the setting.
+            value: Of the setting.
+            seconds: Until it must be healthy, where less is left than usual.
 
         Raises:
             UserError: It does not become healthy in time, or the command failed.
         """
         self.end()
+        most = self._seconds if seconds is None else min(self._seconds, seconds)
         # What answers before the command has run is the server of before: then only the command's end is a sign.
         old = self._healthy()
         command = self._command.replace(f"{{{key}}}", value)
@@ -57,13 +63,13 @@ class Started:
                 return
             if code:
                 raise UserError(f"--start {command!r} ended with {code} for {key}={value}: run it by hand to see why.")
-            if waited > self._seconds:
+            if waited > most:
                 self.end()
                 raise UserError(
-                    f"--start {command!r}: {self._url}/health did not answer 200 within {self._seconds:.0f} s for "
-                    f"{key}={value}. Raise --start-seconds, or look at what the command says."
+                    f"--start {command!r}: {self._url}/health did not answer 200 within {most:.0f} s for "
+                    f"{key}={value}. Raise --start-seconds or --max-minutes, or look at what the command says."
                 )
-            self._show(f"waits for {key}={value} to be healthy, {waited:.0f} s of at most {self._seconds:.0f}")
+            self._show(f"waits for {key}={value} to be healthy, {waited:.0f} s of at most {most:.0f}")
             time.sleep(_POLL_SECONDS)
 
     def end(self) -> None:

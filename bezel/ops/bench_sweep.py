@@ -7,23 +7,20 @@ the samples of its cells, from which the same command goes on after a kill. Leav
 
 from __future__ import annotations
 
-import secrets
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bezel.ops.bench_cells import common_arguments, in_a_folder, measuring, numbers, reached_arm, unmakable, write
+from bezel.ops.bench_kept import Beside, amount, limit_arguments, limits_of, settings_of
 from bezel.ops.bench_target import reach
-from bezel.told import UserError
 
 if TYPE_CHECKING:
     import argparse
 
-    from bezel.bench.cell import MeasuredCell
     from bezel.bench.result import Result
-    from bezel.bench.sweep.budget import Limits
     from bezel.bench.sweep.grid import Grid
     from bezel.bench.sweep.run import Progress, Sweep
     from bezel.ops.bench_cells import Arm
@@ -52,8 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--share", type=float, default=25.0, metavar="PERCENT", help="at most, of a full sweep's requests (default: 25)"
     )
-    parser.add_argument("--max-minutes", type=float, metavar="M", help="of measuring, all runs of this sweep together")
-    parser.add_argument("--max-usd", type=float, metavar="USD", help="at the server's price for the same time")
+    limit_arguments(parser)
     parser.add_argument(
         "--metric",
         choices=("requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
@@ -74,13 +70,13 @@ def run(project: Project, options: argparse.Namespace) -> int:
     in_a_folder(options.out)
     grid = _grid(options)
     reached = reach(project, options)
-    show = Line(sys.stderr)
+    show, beside = Line(sys.stderr), Beside(options.out)
     try:
         arm = reached_arm(project, options, reached, grid.wanted((len(grid.contexts) - 1, 0)), "a sweep", show)
-        result = _swept(options, _sweep(options, grid, arm), arm, show)
+        result = _swept(options, _sweep(options, grid, arm), arm, beside, show)
     except KeyboardInterrupt:
         show.end()
-        sys.stderr.write("the same command goes on from here\n")
+        beside.goes_on()
         raise
     finally:
         show.end()
@@ -112,16 +108,11 @@ def _sweep(options: argparse.Namespace, grid: Grid, arm: Arm) -> Sweep:
     Raises:
         UserError: A limit cannot be kept.
     """
-    from bezel.bench.sweep.budget import Limits
     from bezel.bench.sweep.grid import Bounds, refusals
     from bezel.bench.sweep.run import Sweep
 
-    platform, usd_per_hour = arm.server.manifest.platform, arm.server.manifest.price.usd_per_hour
-    if options.max_usd is not None and usd_per_hour is None and options.max_minutes is None:
-        raise UserError(
-            f"--max-usd {options.max_usd:g}: what the server costs is not known, so the limit cannot be kept. "
-            "Give --usd-per-hour, or --max-minutes."
-        )
+    manifest = arm.server.manifest
+    platform, limits = manifest.platform, limits_of(options, manifest.price.usd_per_hour)
     known = platform.instances is not None and platform.concurrency is not None
     bounds = Bounds(
         arm.server.served.max_model_len,
@@ -129,38 +120,23 @@ def _sweep(options: argparse.Namespace, grid: Grid, arm: Arm) -> Sweep:
         (platform.instances or 0) * (platform.concurrency or 0) if known else None,
         unmakable([grid.wanted((row, 0)) for row in range(len(grid.contexts))], options, arm),
     )
-    limits = Limits(
-        seconds=None if options.max_minutes is None else options.max_minutes * 60,
-        usd=options.max_usd,
-        usd_per_hour=usd_per_hour,
-        requests=None if options.full else int(grid.full_requests(refusals(grid, bounds)) * options.share / 100),
-    )
+    if not options.full:
+        share = options.share / 100
+        limits = replace(limits, requests=int(grid.full_requests(refusals(grid, bounds)) * share))
     return Sweep(grid, bounds, limits, options.metric, None if options.full else options.error / 100)
 
 
-def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, show: Line) -> Result:
+def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, beside: Beside, show: Line) -> Result:
     from bezel.bench.result import Result
-    from bezel.bench.sample_file import read_samples, write_samples
     from bezel.bench.sweep.conclude import conclude
-    from bezel.bench.sweep.journal import Journal
     from bezel.bench.sweep.run import run_sweep
-
-    parts = _beside(options.out, ".cells")
-    parts.mkdir(exist_ok=True)
-
-    def keep(found: MeasuredCell) -> None:
-        if found.samples is not None:
-            write_samples(parts / f"{found.cell.id}.npz", {found.cell.id: (found.samples, found.began)})
 
     def progress(now: Progress) -> None:
         show.prefix = f"{progress_bar(sweep, now)} "
 
-    notes: dict[str, None] = {}
-    measure = measuring(lambda _: arm, options, keep, notes, show)
-    with Journal(_beside(options.out, ".journal"), _settings(sweep, arm, options)) as journal:
-        if journal.taken:
-            sys.stderr.write(f"goes on after {len(journal.taken)} cells that were measured before\n")
-        ended = run_sweep(sweep, measure, journal, time.monotonic, progress, secrets.token_hex(4))
+    with beside.ledger({**settings_of(arm, options), **asdict(sweep.grid)}) as ledger:
+        measure = measuring(lambda _: arm, options, beside.keep, ledger.note, show)
+        ended = run_sweep(sweep, measure, ledger, time.monotonic, progress)
     told = conclude(ended)
     result = Result(
         kind="sweep",
@@ -169,11 +145,9 @@ def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, show: Line) -> R
         cells=told.cells,
         inferred=told.inferred,
         findings=told.findings,
-        notes=[*told.notes, *notes],
+        notes=[*told.notes, *ledger.notes],
     )
-    files = [parts / f"{cell.id}.npz" for cell in told.cells if cell.requests]
-    samples = {name: one for file in files if file.exists() for name, one in read_samples(file).items()}
-    return write(result, samples, options.out)
+    return write(result, beside.samples(told.cells), options.out)
 
 
 def progress_bar(sweep: Sweep, now: Progress) -> str:
@@ -186,31 +160,6 @@ def progress_bar(sweep: Sweep, now: Progress) -> str:
         shares.append(now.seconds / max(now.seconds + left, 1e-9))
     filled = min(_BAR, round(_BAR * max(shares)))
     error = "" if now.error is None else f", error {now.error:.1%}"
-    ahead = "" if now.seconds_left is None else f"; at most {_amount(now.seconds_left, limits)} left"
-    bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {now.measured} cells{error}, {_amount(now.seconds, limits)}{ahead}"
+    ahead = "" if now.seconds_left is None else f"; at most {amount(now.seconds_left, limits)} left"
+    bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {now.measured} cells{error}, {amount(now.seconds, limits)}{ahead}"
     return bar if now.place is None else f"{bar} | {sweep.grid.told(now.place)}:"
-
-
-def _amount(seconds: float, limits: Limits) -> str:
-    usd = limits.cost(seconds)
-    return f"{seconds / 60:.1f} min" + ("" if usd is None else f" {usd:.2f} USD")
-
-
-def _settings(sweep: Sweep, arm: Arm, options: argparse.Namespace) -> dict[str, Any]:
-    """What makes cells comparable; limits, error and metric may change from one run of a sweep to the next."""
-    served = arm.server.served
-    return {
-        "url": arm.reached.target.url,
-        "model": arm.reached.target.model,
-        "endpoint": arm.reached.target.endpoint,
-        **asdict(sweep.grid),
-        "vllm_version": served.vllm_version,
-        "max_model_len": served.max_model_len,
-        "kv_cache_tokens": arm.server.kv_cache_tokens,
-        "deadline": options.deadline,
-        "workers": options.workers,
-    }
-
-
-def _beside(out: Path, suffix: str) -> Path:
-    return out.with_name(f"{out.stem}{suffix}")

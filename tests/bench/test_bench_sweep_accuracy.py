@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import TYPE_CHECKING
 
 import pytest
 from bench_oracle import RATE, Oracle
@@ -12,27 +11,23 @@ from bench_surfaces import FEWER_USERS, LAWS, server
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.conclude import conclude
 from bezel.bench.sweep.grid import Bounds, Grid
-from bezel.bench.sweep.journal import Journal
+from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.knee import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_quarter_of_the_requests_is_enough(law: str, tmp_path: Path) -> None:
+def test_a_quarter_of_the_requests_is_enough(law: str) -> None:
     within = total = 0
     for seed in (7001, 7002):
         made = server(seed, law, users=FEWER_USERS)
         grid = Grid(made.contexts, made.users, output_tokens=1)
         oracle = Oracle(lambda context, users, made=made: made.measured[context, users])  # type: ignore[misc]
         most = int(SHARE * grid.full_requests())
-        with Journal(tmp_path / str(seed), {}) as journal:
-            sweep = Sweep(grid, Bounds(), Limits(requests=most), RATE)
-            ended = run_sweep(sweep, oracle.measure, journal, oracle.clock, lambda _: None, "run")
+        sweep = Sweep(grid, Bounds(), Limits(requests=most), RATE)
+        ended = run_sweep(sweep, oracle.measure, Ledger("run"), oracle.clock, lambda _: None)
         told = conclude(ended)
         assert sum(one.requests for one in oracle.asked) <= most
         of = {(one.context_tokens, one.users): one for one in told.inferred}

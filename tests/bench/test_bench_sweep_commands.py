@@ -40,10 +40,11 @@ def server(url: str) -> list[str]:
     return ["--url", url, "--public", "--simulated"]
 
 
-def journal(out: Path) -> list[str]:
-    file = out.with_name("s.journal")
-    lines = file.read_bytes().splitlines() if file.exists() else []
-    return [line.decode() for line in lines]
+def journal(out: Path, part: str = "") -> list[str]:
+    """The journal's lines, or those that hold the part."""
+    file = out.with_suffix(".journal")
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [line for line in lines if part in line]
 
 
 def test_a_killed_sweep_goes_on_and_ends_with_every_cell(url: str, tmp_path: Path) -> None:
@@ -98,8 +99,11 @@ def test_other_settings_are_refused(url: str, tmp_path: Path, capsys: pytest.Cap
 
 def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> None:
     out = tmp_path / "g.json"
-    options = ["--input-tokens", "128", "--output-tokens", "16", "--users", "1:64", "--step", "40", "--runs", "10"]
-    code = main(["bench", "goodput", *server(url), *options, "--slo", "ttft_p50=60ms", "--out", str(out)])
+    options = ["--input-tokens", "128", "--output-tokens", "16", "--users", "1:64", "--step", "40"]
+    command = ["bench", "goodput", *server(url), *options, "--slo", "ttft_p50=60ms", "--out", str(out)]
+    assert main([*command, "--runs", "1"]) == 1, "one run is not enough"
+    first = load(out).cells
+    code = main([*command, "--runs", "10", "--max-minutes", "5"])
     result = load(out)
     (found,) = [one for one in result.findings if one.name == "highest_load"]
     assert result.kind == "goodput"
@@ -107,6 +111,11 @@ def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> No
         assert 2 <= int(found.numbers["highest"] or 0) < 64
     else:
         assert "ended early" in found.text
+    says_nothing = code == 1 and len(result.cells) == 1
+    assert says_nothing or result.cells[:1] == first, "it went on after the first run"
+    assert len(result.cells) <= len(journal(out, '"begin"'))
+    samples = read_samples(out.with_name(result.samples.file)) if result.samples else {}
+    assert set(samples) == {cell.id for cell in result.cells}, "those of the first process, too"
 
 
 def test_two_servers_are_compared_in_turns_and_drafts_told_by_position(url: str, tmp_path: Path) -> None:
@@ -115,12 +124,20 @@ def test_two_servers_are_compared_in_turns_and_drafts_told_by_position(url: str,
     sizes = ["--input-tokens", "64", "--output-tokens", "128", "--users", "2", "--requests", "8", "--rounds", "3"]
     with simulated_vllm(tmp_path / "drafts", "--max-model-len=2048", drafts, serving_speed=10) as other:
         arms = ["--arm", f"plain={url}", "--arm", f"drafts={other}", "--public", "--simulated"]
-        assert main(["bench", "ab", *arms, *sizes, "--out", str(out)]) in MEASURED
+        command = ["bench", "ab", *arms, *sizes, "--out", str(out)]
+        # A tenth of a second: the first turn begins, as nothing is known yet, and no other one.
+        assert main([*command, "--usd-per-hour", "18000", "--max-usd", "1"]) == 1
+        turns = [json.loads(line)["begin"] for line in journal(out, '"begin"')]
+        assert len(turns) == 1
+        assert main([*command, "--max-minutes", "10"]) in MEASURED
     result = load(out)
+    assert result.samples is not None
     assert set(result.variants) == {"plain", "drafts"}
     assert sorted((cell.variant, cell.repeat) for cell in result.cells) == [
         (arm, turn) for arm in ("drafts", "plain") for turn in range(3)
     ]
+    assert len(journal(out, '"server"')) == 2, "each server was met once"
+    assert read_samples(out.with_name(result.samples.file)).keys() == {cell.id for cell in result.cells}
     (accepted,) = [one for one in result.findings if one.name == "acceptance"]
     assert accepted.numbers["arm"] == "drafts"
     assert set(accepted.numbers) == {"arm", "position_1", "position_2", "position_3"}

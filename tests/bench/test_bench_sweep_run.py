@@ -32,9 +32,9 @@ def swept(
     folder: Path, oracle: Oracle, bounds: Bounds = NO_BOUNDS, limits: Limits = NO_LIMITS, error: float | None = 0.03
 ) -> tuple[Ended, list[Progress]]:
     shown: list[Progress] = []
-    with Journal(folder / "journal", {}) as journal:
+    with Journal(folder / "journal", {}, "run") as journal:
         sweep = Sweep(GRID, bounds, limits, RATE, error)
-        return run_sweep(sweep, oracle.measure, journal, oracle.clock, shown.append, "run"), shown
+        return run_sweep(sweep, oracle.measure, journal, oracle.clock, shown.append), shown
 
 
 def test_a_full_sweep_asks_every_cell_once(tmp_path: Path) -> None:
@@ -174,13 +174,13 @@ def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_a
 
     sweep = Sweep(GRID, Bounds(), Limits(), RATE, None)
     late = Oracle(lambda context, users: None if users == 256 else saturating(context, users))
-    with Journal(tmp_path / "journal", {}) as journal:
-        ended = run_sweep(sweep, down, journal, late.clock, lambda _: None, "run")
+    with Journal(tmp_path / "journal", {}, "run") as journal:
+        ended = run_sweep(sweep, down, journal, late.clock, lambda _: None)
     assert LOST in ended.reason
     for expected in (len(GRID.places()), 0):
         late.asked.clear()
-        with Journal(tmp_path / "journal", {}) as journal:
-            ended = run_sweep(sweep, late.measure, journal, late.clock, lambda _: None, "run")
+        with Journal(tmp_path / "journal", {}, "run") as journal:
+            ended = run_sweep(sweep, late.measure, journal, late.clock, lambda _: None)
         assert len(late.asked) == expected, "a load that timed out has its figure, one that found nobody has none"
     assert sum(cell.state == "failed" for cell in ended.standing.cells.values()) == len(GRID.contexts)
 
@@ -198,10 +198,10 @@ def test_no_two_cells_and_no_second_attempt_send_the_same_prompts(tmp_path: Path
         return cell_of(wanted, **{RATE: saturating(wanted.context_tokens, wanted.users or 0)})
 
     sweep = Sweep(GRID, Bounds(), Limits(), RATE, None)
-    with pytest.raises(StoppedError), Journal(tmp_path / "journal", {}) as journal:
-        run_sweep(sweep, stops, journal, oracle.clock, lambda _: None, "run")  # type: ignore[arg-type]
-    with Journal(tmp_path / "journal", {}) as journal:
-        run_sweep(sweep, oracle.measure, journal, oracle.clock, lambda _: None, "run")
+    with pytest.raises(StoppedError), Journal(tmp_path / "journal", {}, "run") as journal:
+        run_sweep(sweep, stops, journal, oracle.clock, lambda _: None)  # type: ignore[arg-type]
+    with Journal(tmp_path / "journal", {}, "run") as journal:
+        run_sweep(sweep, oracle.measure, journal, oracle.clock, lambda _: None)
     runs = [one.run for one in oracle.asked]
     assert len(runs) == len(GRID.places()) + 1
     assert len(set(runs)) == len(runs)

@@ -6,13 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bezel.bench.result import Cell, Metric
+from bezel.bench.sweep.budget import Limits
+from bezel.bench.sweep.journal import Ledger
+from bezel.bench.sweep.once import Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bezel.bench.sweep.wanted import CellWanted
+    from bezel.bench.sweep.wanted import CellWanted, Measure
 
 RATE = "requests_per_second"
+NO_LIMITS = Limits()
 
 
 def cell_of(wanted: CellWanted, *, reason: str = "", **figures: float) -> Cell:
@@ -33,6 +37,16 @@ def cell_of(wanted: CellWanted, *, reason: str = "", **figures: float) -> Cell:
         failures={"timeout": wanted.requests} if reason else {},
         requests=wanted.requests,
     )
+
+
+def once(
+    measure: Measure,
+    ledger: Ledger | None = None,
+    limits: Limits = NO_LIMITS,
+    clock: Callable[[], float] = float,  # no time passes
+) -> Once:
+    """What measures each load once; nothing was measured before where no ledger is given."""
+    return Once(measure, ledger or Ledger("run"), limits, clock)
 
 
 @dataclass

@@ -1,27 +1,34 @@
-"""A sweep of a known server in a process of its own that is killed at its n-th change of a file.
+"""A sweep, a search or a comparison of known servers in a process that is killed at its n-th change of a file.
 
 A change is a write (before it, in its middle, after it) or a sync (before it, after it). Each cell that is measured
-leaves a line in the folder's file `measured`. The process is a fork: a hundred of them take no second.
+leaves a line in the folder's file `measured`, and who comes to the end the ids of all cells in `result`. The process
+is a fork: a hundred of them take no second.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 from typing import TYPE_CHECKING
 
-from bench_oracle import RATE, Oracle
+from bench_oracle import RATE, Oracle, cell_of, once
 
+from bezel.bench.sweep.ab import Comparison, compare
 from bezel.bench.sweep.budget import Limits
+from bezel.bench.sweep.goodput import Search, levels, search
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.run import Sweep, run_sweep
+from bezel.bench.sweep.wanted import CellWanted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bezel.bench.result import Cell
-    from bezel.bench.sweep.wanted import CellWanted
+    from bezel.bench.sweep.once import Once
+    from bezel.bench.sweep.wanted import Measure
 
 GRID = Grid((64, 4096), (1, 64), output_tokens=1)
 SETTINGS = {"url": "http://127.0.0.1:1", "users": [1, 64]}
@@ -57,22 +64,42 @@ class Changes:
         self.at_one()
 
 
-def sweep(folder: Path) -> None:
-    """The sweep."""
-    oracle = Oracle(lambda context, users: min(users, 20.0) / (1 + context / 1000))
+def kept(folder: Path, measure: Measure) -> Once:
+    """What measures with a journal, and tells the folder of each cell."""
 
-    def measure(wanted: CellWanted) -> Cell:
-        cell = oracle.measure(wanted)
+    def told(wanted: CellWanted) -> Cell:
+        cell = measure(wanted)
         with (folder / "measured").open("a", encoding="utf-8") as file:
             file.write(f"{wanted.id} {wanted.run}\n")
         return cell
 
-    with Journal(folder / "journal", SETTINGS) as journal:
-        run_sweep(Sweep(GRID, Bounds(), Limits(), RATE, None), measure, journal, oracle.clock, lambda _: None, "run")
+    return once(told, Journal(folder / "journal", SETTINGS, secrets.token_hex(4)))
 
 
-def run(folder: Path, change: int) -> int:
-    """The sweep in a process that is killed at that change; its exit code, negative where a signal ended it."""
+def sweep(folder: Path) -> list[Cell]:
+    """A full sweep; what it found."""
+    oracle = Oracle(lambda context, users: min(users, 20.0) / (1 + context / 1000))
+    ready = kept(folder, oracle.measure)
+    plan = Sweep(GRID, Bounds(), Limits(), RATE, None)
+    ended = run_sweep(plan, ready.measure_cell, ready.ledger, oracle.clock, lambda _: None)
+    return list(ended.standing.cells.values())
+
+
+def highest(folder: Path) -> list[Cell]:
+    """A search for the most users whose figure is below a limit."""
+    plan = Search(CellWanted(64, 1, 16, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
+    measure = kept(folder, lambda wanted: cell_of(wanted, ttft_p99=62.0 * (wanted.users or 0)))
+    return search(plan, measure, lambda _: None).cells
+
+
+def comparison(folder: Path) -> list[Cell]:
+    """Two servers in three rounds."""
+    plan = Comparison(("a", "b"), CellWanted(64, 128, 16, users=2), 3)
+    return compare(plan, kept(folder, lambda wanted: cell_of(wanted, **{RATE: 3.0})), lambda _: None).cells
+
+
+def run(folder: Path, change: int, work: Callable[[Path], list[Cell]]) -> int:
+    """The work in a process that is killed at that change; its exit code, negative where a signal ended it."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -80,7 +107,8 @@ def run(folder: Path, change: int) -> int:
     try:
         changes = Changes(change)
         os.write, os.fsync = changes.write, changes.sync  # type: ignore[assignment]
-        sweep(folder)
+        ids = [cell.id for cell in work(folder)]
+        (folder / "result").write_text("\n".join(ids))
         code = 0
     finally:
         os._exit(code)

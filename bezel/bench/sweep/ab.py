@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bezel.bench.result import Cell
-    from bezel.bench.sweep.wanted import CellWanted, Measure
+    from bezel.bench.sweep.journal import Taken
+    from bezel.bench.sweep.once import Once
+    from bezel.bench.sweep.wanted import CellWanted
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95
@@ -47,6 +49,32 @@ class Comparison:
     arms: tuple[str, ...]
     wanted: CellWanted
     rounds: int = ROUNDS
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How a comparison ended.
+
+    Attributes:
+        cells: The measured ones.
+        again: The ids of those that were begun more than once.
+        ended: Why before the last round; "" after it.
+    """
+
+    cells: list[Cell]
+    again: list[str]
+    ended: str = ""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of its course."""
+        notes = [f"The comparison ended early: {self.ended}."] if self.ended else []
+        if self.again:
+            notes.append(
+                f"Begun again with other prompts than the rest of the round, as a kill came or nobody had answered: "
+                f"{', '.join(self.again)}. Chance orders the arms, so that this widens an interval and moves none."
+            )
+        return notes
 
 
 @dataclass(frozen=True)
@@ -94,28 +122,47 @@ def checked(plan: Comparison) -> Comparison:
     return plan
 
 
-def compare(plan: Comparison, measure: Measure, show: Callable[[str], None], run: str) -> list[Cell]:
+def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compared:
     """Measures every arm once a round, in an order that chance gives anew each round.
+
+    The order follows from the seed alone: a comparison that goes on after a kill has the same one. All arms of a round
+    get the same prompts, but for one that was begun before: its server may hold some of them in its cache.
 
     Args:
         plan: A checked one.
-        measure: Sends one load to one arm and reads it.
+        once: Measures loads on the arm that their `variant` names, and knows those that were measured before.
         show: Told what is measured.
-        run: Of this comparison: its prompts are new, and the same for all arms of a round.
-
-    Returns:
-        The cells; an interrupted one is the last.
     """
     chances = random.Random(plan.wanted.seed)  # noqa: S311 - an order
-    cells: list[Cell] = []
-    for turn in range(plan.rounds):
-        for arm in chances.sample(plan.arms, len(plan.arms)):
+    known = once.answered
+    taken: list[Taken] = []
+    ended = ""
+    for turn, arm in ((turn, arm) for turn in range(plan.rounds) for arm in chances.sample(plan.arms, len(plan.arms))):
+        wanted = replace(plan.wanted, variant=arm, repeat=turn, run=str(turn))
+        one = known.get(wanted.id)
+        if one is None:
             show(f"round {turn + 1} of {plan.rounds}, {arm}")
-            cell = measure(replace(plan.wanted, variant=arm, repeat=turn, run=f"{run}-{turn}"))
-            cells.append(cell)
-            if cell.client and cell.client.interrupted:
-                return cells
-    return cells
+            estimate = _estimate(taken, arm)
+            if why := once.keeps_out(estimate):
+                ended = f"the limits allow no further turn: {arm} takes {why}"
+                break
+            try:
+                one = once.measure(wanted, estimate)
+            except KeyboardInterrupt:
+                ended = "it was interrupted"
+                break
+            if one.cut:
+                ended = f"{one.cell.id} was cut off: the limit of {once.limits.told()} is reached"
+                break
+        taken.append(one)
+    cells = [one.cell for one in taken]
+    return Compared(cells, [cell.id for cell in cells if once.ledger.begun[cell.id] > 1], ended)
+
+
+def _estimate(taken: Sequence[Taken], arm: str) -> float | None:
+    """Seconds that a turn of an arm takes at most, by its own before or else by all; None before there is one."""
+    own = [one.seconds for one in taken if one.cell.variant == arm]
+    return max(own or [one.seconds for one in taken], default=None)
 
 
 def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] = FIGURES) -> list[Difference]:

@@ -1,4 +1,4 @@
-"""What a sweep may take, what it has taken, and what its next cell is going to take.
+"""What a sweep, a search or a comparison may take, what it has taken, and what the next cell is going to take.
 
 Pure. A price that is not known is not known: then only the minutes hold.
 """
@@ -52,13 +52,27 @@ class Limits:
         if left is None or (left > 0 and (seconds is None or seconds <= left)):
             return ""
         wanted = "an unknown time" if seconds is None else f"some {seconds:.0f} s"
-        return f"{wanted}, with {max(left, 0.0):.0f} s left of {self._told()}"
+        return f"{wanted}, with {max(left, 0.0):.0f} s left of {self.told()}"
 
-    def _told(self) -> str:
+    def told(self) -> str:
+        """The limits of time and money."""
         told = [] if self.seconds is None else [f"{self.seconds / 60:g} minutes"]
         if self.usd is not None and self.usd_per_hour:
             told.append(f"{self.usd:g} USD at {self.usd_per_hour:g} USD an hour")
         return " and ".join(told)
+
+
+def notes(limits: Limits, lost_seconds: float) -> list[str]:
+    """What a reader must know of time and money; `lost_seconds` gave no cell."""
+    found = []
+    if lost_seconds > 0:
+        found.append(
+            f"{lost_seconds:.0f} s gave no cell, as a kill or a limit came, or nobody answered: they count against the "
+            "limits."
+        )
+    if limits.usd_per_hour is None:
+        found.append("What the server costs is not known: no cost is told, and no limit in dollars was kept.")
+    return found
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from bezel.bench.result import Cell, Finding, Inferred
 from bezel.bench.sweep import choose
+from bezel.bench.sweep.budget import notes as notes_of
 from bezel.bench.sweep.knee import SHARE as KNEE_SHARE
 from bezel.bench.sweep.knee import knee
 
@@ -62,13 +63,7 @@ def conclude(ended: Ended) -> Conclusion:
         *_excluded(standing, excluded),
         _surface(standing, surface, inferred),
     ]
-    notes = [f"The sweep ended: {ended.reason}."]
-    if standing.lost:
-        notes.append(
-            f"{standing.lost:.0f} s gave no cell: a kill came, or nobody answered. They count against the limits."
-        )
-    if standing.sweep.limits.usd_per_hour is None:
-        notes.append("What the server costs is not known: no cost is told, and no limit in dollars was kept.")
+    notes = [f"The sweep ended: {ended.reason}.", *notes_of(standing.sweep.limits, standing.lost)]
     return Conclusion(cells, _inferred(standing, surface, inferred), findings, notes)
 
 

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bezel.bench.result import Finding
+from bezel.bench.sweep.once import unreached
 from bezel.told import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from bezel.bench.result import Cell
-    from bezel.bench.sweep.wanted import CellWanted, Measure
+    from bezel.bench.sweep.journal import Taken
+    from bezel.bench.sweep.once import Once
+    from bezel.bench.sweep.wanted import CellWanted
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16
@@ -54,6 +57,11 @@ class Search:
     requests_per_user: int = 3
     seconds: float = 30.0
 
+    @property
+    def unit(self) -> str:
+        """Of the levels."""
+        return "users" if self.wanted.rate is None else "requests/s"
+
     def at(self, index: int, repeat: int) -> CellWanted:
         """The cell of a level."""
         level, least = self.levels[index], self.wanted.requests
@@ -69,6 +77,8 @@ class Found:
 
     Attributes:
         cells: All that were measured, in their order.
+        seconds: That were taken, waiting and the lost ones included; `usd` their price, None where it is not known.
+        lost_seconds: Of these, what gave no cell.
         kept: How many of the levels keep the limits, most likely: 0 none, all of them all.
         sure: The probability that it is this many, or one level more or less.
         low: The fewest levels that may keep them, `high` the most, at CONFIDENCE.
@@ -76,6 +86,9 @@ class Found:
     """
 
     cells: list[Cell]
+    seconds: float
+    usd: float | None
+    lost_seconds: float
     kept: int
     sure: float
     low: int
@@ -97,53 +110,81 @@ def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[
     return tuple(dict.fromkeys(rounded))
 
 
-def search(
-    plan: Search,
-    measure: Measure,
-    show: Callable[[str], None],
-    run: str,
-    most_runs: int = MOST_RUNS,
-) -> Found:
-    """Measures until the edge is known to one level, or `most_runs` are done.
+def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int = MOST_RUNS) -> Found:
+    """Measures until the edge is known to one level, `most_runs` are done, or a limit is reached.
+
+    Each step follows from the cells before it: a search that goes on after a kill takes the same ones as far as they
+    were measured. A run of an earlier process that said nothing of the limits is asked again.
 
     Args:
         plan: What is looked for.
-        measure: Sends one load and reads it.
+        once: Measures loads, and knows those that were measured before.
         show: Told what is measured, and where the edge is thought to be.
-        run: Of this search: keeps its prompts apart from those of any other.
         most_runs: How many loads are measured at most.
     """
     count = len(plan.levels)
     belief = np.full(count + 1, 1.0 / (count + 1))  # of each number of levels that keep the limits
-    cells: list[Cell] = []
+    known = once.answered
+    taken: list[Taken] = []
     repeats = [0] * count
     ended = ""
     while True:
         kept, sure, low, high = _told(belief)
-        if sure >= CONFIDENCE or len(cells) == most_runs or ended:
+        if sure >= CONFIDENCE or len(taken) == most_runs or ended:
             if not ended and sure < CONFIDENCE:
                 ended = f"{most_runs} runs were not enough for {CONFIDENCE:.0%}"
-            return Found(cells, kept, sure, low, high, ended)
+            cells, seconds = [one.cell for one in taken], once.ledger.spent
+            usd, lost = once.limits.cost(seconds), once.lost_seconds
+            return Found(cells, seconds, usd, lost, kept, sure, low, high, ended)
         # The level at which the belief says yes and no as nearly alike as can be.
         index = int(np.argmin(np.abs(np.cumsum(belief)[:-1] - 0.5)))
-        show(f"run {len(cells) + 1}, {plan.levels[index]:g}; the edge lies {_range(plan, low, high)}")
         wanted = plan.at(index, repeats[index])
-        cell = measure(replace(wanted, run=f"{run}-{wanted.id}"))
-        cells.append(cell)
         repeats[index] += 1
-        keeps = probability(cell, plan.limits)
+        one = known.get(wanted.id)
+        if one is None or isinstance(probability(one.cell, plan.limits), str):
+            show(f"run {len(taken) + 1}, {plan.levels[index]:g}; the edge lies {_range(plan, low, high)}")
+            estimate = _estimate(taken, wanted)
+            if why := once.keeps_out(estimate):
+                ended = f"the limits allow no further run: {plan.levels[index]:g} {plan.unit} take {why}"
+                continue
+            try:
+                one = once.measure(wanted, estimate)
+            except KeyboardInterrupt:
+                ended = "it was interrupted"
+                continue
+            if one.cut:
+                ended = f"{one.cell.id} was cut off: the limit of {once.limits.told()} is reached"
+                continue
+        taken.append(one)
+        keeps = probability(one.cell, plan.limits)
         if isinstance(keeps, str):
-            ended = f"{cell.id} says nothing of the limits: {keeps}"
+            ended = f"{one.cell.id} says nothing of the limits: {keeps}"
             continue
         at = np.arange(count + 1)
         belief = belief * np.where(at > index, keeps, 1 - keeps)
         belief /= belief.sum()
 
 
+def _estimate(taken: Sequence[Taken], wanted: CellWanted) -> float | None:
+    """Seconds that a load takes at most, by the measured one that is nearest; None before there is one.
+
+    With a higher load requests do not come back more slowly, in all; with a lower one each does not take longer.
+    """
+    load = _load(wanted)
+    near = min(taken, key=lambda one: abs(math.log(_load(one.cell) / load)), default=None)
+    if near is None or not near.cell.requests:
+        return None
+    return near.seconds * wanted.requests / near.cell.requests * max(1.0, _load(near.cell) / load)
+
+
+def _load(of: Cell | CellWanted) -> float:
+    return float(of.rate or of.users or 1)
+
+
 def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
     """How likely the load of a cell keeps all limits; why that cannot be said, where it cannot."""
-    if cell.client and cell.client.interrupted:
-        return "it was interrupted"
+    if unreached(cell):
+        return f"nobody answered: {cell.reason}"
     if cell.state in ("client_limited", "infeasible"):
         return f"{cell.state}: {cell.reason}"
     failed = sum(cell.failures.values())
@@ -174,12 +215,14 @@ def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
 def conclude(plan: Search, found: Found) -> Finding:
     """What a search found, for the reader."""
     slos = " and ".join(f"{name} <= {limit:g} ms" for name, limit in plan.limits.items())
-    unit = "users" if plan.wanted.rate is None else "requests/s"
+    unit = plan.unit
     cells = [cell.id for cell in found.cells]
     numbers: dict[str, int | float | str | None] = {
         "unit": unit,
         "sure": found.sure,
         "runs": len(found.cells),
+        "seconds": found.seconds,
+        "usd": found.usd,
         "highest": plan.levels[found.kept - 1] if found.kept else None,
         "low": plan.levels[found.low - 1] if found.low else None,
         "high": plan.levels[found.high - 1] if found.high else None,

@@ -6,16 +6,16 @@ Owns the loop: what is known, what is next, what it may cost, what is kept. Leav
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.sample import NO_ANSWER, REFUSED, RESET
 from bezel.bench.sweep import choose
 from bezel.bench.sweep.budget import pace, tokens
 from bezel.bench.sweep.grid import refusals
+from bezel.bench.sweep.once import Once
 from bezel.bench.sweep.surface import fit
 from bezel.bench.sweep.validity import judged
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bezel.bench.result import Cell
     from bezel.bench.sweep.budget import Limits, Pace
     from bezel.bench.sweep.grid import Bounds, Grid, Place, Refusal
-    from bezel.bench.sweep.journal import Journal
+    from bezel.bench.sweep.journal import Ledger
     from bezel.bench.sweep.surface import Array, Fit
     from bezel.bench.sweep.wanted import Measure
 
@@ -34,7 +34,6 @@ ERROR = 0.03
 # A server that answers nothing to so many loads in a row is gone.
 GONE = 6
 LOST = "had no answer at all"
-_NOBODY = (REFUSED, RESET, NO_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -152,31 +151,30 @@ class Ended:
 def run_sweep(
     sweep: Sweep,
     measure: Measure,
-    journal: Journal,
+    ledger: Ledger,
     clock: Callable[[], float],
     show: Callable[[Progress], None],
-    run: str,
 ) -> Ended:
     """Measures what is needed.
 
     Args:
         sweep: What is swept.
         measure: Sends one load and reads it.
-        journal: An open one; what it holds is not measured again.
+        ledger: An open one; what it holds is not measured again.
         clock: Seconds that only grow.
         show: Told before each cell and at the end.
-        run: Of this process: keeps its prompts apart from those of any other.
 
     Raises:
-        KeyboardInterrupt: The load was interrupted; the journal holds all cells before.
+        KeyboardInterrupt: The load was interrupted; the ledger holds all cells before.
     """
     grid = sweep.grid
     refused = refusals(grid, sweep.bounds)
     by_load = {(grid.contexts[row], grid.users[column]): (row, column) for row, column in grid.places()}
-    taken = {by_load[one.cell.context_tokens or 0, one.cell.users or 0]: one for one in journal.taken}
-    cells = {place: one.cell for place, one in taken.items() if not _unreached(one.cell)}
-    seconds = {place: taken[place].seconds for place in cells}
-    lost = journal.lost_seconds + sum(one.seconds for one in journal.taken) - sum(seconds.values())
+    once = Once(measure, ledger, sweep.limits, clock)
+    taken = {by_load[one.cell.context_tokens or 0, one.cell.users or 0]: one for one in once.answered.values()}
+    cells = {place: one.cell for place, one in taken.items()}
+    seconds = {place: one.seconds for place, one in taken.items()}
+    lost = once.lost_seconds
     measured: list[Cell] = []
     start: Array | None = None
     while True:
@@ -185,28 +183,11 @@ def run_sweep(
         show(_progress(standing, place))
         if place is None:
             return Ended(standing, reason)
-        wanted = grid.wanted(place)
-        before = journal.begin(wanted.id, standing.estimate(place))
-        left = sweep.limits.seconds_left(standing.spent)
-        begun = clock()
-        cell = measure(replace(wanted, run=f"{run}-{wanted.id}-{before}", deadline_seconds=left))
-        if cell.client and cell.client.interrupted:
-            raise KeyboardInterrupt
-        seconds[place] = clock() - begun
-        cells[place] = cell
-        measured.append(cell)
-        journal.end(cell, seconds[place])
+        found = once.measure(grid.wanted(place), standing.estimate(place))
+        cells[place], seconds[place] = found.cell, found.seconds
+        measured.append(found.cell)
         if sweep.error is not None and standing.fitted:
             start = standing.fitted[1]
-
-
-def _unreached(cell: Cell) -> bool:
-    """Whether nobody was there to answer: such a cell of an earlier run is asked again."""
-    return (
-        cell.state == "failed"
-        and cell.requests > 0
-        and sum(cell.failures.get(one, 0) for one in _NOBODY) == cell.requests
-    )
 
 
 def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
