@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -100,8 +101,7 @@ def find_project(start: Path) -> Project:
 
 def _read(file: Path) -> Mapping[str, object]:
     try:
-        # The engine hands values on as JSON: keys are text, and so are dates and whatever else YAML knows.
-        content = json.loads(json.dumps(yaml.safe_load(file.read_text(encoding="utf-8")), default=str))
+        content = json.loads(_as_json(file.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
         raise ProjectError(f"{file.name} is no valid YAML, so the stack cannot be read: {error}") from error
     except (ValueError, TypeError, RecursionError) as error:
@@ -109,6 +109,15 @@ def _read(file: Path) -> Mapping[str, object]:
             f"{file.name} cannot be read as keys and values ({error}): write plain YAML, without references to itself."
         ) from error
     return _mapping(content, file.name)
+
+
+@lru_cache
+def _as_json(text: str) -> str:
+    """What the engine hands on: keys are text, and so are dates and whatever else YAML knows.
+
+    Kept by content: to parse Pulumi.yaml takes longer than to plan a stack, and every stack needs it.
+    """
+    return json.dumps(yaml.safe_load(text), default=str)
 
 
 def _mapping(value: object, what: str) -> Mapping[str, object]:

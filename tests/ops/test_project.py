@@ -71,7 +71,7 @@ def test_values_are_those_that_json_knows_as_the_engine_hands_them_over(project:
         "config: {a: b",
         "config: &a {b: *a}",
         "config: {? [1] : 2}",
-        "config: " + "[" * 3000,
+        "config: " + "[" * 1000,
         "\tconfig: 1",
     ],
 )
