@@ -70,7 +70,9 @@ def _output_length(seen: Evidence) -> Check:
     good, gained = seen.facts.good, seen.counters.gained
     fixed = seen.load.extra_body.get("ignore_eos", True) is True
     drafts = gained.drafts if gained else None
-    return checks_of_load.output_length(good["asked_tokens"], good["output_tokens"], drafts, fixed=fixed)
+    return checks_of_load.output_length(
+        good["asked_tokens"], good["output_tokens"], good["first"] > 0, drafts, fixed=fixed
+    )
 
 
 def _counters(seen: Evidence) -> Check:

@@ -17,7 +17,7 @@ from bezel.bench.sample import CLIENT, HTTP_401, HTTP_403
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bezel.bench.columns import Floats, Ints
+    from bezel.bench.columns import Flags, Floats, Ints
     from bezel.bench.result import Metric, Numbers
     from bezel.bench.steady import Steady
 
@@ -65,12 +65,13 @@ def unique_prompts(kind: str, seed: int, beginnings: Sequence[str], cached: Metr
     )
 
 
-def output_length(asked: Ints, given: Ints, drafts: int | None, *, fixed: bool) -> Check:
-    """Check 2: every answer is as long as asked for, or lengths vary on purpose and are told.
+def output_length(asked: Ints, given: Ints, texts: Flags, drafts: int | None, *, fixed: bool) -> Check:
+    """Check 2: every answer is as long as asked for, or lengths vary on purpose and are told; and it has a text.
 
     Args:
         asked: `max_tokens` of each request that succeeded.
         given: Tokens of its answer.
+        texts: Whether any of them had a text.
         drafts: That the server made; None where that is not known.
         fixed: Whether answers were to go on past the end of the text.
     """
@@ -79,7 +80,7 @@ def output_length(asked: Ints, given: Ints, drafts: int | None, *, fixed: bool) 
         return Check(name=name, state="unknown", text="no request succeeded", numbers={})
     other = int((asked != given).sum())
     numbers: Numbers = {
-        "answers": len(given), "of_another_length": other,
+        "answers": len(given), "of_another_length": other, "without_text": int((~texts).sum()),
         "min": int(given.min()), "p50": statistics.percentile(given.astype(np.float64), 0.5), "max": int(given.max()),
     }  # fmt: skip
     lengths = f"{numbers['min']} to {numbers['max']} tokens, median {numbers['p50']:.0f}"
@@ -88,6 +89,12 @@ def output_length(asked: Ints, given: Ints, drafts: int | None, *, fixed: bool) 
             f"{other} of {len(given)} answers are not as long as asked for ({lengths}): rates of them compare nothing"
         )
         return Check(name=name, state="failed", text=text, numbers=numbers)
+    if not texts.all():
+        text = (
+            f"{numbers['without_text']} of {len(given)} answers held no text, only special tokens or bytes of no whole "
+            "character: they count in every rate, and ttft, ttfc, tpot and itl are of the others"
+        )
+        return Check(name=name, state="suspect", text=text, numbers=numbers)
     if drafts and given.mean() < SHORT_FOR_DRAFTS:
         text = f"answers of {lengths} say nothing of drafts: ask for {SHORT_FOR_DRAFTS} or more, better 128"
         return Check(name=name, state="suspect", text=text, numbers=numbers)

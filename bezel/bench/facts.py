@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LATENCIES = ("ttft", "ttfc", "tpot", "itl", "e2e", "schedule_delay")
 NONE_GOOD = "no request that counts succeeded"
+NO_TEXT = "no answer held a text: all of its tokens were special ones, or bytes of no whole character"
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,20 @@ def latencies_of(rows: Columns, *, open_loop: bool) -> tuple[dict[str, Floats], 
         "e2e": (rows["last"] - origin).astype(np.float64),
         "schedule_delay": (rows["sent"] - rows["planned"]).astype(np.float64),
     }
-    has = dict.fromkeys(spans, every) | {"ttfc": rows["first_content"] > 0, "tpot": rows["output_tokens"] > 1}
+    texts = rows["first"] > 0
+    has = dict.fromkeys(spans, every) | {
+        "ttft": texts,
+        "ttfc": rows["first_content"] > 0,
+        "tpot": texts & (rows["output_tokens"] > 1),
+    }
     return spans, has
 
 
 def meets(rows: Columns, slos: Sequence[Slo], *, open_loop: bool) -> Flags:
-    """Which requests keep every limit; what has no such latency (one token: no tpot) keeps its limit."""
+    """Which requests keep every limit; what has no such latency (one token: no tpot) keeps its limit.
+
+    But for ttft: nobody saw the first token of an answer without a text in time.
+    """
     spans, has = latencies_of(rows, open_loop=open_loop)
     longest = np.zeros(len(rows))
     pairs = np.maximum(rows.chunk_counts - 1, 0)
@@ -88,7 +97,8 @@ def meets(rows: Columns, slos: Sequence[Slo], *, open_loop: bool) -> Flags:
     spans, has = spans | {"itl_max": longest}, has | {"itl_max": pairs > 0}
     met = np.ones(len(rows), np.bool_)
     for slo in slos:
-        met &= ~has[slo.metric] | (spans[slo.metric] <= slo.limit_ms * 1e6)
+        excused = ~has[slo.metric] & (slo.metric != "ttft")
+        met &= excused | (has[slo.metric] & (spans[slo.metric] <= slo.limit_ms * 1e6))
     return met
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bezel.bench import statistics
-from bezel.bench.facts import LATENCIES, NONE_GOOD, absent, with_interval
+from bezel.bench.facts import LATENCIES, NO_TEXT, NONE_GOOD, absent, with_interval
 
 if TYPE_CHECKING:
     from bezel.bench.columns import Floats
@@ -33,6 +33,8 @@ def latency(name: str, statistic: str, share: float | None, facts: Facts) -> Met
 def _why_no(name: str, facts: Facts) -> str:
     if len(facts.counted) == 0:
         return NONE_GOOD
+    if not (facts.counted["first"] > 0).any():
+        return NO_TEXT
     reasons = {
         "ttfc": "no answer held content: all of it was reasoning or tool calls",
         "tpot": "answers of one token have no time between tokens",

@@ -26,10 +26,13 @@ def _rate(unit: str, amounts: Callable[[Columns], Floats], span: tuple[str, str]
     if len(facts.counted) == 0 or steady.seconds <= 0:
         return absent(unit, NONE_GOOD)
     given = amounts(rows)
+    # Of an answer without a text nobody saw the first token: all of its time is that of its prompt and of its tokens.
+    texts = rows["first"] > 0
+    begins, ends = np.where(texts, rows[span[0]], rows["sent"]), np.where(texts, rows[span[1]], rows["last"])
 
-    def between(begins: int, ends: int) -> float:
-        part = Steady(begins, ends, "", cut=True)
-        return float((given * part.share(rows[span[0]], rows[span[1]])).sum()) / part.seconds
+    def between(start: int, end: int) -> float:
+        part = Steady(start, end, "", cut=True)
+        return float((given * part.share(begins, ends)).sum()) / part.seconds
 
     value = between(steady.begins, steady.ends)
     edges = np.linspace(steady.begins, steady.ends, statistics.SECTIONS + 1).astype(np.int64).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.bench.facts import NONE_GOOD, absent
+from bezel.bench.facts import NO_TEXT, NONE_GOOD, absent
 from bezel.bench.result import Metric
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def cached_share(facts: Facts) -> Metric:
 
 def tokens_per_chunk(facts: Facts) -> Metric:
     """How many tokens a chunk carries."""
-    rows = facts.counted
+    rows = facts.counted.where(facts.counted.chunk_counts > 0)
     chunks = int(rows.chunk_counts.sum())
     if chunks == 0:
-        return absent("tokens", NONE_GOOD if len(rows) == 0 else "no chunk was kept")
+        return absent("tokens", NONE_GOOD if len(facts.counted) == 0 else NO_TEXT)
     return Metric(value=float(rows["output_tokens"].sum()) / chunks, unit="tokens", n=len(rows))
 
 

@@ -81,7 +81,7 @@ class Sample:
         group: The prompt group of shared-prefix sets, -1 for none.
         planned: When it should have been sent (a closed loop: when its user was ready).
         sent: When its bytes were given to the kernel.
-        first: When the first token of any channel arrived.
+        first: When the first token of any channel that had a text arrived; 0 for an answer of tokens without one.
         first_content: When the first *content* token arrived.
         last: When the last chunk with a token arrived, also one without a text (not `[DONE]`, not the usage chunk).
         done: When the answer was complete, or had failed.

@@ -40,7 +40,7 @@ COLUMNS = {
     "group": "group of a shared prefix, -1 for none",
     "planned": "instant at which it should have been sent",
     "sent": "instant at which its bytes were given to the kernel",
-    "first": "instant of the first token of any channel",
+    "first": "instant of the first token of any channel that had a text",
     "first_content": "instant of the first content token",
     "last": "instant of the last chunk with a token",
     "done": "instant at which the answer was complete, or had failed",

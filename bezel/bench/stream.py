@@ -157,8 +157,8 @@ class AnswerReader:
                 call = call or bool(delta.get("tool_calls") and _calls(delta["tool_calls"]))
         if content or text or call:
             self._token(at, content=content, text=content or text)
-        elif choices and self.sample.first:
-            # A token without a text, which `usage` counts: bytes of no whole character, the end that was to be ignored.
+        elif choices:
+            # A token without a text, which `usage` counts: bytes of no whole character, a special token.
             self.sample.last = at
 
     def _token(self, at: int, *, content: bool, text: bool) -> None:
@@ -193,6 +193,8 @@ class AnswerReader:
         else:
             if content or text or call:
                 self._token(at, content=content, text=content or text)
+            elif answer.get("choices"):
+                self.sample.last = at
 
     def _count(self) -> None:
         """Take the counts of `usage`, and say what cannot be true of them."""
@@ -202,7 +204,8 @@ class AnswerReader:
             sample.output_tokens = _number(usage.get("completion_tokens"))
             sample.cached_tokens = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
             sample.reasoning_tokens = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
-        if not sample.chunks:
+        # Tokens without a text are tokens, which the server generated and counts: their first one was not to be seen.
+        if not sample.chunks and (sample.output_tokens < 1 or not sample.last):
             self._fail(kinds.NO_TOKEN, "the answer is complete and holds no token")
         elif not isinstance(usage, dict):
             self._fail(kinds.BAD_USAGE, "the answer has no usage")

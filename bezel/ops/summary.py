@@ -114,8 +114,9 @@ def _figures(figures: Mapping[str, object]) -> str:
     if not figures:
         return ""
     ttft, tpot = _at(figures, "ttft_ms").get("p50"), _at(figures, "tpot_ms").get("p50")
+    first, each = ("not measurable" if value is None else f"{value} ms" for value in (ttft, tpot))
     return (
-        f"ttft p50 {ttft} ms, tpot p50 {tpot} ms, {figures.get('output_tokens_per_second')} output tokens/s with "
+        f"ttft p50 {first}, tpot p50 {each}, {figures.get('output_tokens_per_second')} output tokens/s with "
         f"{figures.get('concurrency')} users; {figures.get('completed')} of {figures.get('requests')} requests answered"
         + _failures(_at(figures, "failed"))
     )

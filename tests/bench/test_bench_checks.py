@@ -62,14 +62,28 @@ def test_beginnings_are_those_of_the_prompts_themselves():
     ],
 )
 def test_lengths_are_as_asked_for_or_told(given, drafts, fixed, state):
-    found = checks_of_load.output_length(np.array([128, 128]), np.array(given), drafts, fixed=fixed)
+    found = checks_of_load.output_length(
+        np.array([128, 128]), np.array(given), np.array([True, True]), drafts, fixed=fixed
+    )
     assert found.state == state
     assert found.numbers["min"] == min(given)
 
 
 def test_drafts_are_not_judged_by_one_token():
-    assert checks_of_load.output_length(np.array([1]), np.array([1]), 139, fixed=True).state == "suspect"
-    assert checks_of_load.output_length(np.array([1]), np.array([1]), 0, fixed=True).state == "passed"
+    one, text = np.array([1]), np.array([True])
+    assert checks_of_load.output_length(one, one, text, 139, fixed=True).state == "suspect"
+    assert checks_of_load.output_length(one, one, text, 0, fixed=True).state == "passed"
+
+
+def test_answers_without_a_text_are_told():
+    lengths = np.array([128, 128, 128])
+    found = checks_of_load.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)
+    assert (found.state, found.numbers["without_text"]) == ("suspect", 1)
+    assert "1 of 3 answers held no text" in found.text
+    short = checks_of_load.output_length(
+        lengths, np.array([128, 1, 128]), np.array([True, False, True]), None, fixed=True
+    )
+    assert short.state == "failed", "the end of the text at once is first of all another length"
 
 
 # 3: counters

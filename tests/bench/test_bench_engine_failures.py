@@ -52,7 +52,7 @@ def test_a_good_answer_has_all_its_instants_in_order_and_its_counts() -> None:
             "died",
         ),
         ([HEAD, chunk(TOKEN + DONE) + b"0\r\n\r\n"], False, "bad_usage", "no usage"),
-        ([HEAD, chunk(ROLE + USAGE % 1 + DONE) + b"0\r\n\r\n"], False, "no_token", "no token"),
+        ([HEAD, chunk(ROLE + USAGE % 0 + DONE) + b"0\r\n\r\n"], False, "no_token", "no token"),
     ],
 )
 def test_what_goes_wrong_is_counted_by_its_kind(pieces: list[bytes], close: bool, kind: str, detail: str) -> None:

@@ -50,6 +50,37 @@ def test_an_answer_ends_with_its_last_token_though_that_has_no_text() -> None:
     assert list(sample.chunks) == [20]
 
 
+TEXT = b'data: {"choices":[{"text":""}]}\n\n'
+ROLE = delta('"role":"assistant","content":""')
+TEXTLESS = [
+    # The end of the text as first token, which is not to be seen; a chat without and with a parser, and a completion.
+    (ROLE, delta('"content":""').replace(b"}}]", b'},"finish_reason":"stop"}]'), USAGE % 1, DONE),
+    (ROLE, delta("").replace(b"}}]", b'},"finish_reason":"stop"}]'), USAGE % 3, DONE),
+    (TEXT, TEXT.replace(b"}]", b',"finish_reason":"length"}]'), USAGE % 2 + DONE),
+    (b'{"choices":[{"message":{"content":""}}],', b'"usage":{"prompt_tokens":3,"completion_tokens":1}}'),
+    (b'{"choices":[{"text":""}],', b'"usage":{"prompt_tokens":3,"completion_tokens":1}}'),
+]
+
+
+@pytest.mark.parametrize("pieces", TEXTLESS)
+def test_tokens_without_a_text_are_an_answer_whose_first_token_nobody_saw(pieces: tuple[bytes, ...]) -> None:
+    sample = read(*pieces)
+    assert (sample.failure, sample.first, sample.first_content, len(sample.chunks)) == ("", 0, 0, 0)
+    assert sample.output_tokens >= 1
+    assert sample.last >= 20, "the last chunk that a choice had, or the whole document"
+
+
+@pytest.mark.parametrize("pieces", TEXTLESS)
+def test_an_answer_without_a_text_that_counts_no_token_holds_none(pieces: tuple[bytes, ...]) -> None:
+    for count in (b"1", b"2", b"3"):
+        pieces = tuple(piece.replace(b'"completion_tokens":' + count, b'"completion_tokens":0') for piece in pieces)
+    assert read(*pieces).failure == "no_token"
+
+
+def test_tokens_that_usage_alone_knows_of_are_none() -> None:
+    assert read(USAGE % 1, DONE).failure == "no_token", "no choice ever came"
+
+
 @settings(max_examples=60)
 @given(st.lists(st.integers(1, len(WHOLE) - 1), max_size=12).map(lambda cuts: sorted({*cuts})))
 def test_how_the_network_cuts_a_stream_changes_no_count(cuts: list[int]) -> None:
@@ -97,7 +128,8 @@ def test_comments_and_other_fields_of_a_stream_are_no_events() -> None:
         (CONTENT + DONE, "bad_usage", "no usage"),
         (CONTENT + USAGE % 0 + DONE, "bad_usage", "counts no tokens"),
         (CONTENT * 3 + USAGE % 2 + DONE, "bad_usage", "2 tokens, and 3 chunks"),
-        (delta('"role":"assistant","content":""') + USAGE % 1 + DONE, "no_token", "no token"),
+        (delta('"role":"assistant","content":""') + USAGE % 0 + DONE, "no_token", "no token"),
+        (delta('"role":"assistant","content":""') + DONE, "no_token", "no token"),
         (CONTENT + USAGE % 1, "truncated", "[DONE]"),
         (b'{"error":{"message":"no","code":500}}', "error_in_body", "no"),
         (b"{}", "no_token", "no token"),

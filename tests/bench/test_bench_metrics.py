@@ -1,9 +1,11 @@
 """Each figure of a run whose truth is known, and its absence where it cannot be measured."""
 
+from array import array
+
 import pytest
 from bench_runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 
-from bezel.bench.facts import Facts
+from bezel.bench.facts import NO_TEXT, Facts
 from bezel.bench.metric_latencies import distributions
 from bezel.bench.metrics import DEFINITIONS, measure
 from bezel.bench.result import Reading, Slo
@@ -23,6 +25,37 @@ def test_latencies_are_those_of_the_definitions():
     found = measure(facts(closed(4, 10)))
     known = {"ttft_p50": 100, "ttfc_p50": 100, "tpot_mean": 10, "itl_p50": 10, "e2e_p50": 200, "schedule_delay_p50": 0}
     assert {name: found[name].value for name in known} == pytest.approx(known)
+
+
+def textless(index, sent, user):
+    """As any other answer, of 11 tokens in 200 ms that nobody saw."""
+    one = answered(index, sent, user=user)
+    one.first = one.first_content = 0
+    one.chunks = array("q")
+    return one
+
+
+def test_answers_without_a_text_count_in_rates_and_have_no_first_token():
+    found, seen = measure(facts(closed(4, 10, textless))), measure(facts(closed(4, 10)))
+    for name in ("ttft_p50", "ttfc_p50", "tpot_mean", "itl_p50", "tokens_per_chunk"):
+        assert (found[name].value, found[name].why) == (None, NO_TEXT)
+    for name in ("requests_per_second", "output_tokens_per_second", "prompt_tokens_per_second", "in_flight", "e2e_p50"):
+        assert found[name].value == pytest.approx(seen[name].value, rel=0.01)
+
+
+def test_a_latency_of_some_is_of_those_that_have_it():
+    some = closed(4, 10, lambda index, sent, user: (textless if index % 2 else answered)(index, sent, user=user))
+    found = measure(facts(some))
+    assert found["ttft_p50"].value == pytest.approx(100)
+    assert found["tpot_mean"].value == pytest.approx(10)
+    assert found["tokens_per_chunk"].value == pytest.approx(1)
+    assert (found["ttft_p50"].n or 0) < (found["e2e_p50"].n or 0)
+
+
+def test_nobody_saw_the_first_token_of_an_answer_without_a_text_in_time():
+    some = closed(4, 10, lambda index, sent, user: (textless if user % 2 else answered)(index, sent, user=user))
+    assert figure("goodput_share", some, slos=[Slo(metric="ttft", limit_ms=500)]).value == pytest.approx(0.5)
+    assert figure("goodput_share", some, slos=[Slo(metric="e2e", limit_ms=500)]).value == 1
 
 
 def test_rates_count_whole_rounds_of_users_in_step():
