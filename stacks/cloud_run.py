@@ -27,11 +27,11 @@ def deploy(plan: Plan) -> dict[str, Any]:
     """Declare the stack's resources.
 
     Returns:
-        The stack's outputs: url, revision, model, arguments, plan, smoke, simulated.
+        The stack's outputs: url, revision, image, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
     rollout.look_for_room(plan)
-    service = _service(plan)
+    service, image = _service(plan)
     health, benchmark = check_and_measure(
         plan.smoke,
         service=service.resource_name,
@@ -47,6 +47,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
     return {
         "url": service.url,
         "revision": rollout.serving(plan, service, benchmark),
+        "image": image,
         "model": plan.served_model,
         "arguments": list(plan.service.arguments),
         "plan": plan_output(plan),
@@ -55,7 +56,8 @@ def deploy(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _service(plan: Plan) -> CloudRunGpuService:
+def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
+    """The service with all that it needs, and its image by digest."""
     project, wanted = plan.project, plan.service
     apis = EnabledApis("apis", EnabledApisArgs(project=project, services=(*plan.apis, *rollout.apis(plan))))
     identity = RuntimeIdentity(
@@ -82,7 +84,7 @@ def _service(plan: Plan) -> CloudRunGpuService:
         ),
         opts=_after(apis),
     )
-    return CloudRunGpuService(
+    service = CloudRunGpuService(
         "service",
         CloudRunGpuServiceArgs(
             project=project,
@@ -107,6 +109,7 @@ def _service(plan: Plan) -> CloudRunGpuService:
         ),
         opts=_after(identity, *weights, image),
     )
+    return service, image.reference
 
 
 def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:

@@ -30,7 +30,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     """Declare the stack's resources.
 
     Returns:
-        The stack's outputs: url, leases, model, arguments, plan, smoke, simulated.
+        The stack's outputs: url, leases, image, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
@@ -77,6 +77,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     return {
         "url": gateway.url,
         "leases": {name: _told(lease) for name, lease in leases.items()},
+        "image": image.reference,
         "model": plan.served_model,
         "arguments": list(plan.node.arguments),
         "plan": plan_output(plan),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel.bench import manifest
 from bezel.bench.cell import ServerView
 from bezel.bench.described import Manifest, Platform, PriceBasis, ServedBy
+from bezel.leases.observation import State
 from bezel.planner import LeasePlan, Plan, PlanError, make_plan
-from bezel.planner.money import Priced, times
-from bezel.rest import GoogleClient, RestError, endpoint
+from bezel.planner.money import Priced, total
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bezel.ops.project import Project
     from bezel.planner.cost import CostLine
     from bezel.planner.money import Amount
+    from bezel.planner.plan import ImagePlan
 
 
 def view(project: Project, options: argparse.Namespace, reached: Reached, *, title: str) -> ServerView:
@@ -80,11 +81,11 @@ def _plan(project: Project, stack: str) -> Plan | LeasePlan:
 
 
 def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Platform, PriceBasis]:
-    service, revision = plan.service, str(outputs.get("revision") or "")
+    service = plan.service
     platform = Platform(
         accelerator=service.accelerator,
         chips=service.accelerator_count,
-        revision=revision.rpartition("/")[2] or None,
+        revision=str(outputs.get("revision") or "").rpartition("/")[2] or None,
         instances=service.max_instances,
         concurrency=service.request_concurrency,
         region=service.region,
@@ -92,45 +93,35 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
     # Between the least and the most nobody knows how many instances were paid for.
     fixed = service.max_instances == 1 or service.min_instances == service.max_instances
     price = _price(plan.cost.hourly_at_max, plan.cost.lines) if fixed else PriceBasis()
-    image = service.image
-    served = _served(f"{image.registry}/{image.repository}:{image.tag}", service.arguments)
-    return served.model_copy(update={"digest": _digest(revision) if revision else None}), platform, price
+    return _served(service.image, service.arguments, outputs), platform, price
 
 
-def _digest(revision: str) -> str | None:
-    """The digest of the image that a revision (by its full name) runs; None where Cloud Run does not say."""
-    try:
-        with GoogleClient(timeout_seconds=10, deadline_seconds=20) as google:
-            containers = google.get(f"{endpoint('CLOUD_RUN_V2')}{revision}").get("containers") or [{}]
-    except RestError:
-        return None
-    return str(containers[0].get("image", "")).partition("@")[2] or None
-
-
-def _of_lease(plan: LeasePlan, outputs: Mapping[str, object]) -> tuple[ServedBy, Platform, PriceBasis]:
-    hardware, names = plan.terms.hardware, plan.terms.names
-    told = outputs.get("leases")
-    zones = {str(lease["zone"]) for lease in told.values() if lease.get("zone")} if isinstance(told, dict) else set()
-    zone = zones.pop() if len(zones) == 1 else None
-    bought = plan.cost.by_zone.get(zone) if zone else None
+def _of_lease(plan: LeasePlan, outputs: Mapping[str, Any]) -> tuple[ServedBy, Platform, PriceBasis]:
+    hardware, told = plan.terms.hardware, outputs.get("leases")
+    # One that ended answers nothing and costs nothing more.
+    held = {name: str(one["zone"]) for name, one in told.items() if one.get("state") == State.ACTIVE} if told else {}
+    bought = [plan.cost.by_zone.get(zone) for zone in held.values()]
+    known = [one for one in bought if one]
     platform = Platform(
         accelerator=hardware.gpu.id if hardware.gpu else hardware.id,
         chips=hardware.chips,
-        lease=", ".join(names),
-        instances=len(names),
-        region=zone,
+        lease=", ".join(held) or None,
+        instances=len(held) or None,
+        region=", ".join(dict.fromkeys(held.values())) or None,
     )
-    price = _price(times(bought.hourly, len(names)), [bought.line]) if bought else PriceBasis()
-    image = plan.node.image
-    return _served(f"{image.registry}/{image.repository}:{image.tag}", plan.node.arguments), platform, price
+    price = PriceBasis()
+    if known and len(known) == len(bought):
+        price = _price(total(one.hourly for one in known), [one.line for one in known])
+    return _served(plan.node.image, plan.node.arguments, outputs), platform, price
 
 
-def _served(image: str, arguments: Iterable[str]) -> ServedBy:
+def _served(image: ImagePlan, arguments: Iterable[str], outputs: Mapping[str, object]) -> ServedBy:
     given = list(arguments)
     values = dict(word.removeprefix("--").split("=", 1) for word in given if word.startswith("--") and "=" in word)
     most = values.get("max-num-seqs", "")
     return ServedBy(
-        image=image,
+        image=f"{image.registry}/{image.repository}:{image.tag}",
+        digest=str(outputs.get("image") or "").partition("@")[2] or None,
         arguments=given,
         max_num_seqs=int(most) if most.isdecimal() else None,
         kv_cache_dtype=values.get("kv-cache-dtype"),

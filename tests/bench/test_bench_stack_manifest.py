@@ -8,14 +8,13 @@ import pytest
 import yaml
 
 from bezel.bench.asking import Answer, Ask
+from bezel.bench.checks_of_server import manifest_complete
 from bezel.bench.plan import Target
 from bezel.ops.bench_manifest import view
 from bezel.ops.bench_target import Reached
 from bezel.ops.cli import parse
 from bezel.ops.project import Project
 from tests.docs.markdown import ROOT
-from tests.rest.fake_google import ACCESS_TOKEN, serving
-from tests.rest.fake_google import Answer as Told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from bezel.bench.result import Manifest
 
 REVISION = "projects/p/locations/us-east4/services/bezel-l4-qat/revisions/bezel-l4-qat-00001-abc"
+
+IMAGE = "us-east4-docker.pkg.dev/p/r/vllm/vllm-openai@sha256:abc"
 
 
 def said_by_server(path: str, _: Any = None) -> Answer:
@@ -47,19 +48,12 @@ def manifest(
 
 
 @pytest.fixture(autouse=True)
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A Cloud Run that knows one revision."""
-    image = {"image": "us-east4-docker.pkg.dev/p/r/vllm/vllm-openai@sha256:abc"}
-    with serving() as google:
-        google.routes.append(lambda call: Told(json={"containers": [image]}) if call.path == f"/{REVISION}" else None)
-        monkeypatch.setenv("GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT", google.url)
-        monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", ACCESS_TOKEN)
-        monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
-        yield google
+def project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
 
 
 def test_a_service_s_plan_names_model_machine_price_and_arguments() -> None:
-    found = manifest("--stack", "l4-qat", outputs={"revision": REVISION})
+    found = manifest("--stack", "l4-qat", outputs={"revision": REVISION, "image": IMAGE})
     assert (found.checkpoint, found.title) == ("gemma-4-12b-it-qat-w4a16", "t")
     platform = found.platform
     assert (platform.accelerator, platform.chips, platform.instances) == ("nvidia-l4", 1, 1)
@@ -85,13 +79,50 @@ def test_a_service_between_a_least_and_a_most_has_no_price_of_its_own(tmp_path: 
 
 
 def test_leases_are_priced_where_they_lie_and_nowhere_else() -> None:
-    one = {"zone": "europe-west4-a", "state": "running"}
-    found = manifest("--stack", "v6e4-moe", outputs={"leases": {"a": one}})
+    one = {"zone": "europe-west4-a", "state": "active"}
+    found = manifest("--stack", "v6e4-moe", outputs={"leases": {"a": one}, "image": IMAGE})
     assert (found.platform.accelerator, found.platform.chips, found.platform.region) == ("v6e-4", 4, "europe-west4-a")
     assert found.price.usd_per_hour == pytest.approx(5.40)
-    assert found.platform.lease
+    assert (found.platform.lease, found.served_by.digest) == ("a", "sha256:abc")
     unknown = manifest("--stack", "v6e4-moe", outputs={})
-    assert (unknown.price.usd_per_hour, unknown.platform.region) == (None, None)
+    assert (unknown.price.usd_per_hour, unknown.platform.region, unknown.platform.instances) == (None, None, None)
+
+
+def test_a_fleet_is_what_of_it_stands_wherever_that_lies() -> None:
+    lying = {"a": "us-east5-a", "b": "us-east5-b", "c": "us-east5-a"}
+    leases = {name: {"zone": zone, "state": "active"} for name, zone in lying.items()}
+    whole = manifest("--stack", "v6e1-fleet", outputs={"leases": leases})
+    assert (whole.platform.instances, whole.platform.lease, whole.platform.region) == (
+        3,
+        "a, b, c",
+        "us-east5-a, us-east5-b",
+    )
+    assert whole.price.as_of
+    leases["b"]["state"] = "expired"
+    rest = manifest("--stack", "v6e1-fleet", outputs={"leases": leases})
+    assert (rest.platform.instances, rest.platform.lease, rest.platform.region) == (2, "a, c", "us-east5-a")
+    assert rest.price.usd_per_hour == pytest.approx((whole.price.usd_per_hour or 0) * 2 / 3)
+
+
+# Without a price of its own a plan is refused: of those machines nobody has published one.
+UNPRICED = {"gce-l4x8"}
+STACKS = sorted({file.stem.removeprefix("Pulumi.") for file in ROOT.glob("Pulumi.*.yaml")} - UNPRICED)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_is_deployed_as_one_lacks_nothing(stack: str) -> None:
+    """Every stack of this repository: what the check of the manifest wants is there, from the outputs that it has."""
+    outputs: dict[str, Any] = {"image": IMAGE, "revision": REVISION}
+    plan = Project(ROOT).configuration(stack)
+    if lease := plan.get("lease"):
+        assert isinstance(lease, dict)
+        zone = lease["zones"][0]
+        outputs["leases"] = {"a": {"zone": zone["zone"] if isinstance(zone, dict) else zone, "state": "active"}}
+    found = manifest("--stack", stack, outputs=outputs)
+    check = manifest_complete(found, found.served_by)
+    assert check.state == "passed", check.text
+    without = manifest_complete(found, manifest("--stack", stack, outputs={}).served_by)
+    assert "image digest" in without.text
 
 
 def test_without_a_stack_only_what_was_said_is_known() -> None:
