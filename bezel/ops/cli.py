@@ -157,34 +157,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
         add_actions(bench)
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
-    actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
-    for name, text in STACK_COMMANDS.items():
-        action = _action(actions, name, text)
-        action.add_argument("stack")
-        action.add_argument(
-            "--deadline",
-            type=float,
-            metavar="SECONDS",
-            help="give up waiting for the service, and for its check, after that long (default: 40 minutes, and the "
-            "stack's smoke.deadline_seconds)",
-        )
-        action.add_argument("pulumi", nargs="*", metavar="-- OPTION", help="passed on to pulumi")
-    for name, text in CLOUD_COMMANDS.items():
-        _action(actions, name, text)
-    recover = _action(actions, "recover", "after a kill: unlock a stack, find out how its unfinished changes ended")
-    recover.add_argument("stack")
-    recover.add_argument("--adopt", action="store_true", help="take in also what exists already, if it is yours")
-    token = _action(actions, "token", "an identity token for a service's URL, as curl needs it")
-    token.add_argument("url")
-    fault = actions.add_parser("fault", help=FAULT, description=FAULT)
-    faults = fault.add_subparsers(dest="fault", required=True, metavar="COMMAND")
-    for name, text in FAULT_COMMANDS.items():
-        command = _action(faults, name, text)
-        if name == "add":
-            command.add_argument("kind", metavar="KIND")
-            command.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
-        elif name == "clear":
-            command.add_argument("kind", nargs="?", default="", metavar="KIND")
+    if given[:1] == ["local"]:
+        # Nor are its many commands, each a parser, another's to make.
+        _add_local(local)
     # Split here: argparse would find no place for it where options of ours stand between the stack and the dashes.
     dashes = given.index("--") if "--" in given else len(given)
     options = parser.parse_args(given[:dashes])
@@ -235,6 +210,37 @@ def _add_catalog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     actions.add_parser("check", help="whether the data files hold to the rules")
     refresh = actions.add_parser("refresh", help="what the Cloud Billing Catalog says of the prices now")
     refresh.add_argument("--write", action="store_true", help="take it over into the price file")
+
+
+def _add_local(local: argparse.ArgumentParser) -> None:
+    actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    for name, text in STACK_COMMANDS.items():
+        action = _action(actions, name, text)
+        action.add_argument("stack")
+        action.add_argument(
+            "--deadline",
+            type=float,
+            metavar="SECONDS",
+            help="give up waiting for the service, and for its check, after that long (default: 40 minutes, and the "
+            "stack's smoke.deadline_seconds)",
+        )
+        action.add_argument("pulumi", nargs="*", metavar="-- OPTION", help="passed on to pulumi")
+    for name, text in CLOUD_COMMANDS.items():
+        _action(actions, name, text)
+    recover = _action(actions, "recover", "after a kill: unlock a stack, find out how its unfinished changes ended")
+    recover.add_argument("stack")
+    recover.add_argument("--adopt", action="store_true", help="take in also what exists already, if it is yours")
+    token = _action(actions, "token", "an identity token for a service's URL, as curl needs it")
+    token.add_argument("url")
+    fault = actions.add_parser("fault", help=FAULT, description=FAULT)
+    faults = fault.add_subparsers(dest="fault", required=True, metavar="COMMAND")
+    for name, text in FAULT_COMMANDS.items():
+        command = _action(faults, name, text)
+        if name == "add":
+            command.add_argument("kind", metavar="KIND")
+            command.add_argument("parameters", nargs="*", metavar="NAME=VALUE")
+        elif name == "clear":
+            command.add_argument("kind", nargs="?", default="", metavar="KIND")
 
 
 def _action(

@@ -1,5 +1,6 @@
 """Properties to JSON and back, for every row and for any values."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     return whole if field.kind is Kind.BLOCK else st.lists(whole, max_size=3, unique_by=unique)
 
 
+@cache
 def objects(fields: tuple[Field, ...], *, all_of: bool = False) -> st.SearchStrategy[dict[str, Any]]:
     settable = {item.name: values(item) for item in fields if not item.marks & (Mark.OUTPUT | Mark.REFUSED)}
     return st.fixed_dictionaries(settable) if all_of else st.fixed_dictionaries({}, optional=settable)

@@ -80,6 +80,7 @@ def stated(part: str, token: str, path: str) -> bool:
     )
 
 
+@functools.cache
 def known_by(token: str) -> dict[str, list[str]]:
     """How it is known that a property replaces: path, documentation, discovery, stated; nothing where it is not."""
     row = TYPES[token]
