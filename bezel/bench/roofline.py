@@ -2,7 +2,8 @@
 
 Owns the two sums: arithmetic of tokens, and bytes that decoding reads. Both are lower bounds: attention, activations,
 drafts and everything that a step does besides are left out, so that what lies above the peak did not happen as counted.
-The peaks are the catalogue's.
+The peaks are the catalogue's; what one token computes and one step reads is `bezel.planner.roofline`'s, and what may be
+concluded of somebody else's figures, where little is told, `bezel.bench.audit.physics`'s.
 """
 
 from __future__ import annotations
@@ -95,24 +96,17 @@ def shares(work: Work, on: Hardware) -> Shares:
     tokens / (sequences x tokens of a step) steps; each reads the weights once, and of each sequence the cache of its
     prompt.
     """
-    from bezel.planner.kv_cache import kv_bytes
-    from bezel.planner.roofline import read_weight_bytes
+    from bezel.planner.roofline import read_cache_bytes, read_weight_bytes, token_flops
 
     tokens = (work.input_tokens_per_second or 0.0) + work.output_tokens_per_second
     batch = max(1.0, work.sequences / on.instances)
     weights = read_weight_bytes(on.model, max(1, round(batch * work.tokens_per_step)))
-    # Of one of the chips: heads that cannot be shared are read by several.
-    cache = kv_bytes(
-        on.model.architecture,
-        round(work.prompt_tokens),
-        element_bytes=on.kv_element_bytes,
-        shards=on.peaks.chips,
-    )
+    chips = on.peaks.chips
+    cache = read_cache_bytes(on.model, round(work.prompt_tokens), element_bytes=on.kv_element_bytes, chips=chips)
     sequence_steps = work.output_tokens_per_second / work.tokens_per_step
-    chips = on.peaks.chips * on.instances
     return Shares(
-        flops=2 * on.model.architecture.active_parameters * tokens,
-        peak_flops=float(on.peaks.flops * chips),
-        bytes_per_second=sequence_steps / batch * weights + sequence_steps * cache * on.peaks.chips,
-        peak_bytes_per_second=float(on.peaks.bandwidth_bytes_per_s * chips),
+        flops=token_flops(on.model.architecture) * tokens,
+        peak_flops=float(on.peaks.flops * chips * on.instances),
+        bytes_per_second=sequence_steps / batch * weights + sequence_steps * cache,
+        peak_bytes_per_second=float(on.peaks.bandwidth_bytes_per_s * chips * on.instances),
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from bezel.planner.kv_cache import kv_bytes
 
 if TYPE_CHECKING:
-    from bezel.catalog import Accelerator, Model, TpuSlice
+    from bezel.catalog import Accelerator, Architecture, Model, TpuSlice
 
 Range = tuple[float, float]
 Verdict = Literal["below", "within", "above"]
@@ -162,23 +162,33 @@ def step_seconds(
 ) -> Range:
     """One step in which each of some sequences gets `tokens` tokens (more than one where drafts are verified)."""
     weights = read_weight_bytes(model, sequences * tokens) / peaks.chips
-    cache = sequences * kv_bytes(model.architecture, context, element_bytes=kv_element_bytes, shards=peaks.chips)
-    reading = (weights * (1 - peaks.offloaded) + cache) / peaks.bandwidth_bytes_per_s
+    caches = sequences * read_cache_bytes(model, context, element_bytes=kv_element_bytes, chips=peaks.chips)
+    reading = (weights * (1 - peaks.offloaded) + caches / peaks.chips) / peaks.bandwidth_bytes_per_s
     reading += weights * peaks.offloaded / HOST_LINK_BYTES_PER_S
-    work = 2 * model.architecture.active_parameters * sequences * tokens / peaks.flops / peaks.chips
+    work = token_flops(model.architecture) * sequences * tokens / peaks.flops / peaks.chips
     low, high = (reading / share for share in reversed(DECODE_EFFICIENCY))
     most = work / PREFILL_EFFICIENCY[1]
     return max(low, most) + STEP_SECONDS[0], max(high, most) + STEP_SECONDS[1]
 
 
 def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:
-    """The arithmetic of one prompt: two operations a parameter and token, and the attention among its tokens."""
+    """The arithmetic of one prompt: that of its tokens, and the attention among them."""
     shape = model.architecture
     full = shape.full_layers * shape.full_head_dim * tokens / 2
     sliding = shape.sliding_layers * shape.sliding_head_dim * min(tokens / 2, shape.window)
-    work = tokens * (2 * shape.active_parameters + 4 * shape.attention_heads * (full + sliding))
+    work = tokens * (token_flops(shape) + 4 * shape.attention_heads * (full + sliding))
     low, high = (work / peaks.flops / peaks.chips / share for share in reversed(PREFILL_EFFICIENCY))
     return low, high
+
+
+def token_flops(shape: Architecture) -> int:
+    """The arithmetic of one token without attention: two operations for each active parameter."""
+    return 2 * shape.active_parameters
+
+
+def read_cache_bytes(model: Model, context: int, *, element_bytes: int, chips: int) -> int:
+    """Cache bytes that a step reads for one sequence, on all chips: heads that cannot be shared are read by several."""
+    return kv_bytes(model.architecture, context, element_bytes=element_bytes, shards=chips) * chips
 
 
 def read_weight_bytes(model: Model, tokens: int) -> float:

@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.kv_cache import kv_bytes
-from bezel.planner.roofline import read_weight_bytes
+from bezel.planner.roofline import read_cache_bytes, read_weight_bytes, token_flops
 
 if TYPE_CHECKING:
     from bezel.bench.audit.table import System
@@ -42,7 +41,7 @@ def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | 
     if system.machine is None or system.shape is None:
         return None
     instances = system.instances or 1
-    needed = tokens_per_second * 2 * system.shape.active_parameters
+    needed = tokens_per_second * token_flops(system.shape)
     peak = float(system.machine.flops(system.encoding) * instances)
     name = f"one {system.machine.id}" if instances == 1 else f"{instances} instances of {system.machine.id}"
     text = (
@@ -62,9 +61,7 @@ def decode_roof(system: System, output_per_second: float, users: int | None, con
     weights = read_weight_bytes(checkpoint, max(1, round(batch)))
     cache = 0.0
     if context and system.prompts not in ("identical", "shared_prefix", "multi_turn"):
-        cache = (
-            batch * kv_bytes(checkpoint.architecture, context, element_bytes=1, shards=machine.chips) * machine.chips
-        )
+        cache = batch * read_cache_bytes(checkpoint, context, element_bytes=1, chips=machine.chips)
     steps = machine.bandwidth / (weights + cache)
     most = steps * batch * tokens * (system.instances or 1)
     drafts = f", {tokens} tokens a step with drafts" if tokens > 1 else ""
