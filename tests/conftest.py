@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
-gc.set_threshold(50_000, 20, 50)
+gc.set_threshold(50_000, 10, 10)
 
 WHOLE_ENGINE = Path(__file__).parent / "e2e"
 WHOLLY_SLOW = ("pytestmark = pytest.mark.slow", "pytestmark = [pytest.mark.slow")

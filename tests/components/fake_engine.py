@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -157,19 +159,25 @@ def declare(program: Callable[[], Any], *, preview: bool = False, digest: str | 
         preview: Whether outputs stay unknown, as in the first preview of a stack.
         digest: What the registry answers; None: it does not know the tag.
     """
-    # Pulumi takes the thread's loop and makes none; a test that ran asyncio.run before leaves the thread without one.
-    asyncio.set_event_loop(asyncio.new_event_loop())
     declarations = Declarations()
     answers = _Answers(preview, digest)
-    pulumi.runtime.set_mocks(
-        answers, project="bezel", stack="test", preview=preview, monitor=_Listener(answers, declarations)
-    )
 
     @pulumi.runtime.test
     def run() -> None:
         declarations.result = program()
 
-    run()
+    def with_a_loop() -> None:
+        # Pulumi takes the thread's loop and makes none.
+        asyncio.set_event_loop(loop)
+        pulumi.runtime.set_mocks(
+            answers, project="bezel", stack="test", preview=preview, monitor=_Listener(answers, declarations)
+        )
+        run()
+
+    loop = asyncio.new_event_loop()
+    # With each resource Pulumi notes the whole stack: a thread of its own has few frames, a test a hundred.
+    with closing(loop), ThreadPoolExecutor(1) as pool:
+        pool.submit(with_a_loop).result()
     return declarations
 
 
