@@ -1,16 +1,23 @@
-"""An answer on its way: pieces as they arrived, read when there is a moment, and never more of them than is bounded."""
+"""An answer on its way: pieces as they arrived, read when there is a moment, and never more of them than is bounded.
+
+A piece that differs from those before it in its text alone is read at once: that is as fast as keeping it.
+"""
 
 from array import array
 from collections import deque
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bezel.bench.sample import Sample
 from bezel.bench.stream import AnswerReader
 from bezel.bench.users import User
 
-MANY: Final = 32
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MANY: Final = 4
 LARGE: Final = 16 * 1024
-"""Pieces, or bytes of one, that are read before the answer's end: a long stream is not kept whole."""
+"""Pieces, or bytes of one, that are read before the answer's end: a long stream is not kept whole, and one whose first
+pieces are read is read on at once."""
 # Answers that wait to be read: beyond, each that comes has one read at once.
 _WAITING: Final = 4096
 
@@ -28,9 +35,11 @@ class Answer:
         queued: It waits to be read.
         pieces: Of the body, as they arrived and not yet read.
         instants: When each did (ns).
+        plain: Reads a piece that arrived at an instant if it is like those before it; whether it was. While others
+            are kept unread it reads none.
     """
 
-    __slots__ = ("_reader", "at", "body", "cut", "failure", "instants", "pieces", "queued", "sample", "user")
+    __slots__ = ("_reader", "at", "body", "cut", "failure", "instants", "pieces", "plain", "queued", "sample", "user")
 
     def __init__(self, sample: Sample, body: bytes, user: User | None = None) -> None:
         self.sample, self.body, self.user = sample, body, user
@@ -41,19 +50,39 @@ class Answer:
         self._reader = AnswerReader(sample)
         self.instants = array("q")
         self.pieces: list[bytes] = []
+        self.plain: Callable[[int, bytes], bool] = _unknown
+
+    def keep(self, at: int, piece: bytes) -> bool:
+        """Keep a piece of the body that is not `plain`; whether enough is kept to be read.
+
+        Args:
+            at: When it arrived (ns).
+            piece: Not empty.
+        """
+        self.plain = _unknown
+        self.instants.append(at)
+        self.pieces.append(piece)
+        return len(self.pieces) >= MANY or len(piece) >= LARGE
 
     def read(self) -> None:
         """Read what is kept, and finish the sample if the answer has ended."""
         self.queued = False
+        reader = self._reader
         if self.pieces:
             instants, pieces = self.instants, self.pieces
             self.instants, self.pieces = array("q"), []
-            self._reader.feed(instants, pieces)
+            reader.feed(instants, pieces)
+            if not reader.rest:
+                self.plain = reader.plain
         if self.at:
-            self._reader.finish(cut=self.cut, at=self.at)
+            reader.finish(cut=self.cut, at=self.at)
             self.sample.done = self.at
             if self.failure[0]:
                 self.sample.failure, self.sample.detail = self.failure
+
+
+def _unknown(at: int, piece: bytes) -> bool:  # noqa: ARG001 - see `Answer.plain`
+    return False
 
 
 class Backlog:

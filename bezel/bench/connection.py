@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import httptools
 
-from bezel.bench.answer import LARGE, MANY, Answer
-from bezel.bench.loop import READ, WRITE, Loop
+from bezel.bench.answer import Answer
+from bezel.bench.loop import ARRIVES, ENDS, READ, WRITE, Loop
 
 if TYPE_CHECKING:
     from bezel.bench.route import Route
@@ -69,6 +69,7 @@ class Connection:
         "_address",
         "_answer",
         "_begun",
+        "_bodies",
         "_loop",
         "_owner",
         "_parser",
@@ -78,6 +79,7 @@ class Connection:
         "_stamp",
         "_tls",
         "_unsent",
+        "on_body",
     )
 
     def __init__(self, loop: Loop, route: "Route", owner: Owner) -> None:
@@ -85,6 +87,9 @@ class Connection:
         self._address = -1
         self._answer: Answer | None = None
         self._begun = False
+        # The parser's, and no method: what it calls for every chunk is a list's own.
+        self._bodies: list[bytes] = []
+        self.on_body = self._bodies.append
         self._parser: httptools.HttpResponseParser | None = None
         self._sent = self._stamp = 0
         self._socket: socket.socket | None = None
@@ -134,23 +139,13 @@ class Connection:
         if self._answer is not None and self._parser is not None:
             self._answer.sample.status = self._parser.get_status_code()
 
-    def on_body(self, body: bytes) -> None:
-        """The parser's: a piece of the body, out of what was received last."""
-        answer = self._answer
-        if answer is None:
-            return
-        answer.instants.append(self._stamp)
-        pieces = answer.pieces
-        pieces.append(body)
-        if len(pieces) >= MANY or len(body) >= LARGE:
-            self._owner.more(answer)
-
     def on_message_complete(self) -> None:
         """The parser's: the answer has ended as its framing said."""
         answer, parser = self._answer, self._parser
         # 100 Continue and its like are no answers.
         if answer is None or parser is None or answer.sample.status < _FIRST_FINAL:
             return
+        self._take()
         answer.at = self._stamp
         self._answer = None
         kept = self._unsent is None and parser.should_keep_alive()
@@ -167,10 +162,10 @@ class Connection:
         if error in {errno.EINPROGRESS, errno.EALREADY}:
             return
         if error in {0, errno.EISCONN}:
-            self._loop.change(made.fileno(), READ, self._readable if self._tls is None else self._shaking)
             if self._tls is None:
                 self._is_open()
             else:
+                self._loop.change(made.fileno(), READ, self._shaking)
                 self._shaking(READ)
             return
         self._loop.forget(made.fileno())
@@ -201,10 +196,10 @@ class Connection:
             self._owner.not_opened(self, error)
             return
         if shaken:
-            self._loop.change(made.fileno(), READ, self._readable)
             self._is_open()
 
     def _is_open(self) -> None:
+        self._watch()
         self._parser = httptools.HttpResponseParser(self)
         self._owner.opened(self)
 
@@ -228,11 +223,20 @@ class Connection:
             return
         if size < len(data):
             self._unsent = memoryview(data)[size:]
-            self._loop.change(made.fileno(), READ | WRITE, self._writable)
+            self._watch()
         elif isinstance(data, memoryview):
-            self._loop.change(made.fileno(), READ, self._readable)
+            self._watch()
 
-    def _readable(self, _: int) -> None:
+    def _watch(self) -> None:
+        """Be told of what arrived and is unread, of what arrives, and of room for what is unsent."""
+        if self._socket is None:
+            return
+        if self._unsent is None:
+            self._loop.change(self._socket.fileno(), ARRIVES, self._readable)
+        else:
+            self._loop.change(self._socket.fileno(), ARRIVES | WRITE, self._writable)
+
+    def _readable(self, event: int) -> None:
         # The way of every chunk: what could be a call of its own stands here.
         made = self._socket
         if made is None:
@@ -247,6 +251,9 @@ class Connection:
         if not size:
             self._end(None)
             return
+        if event & ENDS or size == len(_BUFFER):
+            # There is more, and what has arrived is told of once.
+            self._watch()
         self._stamp = now = monotonic_ns()
         if stamps:
             seconds, nanoseconds = _TIMESPEC.unpack(stamps[0][2])
@@ -283,14 +290,27 @@ class Connection:
             self._end(None)
             return
         self._begun = True
+        wrong = None
         try:
             parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
             # Raised on this side, by what was called back: by whoever says what comes next.
             raise (error.__context__ or error) from None
         except httptools.HttpParserError as error:
-            if self._socket is not None:
-                self._end(error)
+            wrong = error
+        if self._bodies:
+            self._take()
+        if wrong is not None and self._socket is not None:
+            self._end(wrong)
+
+    def _take(self) -> None:
+        """Give the answer what was parsed of its body."""
+        answer, at = self._answer, self._stamp
+        if answer is not None:
+            for body in self._bodies:
+                if not answer.plain(at, body) and answer.keep(at, body):
+                    self._owner.more(answer)
+        self._bodies.clear()
 
     def _end(self, error: Exception | None) -> None:
         answer, begun = self._answer, self._begun

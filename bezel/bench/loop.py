@@ -15,6 +15,11 @@ from bezel.bench.lag import TICK_NS, Lag
 
 READ: Final = select.EPOLLIN
 WRITE: Final = select.EPOLLOUT
+ENDS: Final = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+"""The other side sends nothing more, or the connection broke."""
+ARRIVES: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
+"""What arrives is told of once: else the kernel looks again at every socket that was just read. Whoever leaves
+something unread asks anew by `Loop.change`; the end of a connection is read after what came before it."""
 # So many sockets are served before the timers are looked at again: about 2 ms of work.
 _BATCH: Final = 128
 # epoll rounds up to whole milliseconds: the rest is waited by select, which knows microseconds.
@@ -86,7 +91,7 @@ class Loop:
                 # One that was served before it in this round may have closed it.
                 if ready := watched.get(file):
                     ready(event)
-            busy = bool(happened) or self._idle()
+            busy = self._idle()
 
     def _wait(self) -> list[tuple[int, int]]:
         until = min(self._tick, self._timers[0][0]) if self._timers else self._tick

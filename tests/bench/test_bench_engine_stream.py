@@ -283,10 +283,35 @@ def kept(answers: list[Answer]) -> int:
 
 def arrive(answer: Answer, piece: bytes, backlog: Backlog) -> None:
     """As a connection does it."""
-    answer.pieces.append(piece)
-    answer.instants.append(1)
-    if len(answer.pieces) >= MANY or len(piece) >= LARGE:
+    if not answer.plain(1, piece) and answer.keep(1, piece):
         backlog.add(answer)
+
+
+WORDS = st.sampled_from(["a", " tok", "\\n", '\\"', "\\\\", "\\u00e9", "é", " {", "", '"']) | st.text("ab\\\" ", max_size=3)
+
+
+@settings(max_examples=80)
+@given(st.lists(WORDS, max_size=12), st.integers(0, 3))
+def test_chunks_read_as_they_arrive_are_what_they_are_to_a_parser(words: list[str], kept_first: int) -> None:
+    pieces = [CONTENT.replace(b'"a"', f'"{word}"'.encode()) for word in ["a", "b", "c", *words]] + [USAGE % 99, DONE]
+    answer, backlog = Answer(Sample(0, status=200), b""), Backlog()
+    for at, piece in enumerate(pieces, 1):
+        if not answer.plain(at, piece):
+            answer.keep(at, piece)
+        if at > kept_first:
+            answer.read()
+    answer.at = len(pieces) + 1
+    backlog.add(answer)
+    backlog.read_all()
+    reader = AnswerReader(Sample(0, status=200))
+    for at, piece in enumerate(pieces, 1):
+        # No two begin alike: each goes to the parser.
+        reader.feed((at,), (piece.replace(b"{", b'{"number":%d,' % at, 1),))
+    expected = reader.finish(answer.at)
+    expected.done = answer.at
+    if expected.failure == "bad_json":
+        expected.detail = answer.sample.detail
+    assert answer.sample == expected
 
 
 def test_a_long_stream_is_never_kept_whole() -> None:
