@@ -287,7 +287,9 @@ def arrive(answer: Answer, piece: bytes, backlog: Backlog) -> None:
         backlog.add(answer)
 
 
-WORDS = st.sampled_from(["a", " tok", "\\n", '\\"', "\\\\", "\\u00e9", "é", " {", "", '"']) | st.text("ab\\\" ", max_size=3)
+WORDS = st.sampled_from(["a", " tok", "\\n", '\\"', "\\\\", "\\u00e9", "é", " {", "", '"']) | st.text(
+    'ab\\" ', max_size=3
+)
 
 
 @settings(max_examples=80)
