@@ -22,13 +22,16 @@ def progress_line(load: Load, seconds: float, *, begun: int, done: int) -> str:
 
 
 def seconds_left(load: Load, seconds: float, done: int) -> float | None:
-    """Until the last request is sent, by the plan, or answered, at the pace so far; None where nobody can tell yet."""
+    """Until the last request is sent, by the plan, or answered, at the pace so far; None where nobody can tell.
+
+    That is so before the first answer, and once all is sent by the plan and only answers are awaited.
+    """
     end = planned_seconds(load)
     if load.stop.requests is not None and isinstance(load.pattern, Closed):
         if not done:
             return None
         end = min(end, seconds * load.stop.requests / done)
-    return None if math.isinf(end) else max(0.0, end - seconds)
+    return end - seconds if seconds < end < math.inf else None
 
 
 def planned_seconds(load: Load) -> float:

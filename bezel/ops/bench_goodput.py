@@ -133,11 +133,14 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
         slos[match[1]] = Slo(metric=match[1], limit_ms=milliseconds)
         least = max(least, _LEAST[match[2]])
     by_rate = options.rate is not None
+    if options.runs < 1:
+        raise UserError(f"--runs {options.runs}: nothing would be measured. Give 1 or more.")
     text = options.rate or options.users or "1:256"
     try:
         lowest, highest = (float(part) for part in text.split(":"))
     except ValueError:
-        raise UserError(f"{text!r} is no range of loads. Write LOW:HIGH, e.g. 1:256.") from None
+        option = "--rate" if by_rate else "--users"
+        raise UserError(f"{option} {text!r} is no range of loads. Write LOW:HIGH, e.g. {option} 1:256.") from None
     wanted = CellWanted(
         options.input_tokens,
         options.output_tokens,

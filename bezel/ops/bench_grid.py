@@ -49,5 +49,6 @@ def _refused(result: Result) -> list[str]:
     reasons: dict[str, int] = {}
     for cell in result.cells:
         if cell.state in ("infeasible", "queueing") and not cell.requests:
-            reasons[cell.reason] = reasons.get(cell.reason, 0) + 1
-    return [f"{count} cells were not asked: {reason}" for reason, count in reasons.items()]
+            reason = cell.reason.removeprefix("not asked: ")
+            reasons[reason] = reasons.get(reason, 0) + 1
+    return [f"{count} {'cell was' if count == 1 else 'cells were'} not asked: {why}" for why, count in reasons.items()]

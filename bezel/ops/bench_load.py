@@ -142,7 +142,7 @@ def _stop(options: argparse.Namespace, pattern: Pattern) -> Stop:
     if options.requests is not None or options.seconds is not None or isinstance(pattern, Staged | Replay):
         return Stop(options.requests, options.seconds)
     if isinstance(pattern, Closed):
-        return Stop(requests=_ROUNDS * pattern.users)
+        return Stop(requests=_ROUNDS * max(1, pattern.users))
     return Stop(seconds=_SECONDS)
 
 

@@ -139,8 +139,9 @@ def _outputs(project: Project, stack: str) -> dict[str, Any]:
         found = json.loads(printed(command, folder=project.folder, seconds=_OUTPUT_SECONDS))
     except CommandError as error:
         raise UserError(
-            f'--stack {stack}: its outputs cannot be read. For the embedded cloud, eval "$(.venv/bin/bezel local env)" '
-            f"first.\n{error}"
+            f"--stack {stack}: its outputs cannot be read, so nothing says where it answers. Deploy it first (on the "
+            f'embedded cloud: `make up STACK={stack}`), and there eval "$(.venv/bin/bezel local env)" in this shell.'
+            f"\n{error}"
         ) from None
     return dict(found)
 
@@ -174,10 +175,14 @@ def _identity(target: Target, impersonate: str | None) -> TokenSource:
 def _served(ask: Ask, url: str) -> str:
     """The first id that the server lists."""
     answer = ask("/v1/models", None)
+    if not answer.status:
+        why = answer.body.decode(errors="replace")
+        raise UserError(f"nobody answers at {url} ({why}), so nothing can be measured. Start the server there first.")
     rows = answer.json().get("data")
     first = rows[0] if isinstance(rows, list) and rows else None
     name = first.get("id") if isinstance(first, dict) else None
     if not isinstance(name, str):
-        found = f"HTTP {answer.status}" if answer.status else answer.body.decode(errors="replace")
-        raise UserError(f"{url}/v1/models names no model ({found}). Name one with --model, or look at the address.")
+        raise UserError(
+            f"{url}/v1/models names no model (HTTP {answer.status}). Name one with --model, or look at the address."
+        )
     return name

@@ -38,7 +38,8 @@ def test_a_closed_loop_of_so_many_requests_goes_by_its_pace_and_nobody_guesses_b
     assert seconds_left(load(Closed(4), seconds=30.0), 5.0, 0) == 25.0
     assert seconds_left(closed, 5.0, 10) == 15.0
     assert seconds_left(load(Closed(4), requests=40, seconds=8.0), 5.0, 10) == 3.0
-    assert seconds_left(load(Constant(2.0), requests=40), 90.0, 10) == 0.0
+    assert seconds_left(load(Constant(2.0), requests=40), 15.0, 10) == 5.0
+    assert seconds_left(load(Constant(2.0), requests=40), 90.0, 10) is None, "all is sent: answers come when they come"
 
 
 def test_the_line_says_what_is_known_and_no_more() -> None:

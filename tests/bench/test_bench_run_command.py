@@ -143,7 +143,7 @@ def test_an_identity_token_is_sent_unless_anybody_may_ask(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--url", "http://127.0.0.1:9", "--public"], "names no model"),
+        (["--url", "http://127.0.0.1:9", "--public"], "nobody answers at http://127.0.0.1:9"),
         (["--url", "http://127.0.0.1:9", "--public", "--model", "m"], "takes no connection"),
         (["--url", "127.0.0.1:8000"], "no http(s) address"),
         (["--url", "http://["], "is no address"),
@@ -165,6 +165,24 @@ def test_a_user_s_mistake_is_told_in_a_sentence(
     error = capsys.readouterr().err
     assert told in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["goodput", "--slo", "ttft_p50=1s", "--runs", "0"], "--runs 0: nothing would be measured"),
+        (["goodput", "--slo", "ttft_p50=1s", "--users", "5"], "--users '5' is no range of loads"),
+        (["goodput", "--slo", "ttft_p50=1s", "--rate", "x:y"], "--rate 'x:y' is no range of loads"),
+        (["sweep", "--out", "r.json", "--share", "0"], "--share 0 is no percentage"),
+        (["sweep", "--out", "r.json", "--error", "-3"], "--error -3 is no percentage"),
+        (["sweep", "--out", "r.json"], "nobody answers at http://127.0.0.1:9"),
+    ],
+)
+def test_a_mistake_of_a_sweep_or_a_search_is_told_before_anybody_is_asked(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments, "--url", "http://127.0.0.1:9", "--public"]) == 1
+    assert told in capsys.readouterr().err
 
 
 def test_without_a_server_the_command_line_is_wrong() -> None:

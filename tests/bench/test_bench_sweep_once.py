@@ -115,6 +115,7 @@ def test_a_run_that_nobody_answered_ends_the_search_and_is_asked_again(tmp_path:
     with Journal(tmp_path / "journal", {}, "run") as journal:
         ended = search(PLAN, once(down, journal), lambda _: None).ended
     assert "says nothing of the limits: nobody answered" in ended
+    assert conclude(PLAN, search(PLAN, once(down, Ledger("run")), lambda _: None)).text.startswith("Which load")
     with Journal(tmp_path / "journal", {}, "run") as journal:
         assert not found(server, journal).ended
 
@@ -132,10 +133,9 @@ def test_an_interrupt_ends_a_search_and_a_comparison_with_what_is_known(tmp_path
         server.measure = stops  # type: ignore[method-assign]
         return server
 
-    assert (len(found(interrupted(2), Ledger("run")).cells), found(interrupted(2), Ledger("run")).ended) == (
-        2,
-        "it was interrupted",
-    )
+    early = found(interrupted(2), Ledger("run"))
+    assert (len(early.cells), early.ended) == (2, "it was interrupted")
+    assert conclude(PLAN, found(interrupted(0), Ledger("run"))).text.startswith("Nothing was measured (0 runs)")
     with Journal(tmp_path / "journal", {}, "run") as journal:
         first = compared(interrupted(3), journal)
     assert (len(first.cells), first.ended) == (3, "it was interrupted")

@@ -47,7 +47,7 @@ class Limits:
     def keeps_out(self, spent: float, sent: int, seconds: float | None, requests: int) -> str:
         """Why a cell is not begun, "" where it is; with an estimate that is not known, while anything is left."""
         if self.requests is not None and sent + requests > self.requests:
-            return f"{requests} requests more than the {self.requests - sent} that are left of {self.requests}"
+            return f"{requests} requests more than the {self.requests - sent} left of the {self.requests} of --share"
         left = self.seconds_left(spent)
         if left is None or (left > 0 and (seconds is None or seconds <= left)):
             return ""
@@ -67,8 +67,8 @@ def notes(limits: Limits, lost_seconds: float) -> list[str]:
     found = []
     if lost_seconds > 0:
         found.append(
-            f"{lost_seconds:.0f} s gave no cell, as a kill or a limit came, or nobody answered: they count against the "
-            "limits."
+            f"{lost_seconds:.0f} s are no cell's here: a kill or a limit came, nobody answered, or a load was "
+            "asked again. They count against the limits."
         )
     if limits.usd_per_hour is None:
         found.append("What the server costs is not known: no cost is told, and no limit in dollars was kept.")

@@ -227,7 +227,14 @@ def conclude(plan: Search, found: Found) -> Finding:
         "low": plan.levels[found.low - 1] if found.low else None,
         "high": plan.levels[found.high - 1] if found.high else None,
     }
-    if found.kept == 0:
+    if not cells:
+        text = "Nothing was measured"
+    elif found.kept in (0, len(plan.levels)) and found.sure < CONFIDENCE:
+        # That none or all of them keep the limits is a claim, which so little does not bear.
+        text = f"Which load still keeps {slos} is not known: at {CONFIDENCE:.0%} the edge lies "
+        text += f"{_range(plan, found.low, found.high)}"
+        numbers["highest"] = None
+    elif found.kept == 0:
         text = f"Even the lowest load, {plan.levels[0]:g} {unit}, misses {slos}"
     elif found.kept == len(plan.levels):
         text = f"The highest load, {plan.levels[-1]:g} {unit}, still keeps {slos}: the edge lies beyond"

@@ -46,7 +46,7 @@ class Once:
 
     @property
     def lost_seconds(self) -> float:
-        """Of loads that gave no cell: a kill or a limit came, or nobody answered."""
+        """Of loads whose cell does not count: a kill or a limit came, nobody answered, or it was asked again."""
         known, ledger = self.answered, self.ledger
         return ledger.lost_seconds + sum(one.seconds for one in ledger.taken if known.get(one.cell.id) is not one)
 
