@@ -27,8 +27,7 @@ class Load:
         users: At once.
         requests: In all.
         tokens: Of each answer.
-        spread: By how many tokens answers differ, for matching with the server's log; the own client only.
-        ramp: Seconds in which the users begin; the own client only, others have none for a closed loop.
+        ramp: Seconds in which the users begin, one after the other; 0: all at once.
         ca_file: That vouches for the server.
     """
 
@@ -36,7 +35,6 @@ class Load:
     users: int
     requests: int
     tokens: int
-    spread: int = 0
     ramp: float = 0.0
     ca_file: str = ""
 
@@ -125,7 +123,6 @@ class Own(Client):
             "users": load.users,
             "requests": load.requests,
             "tokens": load.tokens,
-            "spread": load.spread,
             "ramp": load.ramp,
             "ca-file": load.ca_file,
             "samples": folder / "samples.json",
@@ -162,12 +159,13 @@ class Vllm(Client):
         self.name = f"vllm bench serve {version(self.folder, 'vllm')}"
 
     def command(self, load: Load, folder: Path) -> list[str]:
-        """As its documentation has it for a closed loop."""
+        """As its documentation has it for a closed loop; evenly spaced requests are its way to begin one by one."""
+        rate = f"--request-rate {load.users / load.ramp} --burstiness inf " if load.ramp else ""
         flags = (
             f"--backend openai-chat --endpoint /v1/chat/completions --base-url {load.url} --model mock "
             f"--tokenizer {self.tokenizer} --dataset-name random --random-input-len 16 "
             f"--random-output-len {load.tokens} --num-prompts {load.requests} --max-concurrency {load.users} "
-            f"--ignore-eos --temperature 0 --disable-tqdm --save-result --save-detailed "
+            f"{rate}--ignore-eos --temperature 0 --disable-tqdm --save-result --save-detailed "
             f"--result-dir {folder} --result-filename result.json"
         )
         return [str(self.folder / "vllm"), "bench", "serve", *flags.split()]
@@ -205,7 +203,8 @@ class Guidellm(Client):
         """A benchmark of one level."""
         flags = (
             f"--backend kind=openai_http,target={load.url},model=mock "
-            f"--profile kind=concurrent,streams={load.users} --constraint kind=max_requests,count={load.requests} "
+            f"--profile kind=concurrent,streams={load.users},rampup_duration={load.ramp} "
+            f"--constraint kind=max_requests,count={load.requests} "
             f"--data kind=synthetic_text,prompt_tokens=16,output_tokens={load.tokens} "
             f"--tokenizer kind=hf_auto,model={self.tokenizer} --output kind=json,path={folder / 'result.json'} "
             "--disable-console"

@@ -26,18 +26,17 @@ class Bodies:
 
     turns = 1
 
-    def __init__(self, tokens: int, *, spread: int) -> None:
-        """Args: tokens: asked for; spread: by how many more at most, in turn, so that a server's log can be matched."""
-        self._tokens, self._spread = tokens, spread + 1
+    def __init__(self, tokens: int) -> None:
+        """Args: tokens: that each asks for."""
+        self._tokens = tokens
 
     def body(self, index: int, turn: int = 0) -> Body:
         """The request of that number."""
-        tokens = self._tokens + index % self._spread
         text = (
             f'{{"model":"mock","messages":[{{"role":"user","content":"{index + turn} hello, how are you today?"}}],'
-            f'"max_tokens":{tokens},"ignore_eos":true,"stream":true,"stream_options":{{"include_usage":true}}}}'
+            f'"max_tokens":{self._tokens},"ignore_eos":true,"stream":true,"stream_options":{{"include_usage":true}}}}'
         )
-        return Body(text.encode(), tokens)
+        return Body(text.encode(), self._tokens)
 
 
 def main() -> None:
@@ -47,7 +46,6 @@ def main() -> None:
     parser.add_argument("--users", type=int, required=True)
     parser.add_argument("--requests", type=int, required=True)
     parser.add_argument("--tokens", type=int, required=True)
-    parser.add_argument("--spread", type=int, default=0)
     parser.add_argument("--ramp", type=float, default=0.0)
     parser.add_argument("--ca-file", default="")
     parser.add_argument("--samples", type=Path)
@@ -59,7 +57,7 @@ def main() -> None:
         prompts=PromptPlan(output_tokens=options.tokens),
         ramp_seconds=options.ramp,
     )
-    measured = run_load(load, Bodies(options.tokens, spread=options.spread), dict, lambda _: None)
+    measured = run_load(load, Bodies(options.tokens), dict, lambda _: None)
     samples = [sample for sample in measured.samples if not sample.failure]
     if options.samples:
         offset = time.time_ns() - time.monotonic_ns()
