@@ -89,7 +89,8 @@ def test_twice_as_many_users_as_places_show_as_waiting_and_in_latency(front):
     for users in (PLACES, 2 * PLACES):
         prompts = [[users, user, *range(100)] for user in range(users)]
         with ThreadPoolExecutor(users) as pool:
-            asked = [pool.submit(ask, front, prompt, 128) for prompt in prompts]
+            # Some seconds of serving: on a busy machine, too, there is a moment at which all of them are there.
+            asked = [pool.submit(ask, front, prompt, 512) for prompt in prompts]
             until(lambda expected=(PLACES, users - PLACES): levels() == expected)
         slowest.append(max(one.result()[1] for one in asked))
     assert 1.6 < slowest[1] / slowest[0] < 2.6
