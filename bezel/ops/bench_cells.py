@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bezel.ops.project import Project
 
 
-_LEAST_SECONDS = 1.0
+_LEAST_SECONDS = 1.0  # of a load: a limit may be reached while its server starts
 
 
 @dataclass(frozen=True)

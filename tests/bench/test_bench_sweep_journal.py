@@ -56,6 +56,14 @@ def test_a_damaged_line_in_the_middle_is_refused(tmp_path: Path) -> None:
         Journal(path, SETTINGS, "run")
 
 
+@pytest.mark.parametrize("strange", [{"cell": {"id": "x"}, "seconds": 1.0, "cut": False}, {"cell": 3}, {"a": 1}])
+def test_a_record_of_another_kind_is_refused(tmp_path: Path, strange: dict[str, object]) -> None:
+    path = begun(tmp_path)
+    path.write_bytes(path.read_bytes() + json.dumps(strange).encode() + b"\n")
+    with pytest.raises(UserError, match="line 4: no record"):
+        Journal(path, SETTINGS, "run")
+
+
 def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_text('{"schema": "bezel.bench/1"}\n')

@@ -10,7 +10,9 @@ from bench_oracle import RATE, cell_of, once
 from bezel.bench.sweep.ab import Comparison, compare
 from bezel.bench.sweep.budget import Limits, notes
 from bezel.bench.sweep.goodput import Search, conclude, levels, search
+from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal, Ledger
+from bezel.bench.sweep.run import Sweep, run_sweep
 from bezel.bench.sweep.wanted import CellWanted
 
 if TYPE_CHECKING:
@@ -104,6 +106,18 @@ def test_what_a_limit_cut_off_counts_for_nothing_and_is_asked_again(tmp_path: Pa
     assert [one.users for one in server.asked[:2]] == [server.asked[0].users] * 2
     assert server.asked[0].run != server.asked[1].run
     assert second.lost_seconds == 50.0
+
+
+def test_a_sweep_asks_again_what_a_limit_cut_off(tmp_path: Path) -> None:
+    server, grid = Server(seconds=100.0, least=1), Grid((64,), (1, 2), output_tokens=1)
+    for limits, asked in ((Limits(seconds=50.0), 1), (NO_LIMITS, 2), (NO_LIMITS, 0)):
+        server.asked.clear()
+        with Journal(tmp_path / "journal", {}, "run") as journal:
+            sweep = Sweep(grid, Bounds(), limits, RATE, None)
+            ended = run_sweep(sweep, server.measure, journal, server.clock, lambda _: None)
+        assert len(server.asked) == asked
+    assert {cell.state for cell in ended.standing.cells.values()} == {"ok"}
+    assert ended.standing.lost == 50.0
 
 
 def test_a_run_that_nobody_answered_ends_the_search_and_is_asked_again(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class Compared:
         notes = [f"The comparison ended early: {self.ended}."] if self.ended else []
         if self.again:
             notes.append(
-                f"Begun again with other prompts than the rest of the round, as a kill came or nobody had answered: "
+                "Begun again, as the first attempt gave nothing, and with other prompts than the rest of the round: "
                 f"{', '.join(self.again)}. Chance orders the arms, so that this widens an interval and moves none."
             )
         return notes

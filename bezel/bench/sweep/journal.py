@@ -157,8 +157,11 @@ class Journal(Ledger):
         _compare(self._path, records[0]["settings"], json.loads(json.dumps(settings)))
         self.run = records[0]["run"]
         open_cells: dict[str, float] = {}
-        for record in records[1:]:
-            self._take(record, open_cells)
+        for number, record in enumerate(records[1:], 2):
+            try:
+                self._take(record, open_cells)
+            except (KeyError, TypeError, ValueError):  # of pydantic's, too
+                raise self._no_record(number) from None
         self.lost_seconds += sum(open_cells.values())
 
     def _take(self, record: Mapping[str, Any], open_cells: dict[str, float]) -> None:
@@ -192,9 +195,12 @@ class Journal(Ledger):
             except ValueError:
                 record = None
             if not isinstance(record, dict) or (number == 1) != (record.keys() == {"settings", "run"}):
-                raise UserError(f"{self._path}, line {number}: no record of a benchmark's journal. Name another file.")
+                raise self._no_record(number)
             records.append(record)
         return records
+
+    def _no_record(self, number: int) -> UserError:
+        return UserError(f"{self._path}, line {number}: no record of a benchmark's journal. Name another file.")
 
     def _append(self, record: Mapping[str, Any]) -> None:
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
