@@ -13,10 +13,10 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from bezel.bench.result import Counters, Reading
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from bezel.bench.result import Counters, Reading
 
 _COUNTERS = {
     "vllm:prompt_tokens_total": "prompt_tokens",
@@ -54,6 +54,9 @@ def series(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
 
 def reading(text: str) -> Reading | None:
     """The counters of a `/metrics` answer; None where it is none of vLLM's."""
+    # Late: a load begins without the models of its result.
+    from bezel.bench.result import Reading
+
     sums: dict[str, int] = {}
     positions: dict[int, int] = {}
     engines: set[str] = set()
@@ -83,6 +86,22 @@ def running(text: str) -> tuple[int, int] | None:
     return (int(sums[_RUNNING]), int(sums[_WAITING])) if len(sums) == 2 else None
 
 
+def readings(texts: Sequence[str]) -> list[Reading]:
+    """The counters of several `/metrics` answers; empty where one is none of vLLM's."""
+    found = [reading(text) for text in texts]
+    return [one for one in found if one is not None] if None not in found else []
+
+
+def over(before: Sequence[str], after: Sequence[str] | None, *, instances: int | None) -> Counters:
+    """What the counters gained over a load, by the texts of `/metrics`; `after` is None where nothing succeeded."""
+    from bezel.bench.result import Counters
+
+    first = readings(before)
+    if after is None:
+        return Counters(before=first[-1] if first else None, after=None, gained=None, why="no request succeeded")
+    return gained(first, readings(after), instances=instances)
+
+
 def gained(before: Sequence[Reading], after: Sequence[Reading], *, instances: int | None) -> Counters:
     """What the counters gained over a load.
 
@@ -91,6 +110,8 @@ def gained(before: Sequence[Reading], after: Sequence[Reading], *, instances: in
         after: Readings after it, likewise.
         instances: How many servers stand behind the address; None where that is not known.
     """
+    from bezel.bench.result import Counters
+
     first, last = (before[-1] if before else None), (after[-1] if after else None)
     if first is None or last is None:
         return Counters(before=first, after=last, gained=None, why="the server shows no counters at /metrics")
@@ -107,7 +128,7 @@ def _void(before: Sequence[Reading], after: Sequence[Reading], instances: int | 
     first, last = before[-1], after[-1]
     if first.process_started != last.process_started:
         return "another process answered after the load: the server was restarted, or there are several"
-    for name in Reading.model_fields:
+    for name in type(first).model_fields:
         old, new = getattr(first, name), getattr(last, name)
         if (old is None) != (new is None):
             return f"{name} was counted at one end of the load only: another server answered"
@@ -120,14 +141,14 @@ def _difference(first: Reading, last: Reading) -> Reading:
     whole = {name: getattr(first, name) for name in ("process_started", "engines")}
     counts = {
         name: getattr(last, name) - getattr(first, name)
-        for name in Reading.model_fields
+        for name in type(first).model_fields
         if name not in {*whole, "accepted_per_position"} and getattr(first, name) is not None
     }
     accepted = None
     if first.accepted_per_position is not None and last.accepted_per_position is not None:
         pairs = zip(first.accepted_per_position, last.accepted_per_position, strict=False)
         accepted = [new - old for old, new in pairs]
-    return Reading(**whole, **counts, accepted_per_position=accepted)
+    return type(first)(**whole, **counts, accepted_per_position=accepted)
 
 
 def acceptance(gained: Reading | None) -> list[float] | None:

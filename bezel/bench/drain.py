@@ -10,13 +10,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.bench.counters import reading, running
+from bezel.bench.counters import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bezel.bench.asking import Ask
-    from bezel.bench.result import Reading
 
 DEADLINE_SECONDS = 120.0
 _POLL_SECONDS = 0.2
@@ -82,15 +81,14 @@ def drain(
         turn += 1
 
 
-def readings(ask: Ask) -> list[Reading]:
-    """The counters of whoever answers, looked at several times; empty where they cannot be read."""
+def looks(ask: Ask) -> list[str]:
+    """What whoever answers says at `/metrics`, asked several times; empty where one look finds nothing."""
     found = []
     for _ in range(_LOOKS):
         answer = ask(_METRICS, None)
-        one = reading(answer.body.decode("utf-8", "replace")) if answer.status == 200 else None
-        if one is None:
+        if answer.status != 200:
             return []
-        found.append(one)
+        found.append(answer.body.decode("utf-8", "replace"))
     return found
 
 

@@ -107,7 +107,6 @@ def _measure(
     from bezel.bench.engine import run_load
     from bezel.bench.measuring import measure_load
     from bezel.bench.prompts import learn
-    from bezel.bench.result import Result
     from bezel.ops.bench_manifest import view
 
     show("asks the server what it is, and what it counts as a token")
@@ -137,6 +136,9 @@ def _measure(
         notes |= dict.fromkeys(told)
         if measured.cell.client and measured.cell.client.interrupted:
             break
+    # Late: the load is sent before what describes it is imported.
+    from bezel.bench.result import Result
+
     cells = [one.cell for one in found.values()]
     result = Result(
         kind="run",

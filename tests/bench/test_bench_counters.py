@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bezel.bench.asking import Answer
-from bezel.bench.counters import acceptance, gained, reading, running, series
-from bezel.bench.drain import Clock, drain, readings
+from bezel.bench.counters import acceptance, gained, reading, readings, running, series
+from bezel.bench.drain import Clock, drain, looks
 from bezel.bench.result import Reading
 
 RECORDED = (Path(__file__).parents[1] / "fixtures/vllm/metrics-mtp.txt").read_text(encoding="utf-8")
@@ -122,9 +122,9 @@ def test_a_server_that_stays_busy_is_given_up():
 def test_a_server_that_does_not_say_is_not_waited_for(server, why):
     found = drain(server.ask, lambda _: None, clock=server.clock)
     assert (found.idle, why in found.why) == (None, True)
-    assert readings(server.ask) == []
+    assert readings(looks(server.ask)) == []
 
 
 def test_counters_are_looked_at_more_than_once():
     server = Server(RECORDED)
-    assert [one.requests for one in readings(server.ask)] == [121, 121, 121]
+    assert [one.requests for one in readings(looks(server.ask))] == [121, 121, 121]

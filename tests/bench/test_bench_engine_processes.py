@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from bench_wire import Asked, Prompts, good, load, says, send, serving, stream
 
-from bezel.bench.cell import achieved, client_figures
 from bezel.bench.columns import Columns
 from bezel.bench.engine import run_load
 from bezel.bench.plan import Body, Closed, Constant
+from bezel.bench.recorded import achieved, client_figures
 from bezel.bench.states import limits_of_client
 from bezel.told import UserError
 
@@ -27,7 +27,7 @@ SENDER = """
 import json, sys
 sys.path[:0] = [{support!r}]
 from bench_wire import Prompts, load
-from bezel.bench.cell import achieved, client_figures
+from bezel.bench.recorded import achieved, client_figures
 from bezel.bench.columns import Columns
 from bezel.bench.engine import run_load
 from bezel.bench.plan import Closed

@@ -3,7 +3,7 @@
 import pytest
 from bench_runs import BEGAN, MS, SECOND, answered, columns, measured
 
-from bezel.bench.cell import achieved
+from bezel.bench.recorded import achieved
 from bezel.bench.result import Check, ClientFigures
 from bezel.bench.states import infeasible, limits_of_client, queued, state_of
 
