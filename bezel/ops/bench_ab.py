@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from bezel.bench.sweep.ab import Comparison
+    from bezel.bench.result import Result
+    from bezel.bench.sweep.ab import Compared, Comparison
+    from bezel.bench.sweep.once import Once
     from bezel.bench.sweep.wanted import CellWanted
     from bezel.ops.bench_cells import Arm
     from bezel.ops.project import Project
@@ -57,9 +59,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be compared.
     """
-    from bezel.bench.result import Result
-    from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude
-    from bezel.bench.sweep.budget import notes
+    from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare
     from bezel.bench.sweep.journal import Server
     from bezel.bench.sweep.once import Once
     from bezel.bench.sweep.wanted import CellWanted
@@ -101,26 +101,35 @@ def run(project: Project, options: argparse.Namespace) -> int:
         show.end()
     if not compared.cells:
         raise UserError(f"nothing was measured: {compared.ended}.")
-    first = ledger.servers.get(plan.arms[0]) or next(iter(ledger.servers.values()))
-    result = Result(
+    finished(_result(plan, what, compared, once), beside, options, FIGURES)
+    if compared.ended:
+        beside.goes_on()
+    measured = {cell.variant for cell in compared.cells if cell.state == "ok"}
+    return 0 if measured == set(plan.arms) else 1
+
+
+def _result(plan: Comparison, what: Mapping[str, str], compared: Compared, once: Once) -> Result:
+    from bezel.bench.result import Result
+    from bezel.bench.sweep.ab import conclude
+    from bezel.bench.sweep.budget import notes
+
+    # Of this process and of those before: an arm whose turns are all known is not started again.
+    servers = once.ledger.servers
+    first = servers.get(plan.arms[0]) or next(iter(servers.values()))
+    return Result(
         kind="ab",
-        nature="simulated" if any(one.simulated for one in ledger.servers.values()) else "measured",
+        nature="simulated" if any(one.simulated for one in servers.values()) else "measured",
         manifest=first.manifest,
-        variants={name: one.manifest.served_by for name, one in ledger.servers.items()},
+        variants={name: one.manifest.served_by for name, one in servers.items()},
         cells=compared.cells,
         findings=conclude(plan, compared.cells),
         notes=[
             *(f"{name} is {place}." for name, place in what.items() if name != place),
             *compared.notes,
-            *notes(limits, once.lost_seconds),
-            *ledger.notes,
+            *notes(once.limits, once.lost_seconds),
+            *once.ledger.notes,
         ],
     )
-    finished(result, beside, options, FIGURES)
-    if compared.ended:
-        beside.goes_on()
-    measured = {cell.variant for cell in compared.cells if cell.state == "ok"}
-    return 0 if measured == set(plan.arms) else 1
 
 
 def _settings(plan: Comparison, what: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
