@@ -138,9 +138,9 @@ def _load(props: dict[str, Any]) -> "Load":
 def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[MeasuredCell, tuple[str, ...]]":
     from bezel.bench.asking import asker
     from bezel.bench.cell import ServerView
+    from bezel.bench.described import Manifest, ServedBy
     from bezel.bench.manifest import this_client
     from bezel.bench.measuring import measure_load
-    from bezel.bench.result import Manifest, ServedBy
     from bezel.rest import Credentials
     from smoke.server import Server
 
