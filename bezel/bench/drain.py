@@ -82,13 +82,14 @@ def drain(
 
 
 def looks(ask: Ask) -> list[str]:
-    """What whoever answers says at `/metrics`, asked several times; empty where one look finds nothing."""
+    """What whoever answers says at `/metrics`, asked several times; empty where one look finds no vLLM's."""
     found = []
     for _ in range(_LOOKS):
         answer = ask(_METRICS, None)
-        if answer.status != 200:
+        text = answer.body.decode("utf-8", "replace")
+        if answer.status != 200 or running(text) is None:
             return []
-        found.append(answer.body.decode("utf-8", "replace"))
+        found.append(text)
     return found
 
 
