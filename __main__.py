@@ -1,8 +1,12 @@
 """The program: settings become a plan, the plan becomes resources, the resources give the outputs."""
 
+import gc
 import sys
 
 import pulumi
+
+# Loading modules makes hardly any garbage, and looking for it takes a sixth of the time until there is a plan.
+gc.set_threshold(100_000)
 
 from bezel.planner import PlanError, make_plan
 from stacks import config

@@ -80,9 +80,9 @@ class Scene:
         self.google.hold_at(boundary)
         victim = self.nursery.start()
         call = getattr(victim.stub, operation.capitalize()).future(request)
-        assert boundary.reached.wait(10), "the call never came to this request"
+        assert boundary.reached.wait(60), "the call never came to this request"
         victim.kill()
-        assert isinstance(call.exception(10), grpc.RpcError), "nobody answers the engine"
+        assert isinstance(call.exception(60), grpc.RpcError), "nobody answers the engine"
         boundary.dead.set()
         self.google.boundary = None
         victim.close()
