@@ -33,9 +33,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def deployed(grounds: Grounds, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A stack in service for all tests of a module."""
-    made = Stage.set_up(tmp_path_factory.mktemp("stage"))
+    made = Stage.set_up(grounds, tmp_path_factory.mktemp("stage"))
     yield made
     made.rehearsal.local("stop")
 
@@ -49,7 +49,7 @@ def stage(deployed: Stage) -> Iterator[Stage]:
 
 @pytest.fixture(scope="session")
 def grounds(tmp_path_factory: pytest.TempPathFactory) -> Grounds:
-    """Where kills begin, made once for all workers."""
+    """Where rehearsals begin, made once for all workers."""
     folder = tmp_path_factory.getbasetemp()
     # Each worker of xdist has a folder of its own in that of the whole run.
     return Grounds((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "grounds")

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 from rehearsal import Rehearsal, Run, add_version, make_secret
+from strikes import Grounds
 
 from bezel.localcloud import control
 from bezel.localcloud.faults.kinds import KINDS
@@ -69,19 +70,15 @@ class Stage:
     seats: int = 8
 
     @classmethod
-    def set_up(cls, folder: Path) -> "Stage":
-        """Deploy a stack that asks for a secret, with a short benchmark."""
-        made = Rehearsal.new(folder / "checkout", folder / "cloud")
-        made.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
-        made.set("secrets", {"HF_TOKEN": "hf-token"})
-        made.set("cost.max_hourly_usd", 2)
-        assert made.local("start").code == 0
-        with made.api() as api:
-            make_secret(api, "hf-token")
-            add_version(api, "hf-token", "a value")
-        run = made.local("up", "l4-qat", *unpreviewed())
-        assert run.code == 0, run.text
-        return cls(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+    def set_up(cls, grounds: Grounds, folder: Path) -> "Stage":
+        """A stack in service that asks for a secret, with a short benchmark."""
+        made = grounds.started("staged", _prepare, folder)
+        stage = cls(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+        # With an instance, as after a deploy: a cloud that was started anew has none.
+        url = stage.service().json()["uri"]
+        token = made.token(url)
+        assert httpx.get(f"{url}/health", headers={"Authorization": f"Bearer {token}"}, timeout=60).is_success
+        return stage
 
     def add(self, kind: str, **parameters: object) -> str:
         """Put a fault on, as `bezel local fault add` does; the command, as the table tells it."""
@@ -160,6 +157,18 @@ class Stage:
         endpoint = self.endpoint()
         headers = {"Authorization": f"Bearer {control.own_token(endpoint)}"}
         return httpx.request(method, f"{endpoint.base}{path}", headers=headers, json=body, timeout=30, verify=NO_TLS)
+
+
+def _prepare(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
+    rehearsal.set("secrets", {"HF_TOKEN": "hf-token"})
+    rehearsal.set("cost.max_hourly_usd", 2)
+    assert rehearsal.local("start").code == 0
+    with rehearsal.api() as api:
+        make_secret(api, "hf-token")
+        add_version(api, "hf-token", "a value")
+    run = rehearsal.local("up", "l4-qat", *unpreviewed())
+    assert run.code == 0, run.text
 
 
 def unpreviewed(options: Sequence[str] = ()) -> list[str]:

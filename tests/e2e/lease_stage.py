@@ -20,8 +20,8 @@ class LeaseStage(Stage):
     """A leased machine in service, and the faults put on its cloud."""
 
     @classmethod
-    def set_up(cls, folder: Path) -> "LeaseStage":
-        """Deploy, with a short benchmark."""
+    def deploy(cls, folder: Path) -> "LeaseStage":
+        """A leased machine in service, with a short benchmark."""
         made = Rehearsal.new(folder / "checkout", folder / "cloud")
         made.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
         stage = cls(made, (made.folder / f"Pulumi.{STACK}.yaml").read_text(), seats=64)

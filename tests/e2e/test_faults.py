@@ -1,6 +1,6 @@
 """Faults of the platform and of the container: each is told with cause, consequence and repair, and mended that way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from fault_stage import REPLACE, Stage, hold, normal, told
@@ -10,26 +10,29 @@ PLAIN = "the next `up` is green, then nothing is left to do"
 
 
 @pytest.mark.parametrize(
-    ("kind", "parameters"),
+    "faults",
     [
-        ("quota-exceeded", {}),
-        ("bucket-permission-missing", {}),
-        ("secret-permission-missing", {}),
-        ("secret-missing", {}),
-        ("never-healthy", {}),
-        ("slow-start", {"factor": 200}),
+        (("quota-exceeded", {}), ("secret-missing", {})),
+        (("bucket-permission-missing", {}), ("secret-permission-missing", {})),
+        (("never-healthy", {}), ("slow-start", {"factor": 200})),
     ],
+    ids=lambda faults: "-".join(kind for kind, _ in faults),
 )
 def test_what_is_wrong_outside_the_stack_file_is_mended_there_and_deployed_again(
-    stage: Stage, kind: str, parameters: dict[str, object]
+    stage: Stage, faults: Sequence[tuple[str, dict[str, object]]]
 ) -> None:
-    stage.need_a_revision()
-    command = stage.add(kind, **parameters)
-    text, state = told(stage.up()), stage.state()
-    assert " ".join(REPLACE[1:]).replace(" ", " '", 1) + "'" in text
-    stage.clear()
+    # One after the other: each leaves what the one before it has left.
+    seen = []
+    for kind, parameters in faults:
+        stage.need_a_revision()
+        command = stage.add(kind, **parameters)
+        text, state = told(stage.up()), stage.state()
+        assert " ".join(REPLACE[1:]).replace(" ", " '", 1) + "'" in text
+        stage.clear()
+        seen.append((kind, command, text, state))
     stage.in_service(*REPLACE)
-    hold(kind, command, text, state, AGAIN)
+    for kind, command, text, state in seen:
+        hold(kind, command, text, state, AGAIN)
 
 
 def _lower_the_batch(stage: Stage) -> str:
@@ -70,24 +73,27 @@ def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
 
 
 @pytest.mark.parametrize(
-    ("kind", "parameters", "options"),
+    "faults",
     [
-        ("crash-loop", {"after_seconds": 0.5}, ("--deadline", "8")),
-        ("engine-death", {"after_requests": 3}, ()),
-        ("operation-fails-late", {}, ()),
-        ("operation-never-ends", {}, ("--deadline", "8")),
+        (("crash-loop", {"after_seconds": 0.5}, ("--deadline", "8")), ("engine-death", {"after_requests": 3}, ())),
+        (("operation-fails-late", {}, ()), ("operation-never-ends", {}, ("--deadline", "8"))),
     ],
+    ids=lambda faults: "-".join(kind for kind, _, _ in faults),
 )
 def test_a_service_that_is_there_is_checked_again_by_the_next_deploy(
-    stage: Stage, kind: str, parameters: dict[str, object], options: tuple[str, ...]
+    stage: Stage, faults: Sequence[tuple[str, dict[str, object], tuple[str, ...]]]
 ) -> None:
-    stage.need_a_revision()
-    command = stage.add(kind, **parameters)
-    text, state = told(stage.up(*options), lines=False), stage.state()
-    assert "repair: " in text
-    stage.clear()
+    seen = []
+    for kind, parameters, options in faults:
+        stage.need_a_revision()
+        command = stage.add(kind, **parameters)
+        text, state = told(stage.up(*options), lines=False), stage.state()
+        assert "repair: " in text
+        stage.clear()
+        seen.append((kind, command, text, state))
     stage.in_service()
-    hold(kind, command, text, state, f"once it is mended {PLAIN}")
+    for kind, command, text, state in seen:
+        hold(kind, command, text, state, f"once it is mended {PLAIN}")
 
 
 def test_an_image_that_nobody_has_stops_the_preview(stage: Stage) -> None:

@@ -17,7 +17,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def leased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseStage]:
-    made = LeaseStage.set_up(tmp_path_factory.mktemp("leased"))
+    made = LeaseStage.deploy(tmp_path_factory.mktemp("leased"))
     yield made
     made.rehearsal.local("stop")
 

@@ -24,13 +24,13 @@ MODEL = "/storage/v1/b/bezel-local-models/o"
 ALONE = (
     Point("up", "engine", Boundary("POST", SERVICES, 1), "after"),
     Point("up", "stand-in", Boundary("POST", SERVICES, 1), "after"),
-    Point("up", "localcloud", Boundary("POST", SERVICES, 1), "after"),
     Point("destroy", "engine", Boundary("DELETE", SERVICE, 1), "after"),
 )
 IN_A_ROW = (
     Point("up", "engine", Boundary("POST", ACCOUNTS, 1), "before"),
     Point("up", "program", Boundary("PUT", GRANTS, 1), "after"),
     Point("up", "dynamic provider", Boundary("GET", MODEL, 1), "before"),
+    Point("update", "localcloud", Boundary("PATCH", SERVICE, 1), "before"),
     Point("update", "engine, SIGINT", Boundary("PATCH", SERVICE, 1), "before"),
     Point("update", "engine", Boundary("PATCH", SERVICE, 1), "after"),
     Point("update", "engine, two SIGINT", Boundary("GET", SERVICE, 2), "before"),

@@ -4,12 +4,14 @@ A starting point (nothing deployed, or the stack deployed) is made once and copi
 points are tried: see `test_kill_points.py` and `tools/kills.py`.
 """
 
+import contextlib
 import fcntl
 import json
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +24,7 @@ from rehearsal import SECONDS, Rehearsal
 from whole_cloud import problems
 
 from bezel.localcloud import control
+from bezel.localcloud.run.instance import free_port
 
 if TYPE_CHECKING:
     import subprocess
@@ -76,43 +79,72 @@ class NotThereError(Exception):
 
 
 class Grounds:
-    """The starting points, each made when it is first wanted, below one folder."""
+    """Starting points, each made when it is first wanted, below one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def copy(self, operation: str, to: Path) -> Rehearsal:
         """A rehearsal on which the operation may begin, with its cloud started."""
-        source = self._folder / ("bare" if operation == "up" else "deployed")
-        if not source.exists():
-            self.make(source.name)
-        shutil.copytree(source, to, symlinks=True)
-        rehearsal = Rehearsal(to / "checkout", to / "cloud")
+        bare = operation == "up"
+        rehearsal = self.started("bare" if bare else "deployed", _previewed if bare else _deployed, to)
         if operation == "update":
             rehearsal.set("vllm.max-num-seqs", 4)
+        return rehearsal
+
+    def started(self, name: str, prepare: Callable[[Rehearsal], None], to: Path) -> Rehearsal:
+        """A copy of what `prepare` has made of a new rehearsal, with its cloud started."""
+        self._make(name, prepare)
+        shutil.copytree(self._folder / name, to, symlinks=True, dirs_exist_ok=True)
+        _give_own_ports(to / "cloud")
+        rehearsal = Rehearsal(to / "checkout", to / "cloud")
         assert rehearsal.local("start").code == 0
         return rehearsal
 
-    def make(self, *names: str) -> None:
-        """Make these starting points, all without a name, where they are missing."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for name in names or ("bare", "deployed"):
-            # Other workers want the same: one makes it, the others wait.
-            with (self._folder / f"{name}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                if not (self._folder / name).exists():
-                    self._make(self._folder / name)
+    def make(self) -> None:
+        """Make those of `copy` where they are missing."""
+        self._make("bare", _previewed)
+        self._make("deployed", _deployed)
 
-    def _make(self, place: Path) -> None:
-        part = place.with_name(f"{place.name}.part")
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        rehearsal = Rehearsal.new(part / "checkout", part / "cloud")
-        rehearsal.set("smoke", SMALL)
-        run = rehearsal.local("up" if place.name == "deployed" else "preview", "l4-qat")
-        assert run.code == 0, run.text
-        rehearsal.local("stop")
-        part.rename(place)
+    def _make(self, name: str, prepare: Callable[[Rehearsal], None]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        # Other workers want the same: one makes it, the others wait.
+        with (self._folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (self._folder / name).exists():
+                return
+            part = self._folder / f"{name}.part"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            rehearsal = Rehearsal.new(part / "checkout", part / "cloud")
+            try:
+                prepare(rehearsal)
+            finally:
+                rehearsal.local("stop")
+            part.rename(self._folder / name)
+
+
+def _give_own_ports(cloud: Path) -> None:
+    """Let the services of a copy have addresses that no other copy has, and the state know them."""
+    with contextlib.closing(sqlite3.connect(cloud / "cloud.db")) as database:
+        for key, port in database.execute("SELECT key, value FROM settings WHERE key LIKE 'front %'").fetchall():
+            own = free_port()
+            database.execute("UPDATE settings SET value = ? WHERE key = ?", (str(own), key))
+            for state in (cloud / "state" / ".pulumi" / "stacks").rglob("*.json"):
+                state.write_text(state.read_text().replace(f"//127.0.0.1:{port}", f"//127.0.0.1:{own}"))
+        database.commit()
+
+
+def _previewed(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", SMALL)
+    run = rehearsal.local("preview", "l4-qat")
+    assert run.code == 0, run.text
+
+
+def _deployed(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", SMALL)
+    run = rehearsal.local("up", "l4-qat")
+    assert run.code == 0, run.text
 
 
 def boundaries(rehearsal: Rehearsal, operation: str) -> list[Boundary]:
