@@ -30,10 +30,10 @@ IN_A_ROW = (
     Point("up", "engine", Boundary("POST", ACCOUNTS, 1), "before"),
     Point("up", "program", Boundary("PUT", GRANTS, 1), "after"),
     Point("up", "dynamic provider", Boundary("GET", MODEL, 1), "before"),
-    Point("update", "localcloud", Boundary("PATCH", SERVICE, 1), "before"),
     Point("update", "engine, SIGINT", Boundary("PATCH", SERVICE, 1), "before"),
     Point("update", "engine", Boundary("PATCH", SERVICE, 1), "after"),
     Point("update", "engine, two SIGINT", Boundary("GET", SERVICE, 2), "before"),
+    Point("update", "localcloud", Boundary("PATCH", SERVICE, 1), "before"),
     Point("refresh", "engine", Boundary("GET", SERVICE, 1), "after"),
     Point("destroy", "localcloud", Boundary("DELETE", ACCOUNT, 1), "after"),
 )
