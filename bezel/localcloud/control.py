@@ -120,7 +120,8 @@ def stop(directory: Path) -> None:
 def status(directory: Path) -> Endpoint | None:
     """The running daemon of a directory, or None."""
     layout = Layout(directory.resolve())
-    return Endpoint.read(layout.root) if is_locked(layout.daemon_lock) else None
+    found = Endpoint.read(layout.root) if is_locked(layout.daemon_lock) else None
+    return found if found and _is_there(found.pid) else None
 
 
 def environment(endpoint: Endpoint) -> dict[str, str]:
@@ -200,7 +201,8 @@ def _settled(layout: Layout) -> Endpoint | None:
     """The running daemon; one that is on its way up or down (its starter was killed, say) is waited for."""
     deadline = time.monotonic() + _STOP_SECONDS
     while is_locked(layout.daemon_lock):
-        if found := Endpoint.read(layout.root):
+        # A killed one's lock may live on for a moment, in a child that it had just forked.
+        if (found := Endpoint.read(layout.root)) and _is_there(found.pid):
             return found
         if time.monotonic() > deadline:
             msg = (

@@ -1,6 +1,7 @@
 """The daemon's life: started once, stopped whole, killed without loss, started again where it was."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -46,6 +47,32 @@ def processes_of(directory):
 def kill(endpoint):
     os.kill(endpoint.pid, signal.SIGKILL)
     until(lambda: control.status(endpoint.directory) is None)
+
+
+def test_a_killed_daemon_whose_lock_lives_on_is_not_taken_for_a_running_one(life):
+    killed = start_daemon(life)
+    started = []
+    with (life / "daemon.lock").open() as lock:
+        os.kill(killed.pid, signal.SIGKILL)
+        until(lambda: not is_alive(killed.pid))
+        # As a child does that was forked right before.
+        until(lambda: _locks(lock))
+        assert control.status(life) is None
+        waiting = threading.Thread(target=lambda: started.append(start_daemon(life)))
+        waiting.start()
+        waiting.join(0.5)
+        assert not started
+    waiting.join(60)
+    assert started[0].pid != killed.pid
+    assert Client(started[0]).get(SERVICES).is_success
+
+
+def _locks(file) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def test_a_kill_loses_nothing_and_a_start_carries_on_at_the_same_addresses(life):
