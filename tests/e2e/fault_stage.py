@@ -31,7 +31,8 @@ TABLE: dict[str, Any] = {
     "document": "reliability",
     "order": 10,
     "about": "Each fault of `bezel local fault list`, put on a deployed stack: what the deploy says, what is left, "
-    "and what the next run makes of it once the fault is mended as the message says.",
+    "and what the next run makes of it once the fault is mended as the message says. Kinds that are mended in the same "
+    "way follow one another in pairs, on one stack, before the one deploy that mends.",
     "command": ".venv/bin/pytest tests/e2e/test_faults.py tests/e2e/test_faults_of_requests.py "
     "tests/e2e/test_faults_of_leases.py",
     "stamp": None,

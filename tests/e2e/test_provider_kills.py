@@ -27,14 +27,20 @@ def taken_over() -> set[str]:
     return set() if RECORDING else set(json.loads((RESULTS / "kills-provider.json").read_text())["taken over at"])
 
 
+@pytest.fixture(scope="module")
+def tried() -> set[str]:
+    return set()
+
+
 def name(boundary: Boundary) -> str:
     return "-".join(map(str, boundary))
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=name)
-def test_the_next_provider_goes_on(boundary: Boundary, scene: Scene, taken_over: set[str]) -> None:
+def test_the_next_provider_goes_on(boundary: Boundary, scene: Scene, taken_over: set[str], tried: set[str]) -> None:
     kind, operation, _, _ = boundary
     outcome = scene.kill(*boundary)
+    tried.add(name(boundary))
     if RECORDING and outcome.taken_over:
         taken_over.add(name(boundary))
     assert outcome.taken_over == (name(boundary) in taken_over)
@@ -43,7 +49,9 @@ def test_the_next_provider_goes_on(boundary: Boundary, scene: Scene, taken_over:
     assert len(outcome.left) <= (kind == VERSION and operation == "create")
 
 
-def test_the_table_counts_every_boundary(taken_over: set[str]) -> None:
+def test_the_table_counts_every_boundary(taken_over: set[str], tried: set[str]) -> None:
+    if RECORDING and len(tried) < len(BOUNDARIES):
+        pytest.skip("a table is recorded of all boundaries, tried by one worker")
     counts: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for boundary in sorted(BOUNDARIES):
         counts[boundary[0], boundary[1]].append(name(boundary) in taken_over)
