@@ -28,11 +28,10 @@ from real_vllm_server import command, ended, environment, until_healthy
 
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "localcloud_vllm")]
 
-from vllm_arguments import free_port  # noqa: E402 - of the tests
-
 from bezel.bench.asking import asker  # noqa: E402 - the path is set above
 from bezel.bench.counters import series  # noqa: E402
 from bezel.bench.plan import Target  # noqa: E402
+from bezel.localcloud.ports import free_port  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

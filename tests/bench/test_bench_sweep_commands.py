@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from simulated_vllm import ROOT, simulated_vllm
 
 from bezel.bench.result import load
 from bezel.bench.sample_file import read_samples
+from bezel.localcloud.ports import free_port
 from bezel.ops.cli import main
 
 if TYPE_CHECKING:
@@ -146,16 +146,9 @@ def test_two_servers_are_compared_in_turns_and_drafts_told_by_position(url: str,
 def test_a_server_that_cannot_start_ends_the_comparison_with_its_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--url", f"http://127.0.0.1:{_free_port()}", "--public", "--out", str(tmp_path / "ab.json")]
+    options = ["--url", f"http://127.0.0.1:{free_port()}", "--public", "--out", str(tmp_path / "ab.json")]
     assert main(["bench", "ab", "--vary", "x=1,2", "--start", "exit 3 # {x}", *options]) == 1
     assert "ended with 3" in capsys.readouterr().err
 
 
 _CLI = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

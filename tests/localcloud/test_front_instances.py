@@ -14,8 +14,9 @@ from virtual_loop import run_virtually
 
 from bezel.localcloud.logbook import Logbook, Source
 from bezel.localcloud.pace import Pace
+from bezel.localcloud.ports import free_port
 from bezel.localcloud.run.failures import container_failure
-from bezel.localcloud.run.instance import Instance, free_port
+from bezel.localcloud.run.instance import Instance
 from bezel.localcloud.run.launch import Command
 from bezel.localcloud.run.pool import DEMAND, LEAST, NoInstanceError, Pool, Scaling
 from bezel.localcloud.run.probes import passes

@@ -9,7 +9,8 @@ from fake_daemon import FAKE
 
 from bezel.localcloud.logbook import Logbook, Source
 from bezel.localcloud.pace import InstanceTiming, Pace
-from bezel.localcloud.run.instance import Instance, free_port
+from bezel.localcloud.ports import free_port
+from bezel.localcloud.run.instance import Instance
 from bezel.localcloud.run.launch import Command
 from bezel.localcloud.run.spec import Probe, revision_spec
 from bezel.localcloud.store import Store

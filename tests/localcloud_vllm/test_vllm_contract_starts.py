@@ -13,9 +13,11 @@ import time
 
 import httpx
 import pytest
-from vllm_arguments import ROOT, free_port
+from vllm_arguments import ROOT
 from vllm_samples import text_of
 from vllm_servers import real_configuration, real_url
+
+from bezel.localcloud.ports import free_port
 
 pytestmark = pytest.mark.slow  # whole processes
 

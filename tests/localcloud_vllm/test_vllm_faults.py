@@ -14,9 +14,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from vllm_arguments import L4_QAT, ROOT, free_port
+from vllm_arguments import L4_QAT, ROOT
 from vllm_samples import FIXTURES, events, sample
 
+from bezel.localcloud.ports import free_port
 from bezel.localcloud.vllm.failures import StartError
 from bezel.localcloud.vllm.faults import ServingFaults, StartFaults, start_faults
 from bezel.localcloud.vllm.hardware import machine_from_environment

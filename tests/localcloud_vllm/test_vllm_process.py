@@ -10,7 +10,9 @@ import time
 
 import httpx
 import pytest
-from vllm_arguments import L4_QAT, ROOT, free_port
+from vllm_arguments import L4_QAT, ROOT
+
+from bezel.localcloud.ports import free_port
 
 pytestmark = pytest.mark.slow  # whole processes
 

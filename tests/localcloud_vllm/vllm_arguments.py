@@ -1,6 +1,5 @@
-"""The arguments of the L4 stack, where the repository is, and a port that nobody uses."""
+"""The arguments of the L4 stack, and where the repository is."""
 
-import socket
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,9 +11,3 @@ L4_QAT = (
     "--max-num-batched-tokens=4096",
     "--kv-cache-dtype=fp8",
 )
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]

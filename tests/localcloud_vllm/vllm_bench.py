@@ -12,8 +12,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from vllm_arguments import ROOT, free_port
+from vllm_arguments import ROOT
 from vllm_samples import FIXTURES
+
+from bezel.localcloud.ports import free_port
 
 BENCH = "The real client's load test of the simulated server: nothing fails, its result has the recorded result's keys."
 _PROMPTS, _OUTPUT = 60, 16

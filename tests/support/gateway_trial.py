@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from bezel.localcloud.ports import free_port
 from components.gateway_configuration import gateway_configuration
 from components.identity_gateway import CONFIGURATION, SCRIPT
 
@@ -160,8 +161,7 @@ class Gateway:
     """The proxy as a process, before so many nodes that are not there and before these; a context."""
 
     def __init__(self, behind: list[Node], absent: int = 0) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         addresses = [*[""] * absent, *(node.address for node in behind)]
         text = gateway_configuration(addresses, behind[0].port if behind else 8000)
         environment = {"PATH": PATH, "PORT": str(self.port), "GATEWAY_ADDRESS": "127.0.0.1", CONFIGURATION: text}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.asking import asker
 from bezel.bench.plan import Target
+from bezel.localcloud.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,9 +51,7 @@ def simulated_vllm(folder: Path, *arguments: str, serving_speed: float = 1.0) ->
     model.mkdir(parents=True, exist_ok=True)
     (model / "config.json").write_text(json.dumps(MODEL))
     (model / "model.safetensors").write_bytes(b"\0" * 400_000)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",
         "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),

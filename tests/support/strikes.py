@@ -24,7 +24,7 @@ from rehearsal import SECONDS, Rehearsal
 from whole_cloud import problems
 
 from bezel.localcloud import control
-from bezel.localcloud.run.instance import free_port
+from bezel.localcloud.ports import free_port
 
 if TYPE_CHECKING:
     import subprocess

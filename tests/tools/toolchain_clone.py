@@ -8,7 +8,8 @@ from pathlib import Path
 SECONDS = 30
 
 FAKE_UV = """#!/bin/sh
-mkdir -p .venv/bin && : > .venv/bin/bezel
+case "$*" in *imports*) made=lint-imports ;; *) made=bezel ;; esac
+mkdir -p "$UV_PROJECT_ENVIRONMENT/bin" && : > "$UV_PROJECT_ENVIRONMENT/bin/$made"
 """
 FAKE_GO = """#!/bin/sh
 case "$1" in

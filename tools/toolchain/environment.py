@@ -45,14 +45,19 @@ def find_uv() -> str:
 
 
 def sync(uv: str) -> None:
-    """Bring `.venv` in line with uv.lock; quick and silent where it is already.
+    """Bring `.venv`, and in it the environment of lint-imports, in line with uv.lock; silent where they are already.
 
     Raises:
         progress.StepError: uv failed.
     """
-    env = os.environ | {"UV_PROJECT_ENVIRONMENT": str(VENV), "VIRTUAL_ENV": ""}
-    command = [uv, "sync", "--locked", "--quiet"]
-    if (VENV / "bin" / "bezel").exists():
+    _sync(uv, VENV, VENV / "bin" / "bezel")
+    _sync(uv, VENV / "imports", VENV / "imports" / "bin" / "lint-imports", "--only-group", "imports")
+
+
+def _sync(uv: str, folder: Path, made: Path, *groups: str) -> None:
+    env = os.environ | {"UV_PROJECT_ENVIRONMENT": str(folder), "VIRTUAL_ENV": ""}
+    command = [uv, "sync", "--locked", "--quiet", *groups]
+    if made.exists():
         answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CLONE, env=env, timeout=900)
         if answer.returncode:
             raise progress.StepError(f"`uv sync --locked` failed:\n{answer.stderr.strip()}")
@@ -61,7 +66,7 @@ def sync(uv: str) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     # With the interpreter that is there: uv would else look for one to download.
     command += ["--python", sys.executable]
-    progress.run("making .venv from uv.lock", command, log=log, env=env, cwd=CLONE)
+    progress.run(f"making {folder.relative_to(CLONE)} from uv.lock", command, log=log, env=env, cwd=CLONE)
 
 
 def link_pulumi(folder: Path) -> None:

@@ -17,8 +17,8 @@ from bezel.localcloud.node.commands import RefusedError
 from bezel.localcloud.node.containers import Container
 from bezel.localcloud.node.peers import NODE_VARIABLE, owner
 from bezel.localcloud.node.relay import Relay
+from bezel.localcloud.ports import free_port
 from bezel.localcloud.run.failures import RevisionFailureError
-from bezel.localcloud.run.instance import free_port
 from bezel.localcloud.run.launch import Container as Launched
 from bezel.localcloud.run.launch import serve_arguments
 from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE

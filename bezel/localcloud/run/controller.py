@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.disk import written
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.logbook import Source
+from bezel.localcloud.ports import free_port
 from bezel.localcloud.run import egress, status, traffic
 from bezel.localcloud.run.containers import container_command
 from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
 from bezel.localcloud.run.front import Front, listen
-from bezel.localcloud.run.instance import Instance, free_port
+from bezel.localcloud.run.instance import Instance
 from bezel.localcloud.run.pool import Pool, Scaling
 from bezel.localcloud.run.references import check_image, check_quota
 from bezel.localcloud.run.spec import revision_spec

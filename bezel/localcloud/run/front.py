@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 from bezel.localcloud.faults.wire import Spoiled
 from bezel.localcloud.keys import TokenError
 from bezel.localcloud.logbook import Source
+from bezel.localcloud.ports import free_port
 from bezel.localcloud.run.pool import NoInstanceError
 from bezel.localcloud.run.spec import limits
 from bezel.localcloud.run.upstream import NotListeningError, Upstream, UpstreamError
@@ -297,14 +298,21 @@ class _Request:
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket of 127.0.0.1, on a port if it is free, else on any."""
+    """A listening socket of 127.0.0.1, on a port if it is free, else (or of 0) on any."""
+    for wanted in (port or free_port(), free_port()):
+        with contextlib.suppress(OSError):
+            return _listening(wanted)
+    return _listening(0)
+
+
+def _listening(port: int) -> socket.socket:
     # With the protocol named asyncio sends without delay; without it every answer would wait 40 ms for an ACK.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    with contextlib.suppress(OSError):
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen(2048)
-        return listener
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(2048)
+    except OSError:
+        listener.close()
+        raise
     return listener

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import tempfile
 import uuid
 from dataclasses import replace
@@ -29,13 +28,6 @@ REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
 _LONGEST_LINE = 64 * 1024
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
 _INTERPRETER = 60.0  # real seconds for a process to say its first word
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on right now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class Instance:

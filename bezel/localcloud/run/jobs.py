@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from bezel.localcloud.disk import written
 from bezel.localcloud.logbook import TaskSource
+from bezel.localcloud.ports import free_port
 from bezel.localcloud.run import job_status
 from bezel.localcloud.run.containers import container_command
 from bezel.localcloud.run.failures import RevisionFailureError
-from bezel.localcloud.run.instance import Instance, free_port
+from bezel.localcloud.run.instance import Instance
 from bezel.localcloud.run.metadata import TaskMetadata
 from bezel.localcloud.run.spec import revision_spec
 from bezel.localcloud.run.status import short
