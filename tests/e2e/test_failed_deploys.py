@@ -1,13 +1,31 @@
 """A deploy that fails says why, stays red until it is mended, and can be mended."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
 from rehearsal import BUCKET, MODEL, Rehearsal, break_model
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
-def test_a_bucket_without_the_model_is_found_in_preview(rehearsal: Rehearsal) -> None:
-    assert rehearsal.local("preview", "l4-qat").code == 0
-    with rehearsal.api() as api:
+    from strikes import Grounds
+
+
+@pytest.fixture
+def previewed(grounds: Grounds, tmp_path: Path) -> Iterator[Rehearsal]:
+    """A stack that was previewed, so that its bucket holds the weights."""
+    made = grounds.copy("up", tmp_path / "previewed")
+    yield made
+    made.local("stop")
+
+
+def test_a_bucket_without_the_model_is_found_in_preview(previewed: Rehearsal) -> None:
+    with previewed.api() as api:
         assert api.delete(f"/storage/v1/b/{BUCKET}/o/{MODEL}%2Fconfig.json").is_success
-    run = rehearsal.local("preview", "l4-qat")
+    run = previewed.local("preview", "l4-qat")
     assert run.code == 1
     assert "config.json" in run.text
     assert f"gs://{BUCKET}/{MODEL}" in run.text
@@ -15,21 +33,19 @@ def test_a_bucket_without_the_model_is_found_in_preview(rehearsal: Rehearsal) ->
     assert "Traceback" not in run.text
 
 
-def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(rehearsal: Rehearsal) -> None:
-    rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
-    assert rehearsal.local("preview", "l4-qat").code == 0
-    break_model(rehearsal)
+def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(previewed: Rehearsal) -> None:
+    break_model(previewed)
 
     for _ in range(2):
-        run = rehearsal.local("up", "l4-qat")
+        run = previewed.local("up", "l4-qat")
         assert run.code == 1, run.text
         assert "HEALTH_CHECK_CONTAINER_ERROR" in run.text  # the platform's words
         assert "max_position_embeddings=4096" in run.text  # the container's
         assert "Correct the arguments named there" in run.text  # what mends it
         assert "in service" not in run.text
 
-    rehearsal.set("vllm.max-model-len", 4096)
-    rehearsal.set("vllm.max-num-batched-tokens", 2048)
-    mended = rehearsal.local("up", "l4-qat")
+    previewed.set("vllm.max-model-len", 4096)
+    previewed.set("vllm.max-num-batched-tokens", 2048)
+    mended = previewed.local("up", "l4-qat")
     assert mended.code == 0, mended.text
-    assert rehearsal.outputs()["smoke"]["verdict"]["ok"] is True
+    assert previewed.outputs()["smoke"]["verdict"]["ok"] is True

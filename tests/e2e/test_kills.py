@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import httpx
-from rehearsal import SECONDS, Rehearsal
+from rehearsal import SECONDS
 from strikes import Grounds
 
 from bezel.localcloud import control
@@ -27,12 +27,15 @@ def test_a_killed_cloud_goes_on_with_its_data(grounds: Grounds, tmp_path: Path) 
         rehearsal.local("stop")
 
 
-def test_an_engine_that_still_runs_keeps_its_lock(rehearsal: Rehearsal) -> None:
-    assert rehearsal.local("preview", "l4-qat").code == 0
-    process = rehearsal.start("up", "l4-qat")
-    rehearsal.wait_for(process, "Updating")
-    second = rehearsal.local("up", "l4-qat")
-    rest, _ = process.communicate(timeout=SECONDS)
-    assert second.code != 0, second.text
-    assert "currently locked" in second.text
-    assert process.returncode == 0, rest
+def test_an_engine_that_still_runs_keeps_its_lock(grounds: Grounds, tmp_path: Path) -> None:
+    rehearsal = grounds.copy("up", tmp_path / "previewed")
+    try:
+        process = rehearsal.start("up", "l4-qat")
+        rehearsal.wait_for(process, "Updating")
+        second = rehearsal.local("up", "l4-qat")
+        rest, _ = process.communicate(timeout=SECONDS)
+        assert second.code != 0, second.text
+        assert "currently locked" in second.text
+        assert process.returncode == 0, rest
+    finally:
+        rehearsal.local("stop")

@@ -23,6 +23,7 @@ def quick(rehearsal: Rehearsal) -> Rehearsal:
 
 
 def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
+    assert quick.local("preview", "l4-qat").code == 0
     before = weights_only(quick)
 
     made = quick.local("up", "l4-qat")
@@ -92,7 +93,6 @@ def check_the_benchmark(quick: Rehearsal, out: Path) -> None:
 
 def weights_only(rehearsal: Rehearsal) -> dict[str, object]:
     """What exists before a deploy and after a destroy: the bucket with the weights, which no stack made."""
-    assert rehearsal.local("preview", "l4-qat").code == 0
     found = rehearsal.exists()
     assert set(found) <= {"buckets", "objects", "enabledApis"}, found
     return {kind: names for kind, names in found.items() if kind != "enabledApis"}

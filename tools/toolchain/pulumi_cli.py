@@ -100,10 +100,18 @@ def _download() -> Path:
                 # The archive's one folder is called `pulumi`, like the file in it.
                 member.name = member.name.partition("/")[2]
                 if member.isfile():
-                    tar.extract(member, folder, filter="data")
+                    _extract(tar, member, folder)
         packed.unlink()
 
     return cache.obtain(f"pulumi-{VERSION}-release", make, waiting=progress.say)
+
+
+def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    # Python before 3.11.4 has no filters; the archive is the published one by its checksum.
+    if hasattr(tarfile, "data_filter"):
+        tar.extract(member, folder, filter="data")
+    else:
+        tar.extract(member, folder)
 
 
 def _fetch(url: str) -> bytes:
