@@ -261,6 +261,8 @@ class Connection:
             # Outside of these only if the wall clock was set: then our own look is the better one.
             if self._sent <= stamp <= now:
                 self._stamp = stamp
+        else:
+            self._loop.stamped = False
         if self._tls is None:
             self._parse(_BUFFER[:size])
         else:

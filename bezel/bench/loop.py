@@ -8,7 +8,7 @@ Leaves out what is read and written (`bezel.bench.connection`).
 import heapq
 import select
 from collections.abc import Callable
-from time import monotonic_ns, time_ns
+from time import monotonic_ns, sleep, time_ns
 from typing import Final
 
 from bezel.bench.lag import TICK_NS, Lag
@@ -24,6 +24,8 @@ something unread asks anew by `Loop.change`; the end of a connection is read aft
 _BATCH: Final = 128
 # epoll rounds up to whole milliseconds: the rest is waited by select, which knows microseconds.
 _COARSE_NS: Final = 2_000_000
+# To sleep for less is no rest.
+_SHORTEST_NS: Final = 100_000
 Ready = Callable[[int], None]
 
 
@@ -33,12 +35,17 @@ class Loop:
     Attributes:
         offset: What added to an instant of CLOCK_REALTIME gives that of CLOCK_MONOTONIC (ns), as of the last tick.
         lag: How late its ticks were.
+        rest: After sockets were served, none is looked at for so long (ns), unless a timer is due: see
+            `bezel.bench.resting`.
+        stamped: Whether the kernel says when what is read arrived; once it did not, the loop rests no more.
     """
 
     def __init__(self, idle: Callable[[], bool]) -> None:
         """Args: idle: does a little waiting work, if there is any; whether more waits."""
         self.lag = Lag()
         self.offset = _offset()
+        self.rest = 0
+        self.stamped = True
         self._idle = idle
         self._epoll = select.epoll()
         self._watched: dict[int, Ready] = {}
@@ -79,6 +86,7 @@ class Loop:
         """Serve until `finished`, which is asked after every round."""
         poll, watched, timers = self._epoll.poll, self._watched, self._timers
         busy = True
+        happened: list[tuple[int, int]] = []
         self._tick = monotonic_ns() + TICK_NS
         while not finished():
             now = monotonic_ns()
@@ -86,16 +94,28 @@ class Loop:
                 self._ticked(now)
             while timers and timers[0][0] <= now:
                 heapq.heappop(timers)[2]()
-            happened = poll(0, _BATCH) if busy else self._wait()
+            if busy:
+                happened = poll(0, _BATCH)
+            else:
+                if self.rest and happened and self.stamped:
+                    self._rest(now)
+                happened = self._wait()
             for file, event in happened:
                 # One that was served before it in this round may have closed it.
                 if ready := watched.get(file):
                     ready(event)
             busy = self._idle()
 
+    def _rest(self, begun: int) -> None:
+        until = min(begun + self.rest, self._due())
+        if (left := until - monotonic_ns()) > _SHORTEST_NS:
+            sleep(left / 1e9)
+
+    def _due(self) -> int:
+        return min(self._tick, self._timers[0][0]) if self._timers else self._tick
+
     def _wait(self) -> list[tuple[int, int]]:
-        until = min(self._tick, self._timers[0][0]) if self._timers else self._tick
-        left = until - monotonic_ns()
+        left = self._due() - monotonic_ns()
         if left <= 0:
             return []
         if left > _COARSE_NS:

@@ -24,6 +24,7 @@ from bezel.bench.loop import Loop
 from bezel.bench.patterns import instants, user_windows
 from bezel.bench.plan import Bodies, Burst, Constant, Load, Poisson, Staged, TokenSource, is_closed
 from bezel.bench.pool import Pool, allow_files
+from bezel.bench.resting import LONGEST_NS, rest_after
 from bezel.bench.route import Route
 from bezel.bench.sample import ClientHealth, Measured, Sample
 from bezel.bench.users import User
@@ -75,6 +76,7 @@ class Sender:
         self._coming = 0
         self._began = 0
         self._done = 0
+        self._rest = LONGEST_NS
         self._interrupted = False
 
     def run(self) -> Measured:
@@ -258,6 +260,8 @@ class Sender:
 
     def _ended(self, answer: Answer) -> None:
         self._done += 1
+        if self._rest:
+            self._rest = self._loop.rest = rest_after(self._rest, answer.sample, answer.at)
         if user := answer.user:
             if answer.sample.status:
                 self._next(user, answer.at)
