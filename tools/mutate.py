@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 MEMORY = ROOT / ".mutations"
 RESULTS = ROOT / "tests" / "results" / "mutations.json"
-SECONDS = 180
+SECONDS = 600
 # So many of the tests that noticed others are tried before all of them are run.
 FIRST = 12
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)

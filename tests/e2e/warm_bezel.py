@@ -8,12 +8,16 @@ by the tests of the command itself.
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import wait
 from pathlib import Path
 
 LOADED = ("bezel.ops.cli", "bezel.ops.local", "bezel.planner", "bezel.localcloud.seed", "bezel.rest", "httpx")
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(["warm_bezel", *LOADED])
+# To start a process looks how all others ended, too; of two threads that look at once the second reads 255.
+_LOOKING = threading.Lock()
 
 
 def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], said: Path, seconds: float) -> int:
@@ -23,13 +27,17 @@ def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], 
         TimeoutError: It did not end in time, and was killed.
     """
     process = _FORKING.Process(target=_bezel, args=([*arguments], str(folder), dict(environment), str(said)))
-    process.start()
-    process.join(seconds)
-    if process.exitcode is None:
-        process.kill()
+    with _LOOKING:
+        process.start()
+    ended = wait([process.sentinel], seconds)
+    with _LOOKING:
+        if not ended:
+            process.kill()
         process.join()
-        raise TimeoutError(f"bezel {' '.join(arguments)} did not end in {seconds:g} s:\n{said.read_text()}")
-    return process.exitcode
+        if not ended:
+            raise TimeoutError(f"bezel {' '.join(arguments)} did not end in {seconds:g} s:\n{said.read_text()}")
+        assert process.exitcode is not None
+        return process.exitcode
 
 
 def _bezel(arguments: list[str], folder: str, environment: dict[str, str], said: str) -> None:
