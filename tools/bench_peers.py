@@ -42,13 +42,14 @@ IDLE_LOAD = 0.5
 class Bench:
     """All measurements of one call."""
 
-    def __init__(self, mock: Path, folder: Path, peers: list[Client], rounds: int) -> None:
+    def __init__(self, mock: Path, folder: Path, peers: list[Client], rounds: int, earlier: dict[str, Any]) -> None:
         self._mock, self._folder, self._peers, self._rounds = mock, folder, peers, rounds
+        self._earlier = earlier
         self._tls = certificate(folder)
 
     def speed(self) -> dict[str, dict[str, Any]]:
         """Streams of one token, 64 and 1,024 users: requests per second and CPU seconds of each client."""
-        best: dict[str, dict[str, Any]] = {}
+        best: dict[str, dict[str, Any]] = self._earlier.get("speed", {})
         for round_ in range(self._rounds):
             for client in [Own(), *self._peers]:
                 for users in (64, 1024):
@@ -68,7 +69,7 @@ class Bench:
 
     def truth(self) -> dict[str, dict[str, Any]]:
         """Streams of 64 tokens at a pace: how far each client is from the server's truth, and CPU time of a chunk."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, dict[str, Any]] = self._earlier.get("truth", {})
         # The users begin within the time of one answer: all at once they would measure the server's own queue.
         for name, users, itl, ramp, tls in (
             ("256 users, 10 ms", 256, "10ms", 0.6, False),
@@ -79,7 +80,7 @@ class Bench:
             for round_ in range(self._rounds):
                 for client in [Own()] if tls else [Own(), *self._peers]:
                     # guidellm takes minutes for each of these.
-                    if isinstance(client, Guidellm) and (round_ or users > 256):
+                    if isinstance(client, Guidellm) and (round_ or self._earlier or users > 256):
                         continue
                     said(f"round {round_ + 1}: {client.name}, {name}")
                     load = Load("", users, 4 * users, 64, ramp=ramp)
@@ -155,6 +156,7 @@ def main() -> None:
     parser.add_argument("--guidellm", type=Path, help="folder with `guidellm` and its python; left out: not compared")
     parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer, which both of them need")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--add", action="store_true", help="further rounds to those in the JSON file")
     parser.add_argument("--json", type=Path, default=RESULTS)
     parser.add_argument("--document", type=Path, default=DOCUMENT)
     options = parser.parse_args()
@@ -165,19 +167,22 @@ def main() -> None:
         peers.append(Vllm(options.vllm.absolute(), options.tokenizer.absolute()))
     if options.guidellm:
         peers.append(Guidellm(options.guidellm.absolute(), options.tokenizer.absolute()))
+    earlier = json.loads(options.json.read_text()) if options.add else {}
+    if earlier and earlier["machine"] != machine():
+        parser.error(f"rounds of {earlier['machine']} are there: none of another machine is added")
     load = os.getloadavg()[0]
     # The server and every client take it over. Who may not raise it measures what else the machine does, too.
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.mock.absolute(), Path(folder), peers, options.rounds)
+        bench = Bench(options.mock.absolute(), Path(folder), peers, options.rounds, earlier)
         results = {
             "document": "benchmarks",
             "measured": dt.date.today().isoformat(),  # noqa: DTZ011 - a day, for the reader
             "machine": machine(),
             "load_before": load,
             "idle": load < IDLE_LOAD,
-            "rounds": options.rounds,
+            "rounds": options.rounds + earlier.get("rounds", 0),
             "start": bench.start(),
             "truth": bench.truth(),
             "speed": bench.speed(),

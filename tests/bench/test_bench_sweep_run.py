@@ -49,6 +49,7 @@ def test_a_full_sweep_asks_every_cell_once(tmp_path: Path) -> None:
     assert len(told.cells) == len(GRID.places())
 
 
+@pytest.mark.slow
 def test_an_adaptive_sweep_asks_few_requests_and_infers_the_rest(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
     ended, _ = swept(tmp_path, oracle)

@@ -76,6 +76,7 @@ def sent(shelf, tasks, ahead=AHEAD):
     ]
 
 
+@pytest.mark.slow
 def test_tasks_share_one_load_and_begin_at_one_instant():
     with serving(good) as wire:
         at, found = sent(shelf_of(plan(wire.url, 2)), 2)
@@ -93,6 +94,7 @@ def test_tasks_share_one_load_and_begin_at_one_instant():
     assert merged.by["workers"] == 1
 
 
+@pytest.mark.slow
 def test_an_open_loops_instants_are_dealt_to_the_tasks():
     with serving(good) as wire:
         _, found = sent(shelf_of(plan(wire.url, 2, Constant(100.0), requests=10)), 2)

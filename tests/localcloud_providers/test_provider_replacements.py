@@ -21,6 +21,8 @@ from record_results import check_results
 from bezel.localcloud.providers.fields import Field, Fields, Mark
 from bezel.localcloud.providers.rows import TYPES
 
+# The published SDK's docs of every resource are read, and loading that of Compute alone takes seconds.
+pytestmark = pytest.mark.slow
 STATED = json.loads((Path(__file__).parent / "replacements.json").read_text())
 HINT = re.compile(
     r"forces a new|recreate the|(?:can|may) ?not be changed|trigger replacement|immutable\b(?!_)", re.IGNORECASE
