@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from bezel.ops.commands import CommandError, printed
+from bezel.ops.half_written import sweep
 from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
@@ -175,6 +176,7 @@ class Engine:
         return len(self._last_run(stack).refused())
 
     def _unlock(self, stack: str) -> bool:
+        sweep(self.folder / "state")
         dead = left_by_the_dead(self.folder / "state", self.project.name, stack)
         for pid in dead:
             _say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
