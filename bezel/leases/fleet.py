@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from bezel.leases.clock import Clock
 
 _REQUEST_SECONDS = 60.0
+# A second of a busy machine that runs an embedded cloud beside its tests is soon over.
+_LEAST_SECONDS = 5.0
 
 
 def new_client(clock: Clock, *, seconds: float = _REQUEST_SECONDS) -> GoogleClient:
@@ -36,7 +38,12 @@ def new_client(clock: Clock, *, seconds: float = _REQUEST_SECONDS) -> GoogleClie
         seconds: For one request with all its attempts.
     """
     return GoogleClient(
-        timeout_seconds=min(30.0, seconds), deadline_seconds=seconds, clock=clock.reading, sleep=clock.sleep
+        timeout_seconds=min(30.0, seconds),
+        # Where the platform's time is quickened, answers still take the time that this machine needs for them.
+        least_seconds=_LEAST_SECONDS if clock.speed > 1 else 0.1,
+        deadline_seconds=seconds,
+        clock=clock.reading,
+        sleep=clock.sleep,
     )
 
 

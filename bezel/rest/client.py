@@ -24,6 +24,7 @@ class GoogleClient:
     Args:
         credentials: Who asks; the environment's by default.
         timeout_seconds: For connecting, and between two reads, of one attempt.
+        least_seconds: The same, however little of the deadline is left.
         deadline_seconds: For one request with all its attempts.
         backoff: The waits between attempts.
         clock: Seconds that only go forward.
@@ -36,6 +37,7 @@ class GoogleClient:
         credentials: Credentials | None = None,
         *,
         timeout_seconds: float = 30.0,
+        least_seconds: float = 0.1,
         deadline_seconds: float = 120.0,
         backoff: Backoff | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -44,6 +46,7 @@ class GoogleClient:
     ) -> None:
         self.credentials = credentials or Credentials()
         self._timeout = timeout_seconds
+        self._least = least_seconds
         self._deadline = deadline_seconds
         self._backoff = backoff or Backoff()
         self._clock = clock
@@ -121,7 +124,7 @@ class GoogleClient:
 
         if self._client is None:
             self._client = new_client(self._timeout)
-        limit = max(0.1, min(self._timeout, end - self._clock()))
+        limit = max(self._least, min(self._timeout, end - self._clock()))
         headers = self.credentials.headers()
         try:
             answer = self._client.request(method, url, json=json, params=params, headers=headers, timeout=limit)

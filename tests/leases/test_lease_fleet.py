@@ -8,12 +8,13 @@ from lease_trial import NAME, STACK, ZONES, Trial, body_of
 from lease_world import Zone, answers, error
 
 from bezel.leases.bodies import LeaseSpec, ZoneChoice
+from bezel.leases.clock import Clock
 from bezel.leases.engine import LeaseError
 from bezel.leases.find import PROBE_STACK, probe, quota_of
 from bezel.leases.fleet import Fleet, back_end_of, new_client, sweep_plan
 from bezel.leases.observation import Observation, State
 from bezel.leases.rules import Goal
-from tests.rest.fake_google import Answer, Call
+from tests.rest.fake_google import Answer, Call, serving
 
 FIRST, SECOND = ZONES
 
@@ -145,3 +146,12 @@ def test_a_list_that_would_be_incomplete_is_an_error(trial: Trial) -> None:
     trial.run(Goal.STORED, trial.spec(zones=(FIRST,)))
     with new_client(trial.world.clock) as client, pytest.raises(Exception, match="the API is disabled"):
         fleet_of(trial, client).list()
+
+
+def test_quickened_time_leaves_an_answer_the_time_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "t")
+    with serving() as server:
+        server.routes.append(lambda _: Answer(chunks=[0.4, b"{}"]))
+        # A minute of the platform is over in 60 microseconds.
+        with new_client(Clock(speed=1_000_000)) as client:
+            assert client.get(f"{server.url}/x") == {}

@@ -100,6 +100,20 @@ def test_the_deadline_ends_the_repeats_with_the_last_failure(
     assert clock.now < 10
 
 
+@pytest.mark.parametrize(("least", "answered"), [(5.0, True), (0.1, False)])
+def test_an_attempt_has_its_least_time_however_little_of_the_deadline_is_left(
+    server: Server, least: float, answered: bool
+) -> None:
+    server.routes.append(lambda _: Answer(chunks=[0.4, b"{}"]))
+    credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "t"})
+    with GoogleClient(credentials, deadline_seconds=0.001, least_seconds=least) as client:
+        if answered:
+            assert client.get(f"{server.url}/x") == {}
+        else:
+            with pytest.raises(UnreachableError, match="ReadTimeout"):
+                client.get(f"{server.url}/x")
+
+
 def test_the_server_may_ask_for_a_longer_wait(server: Server, client: GoogleClient, clock: Clock) -> None:
     answers(server, Answer(429, headers={"retry-after": "7"}), Answer(json={}))
     client.get(f"{server.url}/x")
