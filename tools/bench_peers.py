@@ -170,7 +170,8 @@ def main() -> None:
     earlier = json.loads(options.json.read_text()) if options.add else {}
     if earlier and earlier["machine"] != machine():
         parser.error(f"rounds of {earlier['machine']} are there: none of another machine is added")
-    load = os.getloadavg()[0]
+    # Of rounds that were not idle the tables say so, whatever the later ones were.
+    load = max(os.getloadavg()[0], earlier.get("load_before", 0.0))
     # The server and every client take it over. Who may not raise it measures what else the machine does, too.
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
