@@ -1,6 +1,6 @@
 """Measures the load engine beside its peers, against a mock server that knows the truth; writes docs/benchmarks.md.
 
-  .venv/bin/python tools/bench_peers.py --mock MOCKSRV [--vllm VENV/bin] [--guidellm VENV/bin] [--tokenizer DIR]
+  .venv/bin/python tools/bench_peers.py --mock MOCKSRV [--vllm VENV/bin] [--guidellm VENV/bin] [--tokenizer DIR] [--add]
 
 The mock server (docs/benchmarks.md says how it is had) runs on one core, the client's whole process tree on another. In
 each round the clients take turns, and each figure is the best of the rounds: a machine that does something else makes

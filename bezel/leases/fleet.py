@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bezel.leases.clock import Clock
 
 _REQUEST_SECONDS = 60.0
-# A second of a busy machine that runs an embedded cloud beside its tests is soon over.
+# Of real time, for an answer of an embedded cloud whose own time is quickened: the minute above may be over at once.
 _LEAST_SECONDS = 5.0
 
 
@@ -39,7 +39,6 @@ def new_client(clock: Clock, *, seconds: float = _REQUEST_SECONDS) -> GoogleClie
     """
     return GoogleClient(
         timeout_seconds=min(30.0, seconds),
-        # Where the platform's time is quickened, answers still take the time that this machine needs for them.
         least_seconds=_LEAST_SECONDS if clock.speed > 1 else 0.1,
         deadline_seconds=seconds,
         clock=clock.reading,

@@ -8,7 +8,8 @@ from pathlib import Path
 from bezel.localcloud.ports import free_port
 from bezel.localcloud.run.front import listen
 
-OUTGOING = range(*map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()))
+LOWEST, HIGHEST = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+OUTGOING = range(LOWEST, HIGHEST + 1)
 
 
 def test_no_port_is_one_that_an_outgoing_connection_could_get() -> None:
