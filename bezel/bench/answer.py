@@ -1,6 +1,6 @@
 """An answer on its way: pieces as they arrived, read when there is a moment, and never more of them than is bounded.
 
-A piece that differs from those before it in its text alone is read at once: that is as fast as keeping it.
+A piece that differs from those before it in its text alone is counted at once: that is as fast as keeping it.
 """
 
 from array import array
@@ -12,7 +12,7 @@ from bezel.bench.stream import AnswerReader
 from bezel.bench.users import User
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from bezel.bench.alike import Alike
 
 MANY: Final = 4
 LARGE: Final = 16 * 1024
@@ -35,11 +35,10 @@ class Answer:
         queued: It waits to be read.
         pieces: Of the body, as they arrived and not yet read.
         instants: When each did (ns).
-        plain: Reads a piece that arrived at an instant if it is like those before it; whether it was. While others
-            are kept unread it reads none.
+        alike: The events that need no reading; None while they are not known, or any piece is kept unread.
     """
 
-    __slots__ = ("_reader", "at", "body", "cut", "failure", "instants", "pieces", "plain", "queued", "sample", "user")
+    __slots__ = ("_reader", "alike", "at", "body", "cut", "failure", "instants", "pieces", "queued", "sample", "user")
 
     def __init__(self, sample: Sample, body: bytes, user: User | None = None) -> None:
         self.sample, self.body, self.user = sample, body, user
@@ -50,16 +49,16 @@ class Answer:
         self._reader = AnswerReader(sample)
         self.instants = array("q")
         self.pieces: list[bytes] = []
-        self.plain: Callable[[int, bytes], bool] = _unknown
+        self.alike: Alike | None = None
 
     def keep(self, at: int, piece: bytes) -> bool:
-        """Keep a piece of the body that is not `plain`; whether enough is kept to be read.
+        """Keep a piece of the body that is not `alike`; whether enough is kept to be read.
 
         Args:
             at: When it arrived (ns).
             piece: Not empty.
         """
-        self.plain = _unknown
+        self.alike = None
         self.instants.append(at)
         self.pieces.append(piece)
         return len(self.pieces) >= MANY or len(piece) >= LARGE
@@ -73,16 +72,12 @@ class Answer:
             self.instants, self.pieces = array("q"), []
             reader.feed(instants, pieces)
             if not reader.rest:
-                self.plain = reader.plain
+                self.alike = reader.alike
         if self.at:
             reader.finish(cut=self.cut, at=self.at)
             self.sample.done = self.at
             if self.failure[0]:
                 self.sample.failure, self.sample.detail = self.failure
-
-
-def _unknown(at: int, piece: bytes) -> bool:  # noqa: ARG001 - see `Answer.plain`
-    return False
 
 
 class Backlog:

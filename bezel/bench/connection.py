@@ -21,6 +21,7 @@ from bezel.bench.answer import Answer
 from bezel.bench.loop import ARRIVES, ENDS, READ, WRITE, Loop
 
 if TYPE_CHECKING:
+    from bezel.bench.alike import Alike
     from bezel.bench.route import Route
     from bezel.bench.tls import Tls
 
@@ -29,8 +30,10 @@ _SO_TIMESTAMPNS: Final = 35
 _TIMESPEC: Final = struct.Struct("qq")
 _ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
 # One for all connections of a process: a piece is copied out of it before the next is read.
-_BUFFER: Final = memoryview(bytearray(1024 * 1024))
+_BYTES: Final = bytearray(1024 * 1024)
+_BUFFER: Final = memoryview(_BYTES)
 _BUFFERS: Final = (_BUFFER,)
+_EVENT_AND_FRAME_END: Final = b"\n\n\r\n"
 _FIRST_FINAL: Final = 200
 
 
@@ -70,6 +73,7 @@ class Connection:
         "_answer",
         "_begun",
         "_bodies",
+        "_frames",
         "_loop",
         "_owner",
         "_parser",
@@ -89,6 +93,8 @@ class Connection:
         self._begun = False
         # The parser's, and no method: what it calls for every chunk is a list's own.
         self._bodies: list[bytes] = []
+        # Set between two frames of "chunked", while frames of one event each come that are alike.
+        self._frames: Alike | None = None
         self.on_body = self._bodies.append
         self._parser: httptools.HttpResponseParser | None = None
         self._sent = self._stamp = 0
@@ -263,10 +269,16 @@ class Connection:
                 self._stamp = stamp
         else:
             self._loop.stamped = False
+        # What is counted so leaves the parser where it is: between two frames.
+        if self._frames is None or not self._frames.frame(self._stamp, _BYTES, size):
+            self._received(_BUFFER[:size])
+
+    def _received(self, data: memoryview) -> None:
+        self._frames = None
         if self._tls is None:
-            self._parse(_BUFFER[:size])
+            self._parse(data)
         else:
-            self._decrypt(self._tls, _BUFFER[:size])
+            self._decrypt(self._tls, data)
 
     def _decrypt(self, tls: "Tls", records: memoryview) -> None:
         tls.take(records)
@@ -302,6 +314,8 @@ class Connection:
             wrong = error
         if self._bodies:
             self._take()
+            if self._tls is None and self._answer is not None and data[-4:] == _EVENT_AND_FRAME_END:
+                self._frames = self._answer.alike
         if wrong is not None and self._socket is not None:
             self._end(wrong)
 
@@ -310,7 +324,7 @@ class Connection:
         answer, at = self._answer, self._stamp
         if answer is not None:
             for body in self._bodies:
-                if not answer.plain(at, body) and answer.keep(at, body):
+                if not (answer.alike and answer.alike.event(at, body)) and answer.keep(at, body):
                     self._owner.more(answer)
         self._bodies.clear()
 

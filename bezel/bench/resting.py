@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 LONGEST_NS: Final = 4_000_000
 """4 ms: ticks, which come every 10 ms, and deadlines stay what they are."""
-_OF_PACE: Final = 4
-_OF_ANSWER: Final = 256
+_OF_PACE: Final = 3
+_OF_ANSWER: Final = 200
 
 
 def rest_after(before: int, sample: "Sample", ended: int) -> int:

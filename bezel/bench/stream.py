@@ -2,25 +2,21 @@
 
 Pure: pieces of a body go in with the instants at which they arrived, however the network cut them. Owns what counts as
 a token, and which complete answer is a failure. Leaves out HTTP, and when pieces are read: the sender keeps them until
-it has a moment, so that reading one answer delays no other.
+it has a moment, so that reading one answer delays no other. What needs no parser is known by `bezel.bench.alike`.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import orjson
 
 from bezel.bench import sample as kinds
+from bezel.bench.alike import Alike
 from bezel.bench.failures import error_text, of_status, said, short
 from bezel.bench.sample import Sample
 
 # An event stream begins with a comment or a field (data, event, id, retry); anything else is one document.
 _BEGINS_STREAM: Final = b":deir"
-# The chunks of a stream differ in their text alone: what stands before and after it is learnt from one of them, and
-# those that have both around a text that is surely JSON need no parser (a tenth of its time).
-_TEXT: Final = re.compile(rb'"(?:content|text|reasoning|reasoning_content)":"([^"\\]+)"')
-_PLAIN: Final = re.compile(rb'(?:[ !#-\[\]-~]|\\["\\/bfnrt])[ !#-\[\]-~]*(?:\\["\\/bfnrt][ !#-\[\]-~]*)*').fullmatch
 _LESSONS: Final = 4
 
 
@@ -30,13 +26,12 @@ class AnswerReader:
     An event counts at the instant of the piece that completed its line. Of several failures the first found stays.
 
     Attributes:
+        alike: The events like one that was read, once one is known.
         rest: The begin of a line that has not ended yet.
         sample: What is filled.
     """
 
     __slots__ = (
-        "_after",
-        "_before",
         "_chunk",
         "_document",
         "_ended",
@@ -45,6 +40,7 @@ class AnswerReader:
         "_lessons",
         "_usage",
         "_wordless",
+        "alike",
         "rest",
         "sample",
     )
@@ -60,23 +56,8 @@ class AnswerReader:
         # Chunks with a token and no text.
         self._wordless = 0
         self._chunk = sample.chunks.append
-        # Nothing starts with one of none.
-        self._before: bytes | tuple[()] = ()
-        self._after = b""
+        self.alike: Alike | None = None
         self._lessons = _LESSONS
-
-    def plain(self, at: int, event: bytes) -> bool:
-        """Read an event, line ends included, if it is known to differ from those before it in its text alone.
-
-        A piece may be given as it arrived (at `at` ns) where nothing before it is unread.
-
-        Returns: Whether it was one; any other is left to `feed`.
-        """
-        before, after = self._before, self._after
-        if event.startswith(before) and event.endswith(after) and _PLAIN(event, len(before), len(event) - len(after)):
-            self._chunk(at)
-            return True
-        return False
 
     def feed(self, instants: Iterable[int], pieces: Iterable[bytes]) -> None:
         """Read pieces of the body, in order, each with the instant (ns) of its arrival; no piece is empty."""
@@ -91,7 +72,7 @@ class AnswerReader:
                 lines[0] = self.rest + lines[0]
             self.rest = lines.pop()
             for line in lines:
-                if line[:5] == b"data:" and not (self._before and self.plain(at, line + b"\n\n")):
+                if line[:5] == b"data:" and not (self.alike and self.alike.event(at, line + b"\n\n")):
                     self._event(at, line[5:])
 
     def finish(self, at: int, *, cut: bool = False) -> Sample:
@@ -125,15 +106,13 @@ class AnswerReader:
         return sample
 
     def _learn(self, data: bytes) -> None:
-        """Of an event that held a text: what stands around it."""
-        texts = [*_TEXT.finditer(data)]
-        if len(texts) == 1:
+        if alike := Alike.learn(data, self._chunk):
             self._lessons -= 1
-            self._before, self._after = b"data:" + data[: texts[0].start(1)], data[texts[0].end(1) :] + b"\n\n"
+            self.alike = alike
 
     def _end(self) -> None:
         self._ended = True
-        self._before = ()
+        self.alike = None
 
     def _event(self, at: int, data: bytes) -> None:
         if self._ended:
