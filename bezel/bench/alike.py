@@ -14,28 +14,22 @@ _TEXT: Final = re.compile(rb'"(?:content|text|reasoning|reasoning_content)":"([^
 _PLAIN: Final = re.compile(rb'(?:[ !#-\[\]-~]|\\["\\/bfnrt])[ !#-\[\]-~]*(?:\\["\\/bfnrt][ !#-\[\]-~]*)*').fullmatch
 _CRLF: Final = b"\r\n"
 
-
-def _size_line(size: int) -> bytes:
-    """What begins a frame of so many bytes (RFC 9112, section 7.1); b"" if none is as long."""
-    for digits in range(1, 4):
-        line = b"%x\r\n" % max(size - digits - 2 * len(_CRLF), 1)
-        if size == len(line) + int(line, 16) + len(_CRLF):
-            return line
-    return b""
-
-
-_SIZE_LINES: Final = [_size_line(size) for size in range(2048)]
+# Of frames of the usual sizes: what they begin with, and its length (RFC 9112, section 7.1).
+_SIZE_LINES: Final = {
+    len(line) + size + len(_CRLF): (line, len(line)) for size in range(1, 2048) for line in (b"%x\r\n" % size,)
+}
 
 
 class Alike:
     """The events of one answer that are like one of it."""
 
-    __slots__ = ("_after", "_before", "_count", "_frame_end")
+    __slots__ = ("_after", "_before", "_before_size", "_count", "_end_size", "_frame_end")
 
     def __init__(self, before: bytes, after: bytes, count: Callable[[int], None]) -> None:
         """Args: before: the text of an event; after: it, line ends included; count: is called with each's instant."""
         self._before, self._after, self._count = before, after, count
         self._frame_end = after + _CRLF
+        self._before_size, self._end_size = len(before), len(self._frame_end)
 
     @classmethod
     def learn(cls, data: bytes, count: Callable[[int], None]) -> Self | None:
@@ -66,15 +60,15 @@ class Alike:
             data: Begins with what arrived.
             size: Of what arrived.
         """
-        if size >= len(_SIZE_LINES):
+        usual = _SIZE_LINES.get(size)
+        if usual is None:
             return False
-        line, before, end = _SIZE_LINES[size], self._before, self._frame_end
+        line, begin = usual
         if (
-            line
-            and data.startswith(line)
-            and data.startswith(before, len(line))
-            and data.endswith(end, 0, size)
-            and _PLAIN(data, len(line) + len(before), size - len(end))
+            data.startswith(line)
+            and data.startswith(self._before, begin)
+            and data.endswith(self._frame_end, 0, size)
+            and _PLAIN(data, begin + self._before_size, size - self._end_size)
         ):
             self._count(at)
             return True

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 # include/uapi/asm-generic/socket.h: as an option of a socket and as the type of what it adds to a message; a timespec.
 _SO_TIMESTAMPNS: Final = 35
 _TIMESPEC: Final = struct.Struct("qq")
+_timespec: Final = _TIMESPEC.unpack
 _ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
 # One for all connections of a process: a piece is copied out of it before the next is read.
-_BYTES: Final = bytearray(1024 * 1024)
+_MOST: Final = 1024 * 1024
+_BYTES: Final = bytearray(_MOST)
 _BUFFER: Final = memoryview(_BYTES)
 _BUFFERS: Final = (_BUFFER,)
 _EVENT_AND_FRAME_END: Final = b"\n\n\r\n"
@@ -257,24 +259,24 @@ class Connection:
         if not size:
             self._end(None)
             return
-        if event & ENDS or size == len(_BUFFER):
+        if event & ENDS or size == _MOST:
             # There is more, and what has arrived is told of once.
             self._watch()
-        self._stamp = now = monotonic_ns()
+        at = monotonic_ns()
         if stamps:
-            seconds, nanoseconds = _TIMESPEC.unpack(stamps[0][2])
+            seconds, nanoseconds = _timespec(stamps[0][2])
             stamp = seconds * 1_000_000_000 + nanoseconds + self._loop.offset
             # Outside of these only if the wall clock was set: then our own look is the better one.
-            if self._sent <= stamp <= now:
-                self._stamp = stamp
+            if self._sent <= stamp <= at:
+                at = stamp
         else:
             self._loop.stamped = False
         # What is counted so leaves the parser where it is: between two frames.
-        if self._frames is None or not self._frames.frame(self._stamp, _BYTES, size):
-            self._received(_BUFFER[:size])
+        if self._frames is None or not self._frames.frame(at, _BYTES, size):
+            self._received(at, _BUFFER[:size])
 
-    def _received(self, data: memoryview) -> None:
-        self._frames = None
+    def _received(self, at: int, data: memoryview) -> None:
+        self._stamp, self._frames = at, None
         if self._tls is None:
             self._parse(data)
         else:
