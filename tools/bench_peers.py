@@ -71,11 +71,11 @@ class Bench:
         """Streams of 64 tokens at a pace: how far each client is from the server's truth, and CPU time of a chunk."""
         found: dict[str, dict[str, Any]] = self._earlier.get("truth", {})
         # The users begin within the time of one answer: all at once they would measure the server's own queue.
-        for name, users, itl, ramp, tls in (
-            ("256 users, 10 ms", 256, "10ms", 0.6, False),
-            ("1,024 users, 100 ms", 1024, "100ms", 6.0, False),
-            ("256 users, 10 ms, TLS", 256, "10ms", 0.6, True),
-            ("1,024 users, 100 ms, TLS", 1024, "100ms", 6.0, True),
+        for name, users, each, itl, ramp, tls in (
+            ("256 users, 10 ms", 256, 12, "10ms", 0.6, False),
+            ("1,024 users, 100 ms", 1024, 4, "100ms", 6.0, False),
+            ("256 users, 10 ms, TLS", 256, 12, "10ms", 0.6, True),
+            ("1,024 users, 100 ms, TLS", 1024, 4, "100ms", 6.0, True),
         ):
             for round_ in range(self._rounds):
                 for client in [Own()] if tls else [Own(), *self._peers]:
@@ -83,7 +83,7 @@ class Bench:
                     if isinstance(client, Guidellm) and (round_ or self._earlier or users > 256):
                         continue
                     said(f"round {round_ + 1}: {client.name}, {name}")
-                    load = Load("", users, 4 * users, 64, ramp=ramp)
+                    load = Load("", users, each * users, 64, ramp=ramp)
                     long, errs = self._one(client, load, "-ttft", "50ms", "-itl", itl, tls=tls)
                     short, _ = self._one(client, replace(load, requests=users), "-ttft", "50ms", "-itl", itl, tls=tls)
                     cpu = (long.cpu_seconds - short.cpu_seconds) / (long.tokens - short.tokens) * 1e6

@@ -272,7 +272,8 @@ class Connection:
         else:
             self._loop.stamped = False
         # What is counted so leaves the parser where it is: between two frames.
-        if self._frames is None or not self._frames.frame(at, _BYTES, size):
+        frames = self._frames
+        if frames is None or not frames.frame(at, _BYTES, size):
             self._received(at, _BUFFER[:size])
 
     def _received(self, at: int, data: memoryview) -> None:
