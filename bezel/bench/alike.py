@@ -1,7 +1,7 @@
 """Events of a stream that differ in their text alone: what stands before and after it is learnt from one of them.
 
 Those that have both around a text that is surely JSON need no parser of JSON, and where one frame holds one of them,
-none of HTTP: a tenth of the time. Exact: whatever is not surely another such event is left to the parsers. Pure; leaves
+none of HTTP. Exact: whatever is not surely another such event is left to the parsers. Pure; leaves
 out what an event means (`bezel.bench.stream`) and what was received (`bezel.bench.connection`).
 """
 

@@ -35,6 +35,7 @@ _MOST: Final = 1024 * 1024
 _BYTES: Final = bytearray(_MOST)
 _BUFFER: Final = memoryview(_BYTES)
 _BUFFERS: Final = (_BUFFER,)
+# An event's own end, then that of its frame: a body ends before the second, so what ends thus ends between two frames.
 _EVENT_AND_FRAME_END: Final = b"\n\n\r\n"
 _FIRST_FINAL: Final = 200
 
@@ -317,6 +318,7 @@ class Connection:
             wrong = error
         if self._bodies:
             self._take()
+            # (What TLS decrypts lies in another buffer, and goes through the parser.)
             if self._tls is None and self._answer is not None and data[-4:] == _EVENT_AND_FRAME_END:
                 self._frames = self._answer.alike
         if wrong is not None and self._socket is not None:

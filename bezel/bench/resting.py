@@ -2,9 +2,9 @@
 
 A loop that wakes for every chunk spends more on waking than on the chunk; one that rests in between reads several at
 once. What it measures stays the same where the kernel stamps each segment on its arrival. Two limits keep a rest from
-showing: chunks of one stream that arrive in one rest are read together, with one stamp, so it is a small part of the
-pace; and whoever asks again when an answer ends does so that much later, so it is a smaller part of an answer. Pure;
-leaves out the loop that rests (`bezel.bench.loop`).
+showing: chunks of one stream that arrive in one rest are read together, with one stamp, so it is a part of the pace;
+and whoever asks again when an answer ends does so that much later, so it is a smaller part of an answer. Pure; leaves
+out the loop that rests (`bezel.bench.loop`).
 """
 
 from typing import TYPE_CHECKING, Final
