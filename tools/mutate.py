@@ -2,9 +2,10 @@
 
     .venv/bin/python tools/mutate.py --area provider [--only GLOB] [--jobs 2] [--list] [--record]
 
-Works on copies of what is committed, never in the checkout. What a test has noticed is remembered in `.mutations/`, by
-the content of the mutated file: a run that was cut off goes on where it stopped, and after new tests only the survivors
-run again. `--fresh` forgets. `--record` writes `tests/results/mutations.json` when every area has been run.
+Works on copies of what is committed, never in the checkout. Which test noticed a mutant is kept in
+`tests/results/mutants/`, by the content of the mutated file, and is committed: a run that was cut off goes on where it
+stopped, on whatever machine, and after a change only what it touches runs again, beginning with the test that noticed
+before. `--fresh` runs all of them. `--record` writes `tests/results/mutations.json` when every area has been run.
 Exit status 1 if a mutant lives that nobody has excused in `mutation_areas.py`.
 """
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
-MEMORY = ROOT / ".mutations"
 RESULTS = ROOT / "tests" / "results" / "mutations.json"
+MEMORY = RESULTS.parent / "mutants"
 SECONDS = 600
 # So many of the tests that noticed others are tried before all of them are run.
 FIRST = 12
@@ -50,7 +51,7 @@ def main() -> int:
     parser.add_argument("--only", default="*", help="a pattern that 'file: name' of a mutant must match")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="name the mutants, run nothing")
-    parser.add_argument("--fresh", action="store_true", help="forget what was found before")
+    parser.add_argument("--fresh", action="store_true", help="run what was noticed before, too")
     parser.add_argument("--record", action="store_true", help="write the table of all areas")
     options = parser.parse_args()
     names = list(AREAS) if options.area == "all" else [options.area]
@@ -92,6 +93,7 @@ def _run(name: str, made: list[Mutant], jobs: int, *, fresh: bool) -> int:
                 raise SystemExit(f"the tests fail already without a mutant: {found}")
             copies.put(place)
             _run_all(left, area, memory, copies, jobs)
+        memory.tidy(_of(area))
     alive = [mutant for mutant in made if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
     for mutant in alive:
         print(f"  lives: {_title(mutant)}")
@@ -103,7 +105,7 @@ def _run_all(left: list[Mutant], area: Area, memory: Memory, copies: queue.Queue
     def one(mutant: Mutant) -> tuple[Mutant, str | None]:
         place = copies.get()
         try:
-            return mutant, _try(place, mutant, area.tests, memory.best(mutant.file))
+            return mutant, _try(place, mutant, area.tests, memory.best(mutant))
         finally:
             copies.put(place)
 
@@ -158,30 +160,39 @@ class Memory:
 
     def __init__(self, area: str, *, fresh: bool) -> None:
         self._file = MEMORY / f"{area}.json"
-        self._known: dict[str, str] = {}
-        if self._file.exists() and not fresh:
-            self._known = json.loads(self._file.read_text())
+        earlier: dict[str, str] = json.loads(self._file.read_text()) if self._file.exists() else {}
+        self._known = {} if fresh else earlier
+        self._before = {key.rpartition(" #")[0]: test for key, test in earlier.items()}
 
     def noticed(self, mutant: Mutant) -> str | None:
         """The test that failed."""
         return self._known.get(self._key(mutant))
 
-    def best(self, file: str) -> list[str]:
-        """Tests to begin with: what noticed the last mutants of the same file, then what noticed most of all."""
-        known = [(key.partition(":")[0], test) for key, test in reversed(self._known.items()) if "::" in test]
-        near = [test for place, test in known if place == file]
-        wanted = dict.fromkeys([*near[: FIRST // 2], *_common(near), *_common([test for _, test in known])])
-        return [test for test in wanted if (ROOT / test.partition("::")[0]).exists()][:FIRST]
+    def best(self, mutant: Mutant) -> list[str]:
+        """Tests to begin with: what noticed it before, then the last mutants of its file, then most of all."""
+        known = [(key.partition(":")[0], test) for key, test in reversed(self._known.items())]
+        near = [test for place, test in known if place == mutant.file]
+        before = [self._before[_title(mutant)]] if _title(mutant) in self._before else []
+        wanted = dict.fromkeys([*before, *near[: FIRST // 2], *_common(near), *_common([test for _, test in known])])
+        there = [test for test in wanted if "::" in test and (ROOT / test.partition("::")[0]).exists()]
+        return there[:FIRST]
 
     def remember(self, mutant: Mutant, test: str | None) -> None:
         """Keep what was found, at once."""
-        if test is None:
-            self._known.pop(self._key(mutant), None)
-        else:
+        self._known.pop(self._key(mutant), None)
+        if test is not None:
             self._known[self._key(mutant)] = test
+        self._write()
+
+    def tidy(self, made: list[Mutant]) -> None:
+        """Leave out what is no mutant any more; the others in the order of the source."""
+        self._known = {self._key(mutant): test for mutant in made if (test := self.noticed(mutant))}
+        self._write()
+
+    def _write(self) -> None:
         MEMORY.mkdir(exist_ok=True)
         new = self._file.with_suffix(".new")
-        new.write_text(json.dumps(self._known, indent=1))
+        new.write_text(json.dumps(self._known, indent=1, ensure_ascii=False) + "\n")
         new.replace(self._file)
 
     @staticmethod
