@@ -39,9 +39,9 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "tests" / "results" / "mutations.json"
 MEMORY = RESULTS.parent / "mutants"
 SECONDS = 600
-# So many of the tests that noticed others are tried before all of them are run.
+# So many tests are tried before all of them are run.
 FIRST = 12
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 def main() -> int:
@@ -105,7 +105,7 @@ def _run_all(left: list[Mutant], area: Area, memory: Memory, copies: queue.Queue
     def one(mutant: Mutant) -> tuple[Mutant, str | None]:
         place = copies.get()
         try:
-            return mutant, _try(place, mutant, area.tests, memory.best(mutant))
+            return mutant, _try(place, mutant, area.tests, _first(mutant, area, memory))
         finally:
             copies.put(place)
 
@@ -168,14 +168,14 @@ class Memory:
         """The test that failed."""
         return self._known.get(self._key(mutant))
 
-    def best(self, mutant: Mutant) -> list[str]:
-        """Tests to begin with: what noticed it before, then the last mutants of its file, then most of all."""
+    def before(self, mutant: Mutant) -> list[str]:
+        """What noticed the same in an earlier state of its file."""
+        return [self._before[_title(mutant)]] if _title(mutant) in self._before else []
+
+    def near(self, mutant: Mutant) -> tuple[list[str], list[str]]:
+        """What noticed others of its file, the last first, and what noticed all the others."""
         known = [(key.partition(":")[0], test) for key, test in reversed(self._known.items())]
-        near = [test for place, test in known if place == mutant.file]
-        before = [self._before[_title(mutant)]] if _title(mutant) in self._before else []
-        wanted = dict.fromkeys([*before, *near[: FIRST // 2], *_common(near), *_common([test for _, test in known])])
-        there = [test for test in wanted if "::" in test and (ROOT / test.partition("::")[0]).exists()]
-        return there[:FIRST]
+        return [test for place, test in known if place == mutant.file], [test for _, test in known]
 
     def remember(self, mutant: Mutant, test: str | None) -> None:
         """Keep what was found, at once."""
@@ -198,6 +198,22 @@ class Memory:
     @staticmethod
     def _key(mutant: Mutant) -> str:
         return f"{_title(mutant)} #{hashlib.sha256(mutant.source.encode()).hexdigest()[:12]}"
+
+
+def _first(mutant: Mutant, area: Area, memory: Memory) -> list[str]:
+    """Tests to begin with: what noticed it before, those named after its file, then what noticed most of the others.
+
+    Of a test with parameters all are taken: another of them may be the one that notices this mutant.
+    """
+    near, others = memory.near(mutant)
+    named = [
+        str(file.relative_to(ROOT))
+        for folder in area.tests
+        for file in sorted((ROOT / folder).glob(f"test_*{Path(mutant.file).stem}*.py"))
+    ]
+    wanted = [*memory.before(mutant), *near[:2], *named, *_common(near), *_common(others)]
+    functions = dict.fromkeys(test.partition("[")[0] for test in wanted if ".py" in test)
+    return [test for test in functions if (ROOT / test.partition("::")[0]).exists()][:FIRST]
 
 
 def _common(tests: list[str]) -> list[str]:
