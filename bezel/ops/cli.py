@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bezel.ops.parsing import Parser
 from bezel.ops.project import Project, find_project
 from bezel.ops.tpu_arguments import add_arguments
 from bezel.told import UserError
@@ -134,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line's options; ends the process with exit code 2 where it is no command."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(prog="bezel", description="Gemma 4 on vLLM, on Google Cloud, as a Pulumi program.")
+    parser = Parser(prog="bezel", description="Gemma 4 on vLLM, on Google Cloud, as a Pulumi program.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="what a stack deploys, needs and costs, and where each value comes from")
     plan.add_argument("stack")
@@ -162,10 +163,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         _add_local(local)
     # Split here: argparse would find no place for it where options of ours stand between the stack and the dashes.
     dashes = given.index("--") if "--" in given else len(given)
-    options = parser.parse_args(given[:dashes])
+    options = parser.read(given[:dashes])
     if given[dashes + 1 :] and not hasattr(options, "pulumi"):
         parser.error(f"nothing is passed on to pulumi here: {shlex.join(given[dashes:])}")
-    options.pulumi = [*getattr(options, "pulumi", ()), *given[dashes + 1 :]]
+    if getattr(options, "pulumi", ()):
+        parser.error(f"what is passed on to pulumi stands after --: {shlex.join(options.pulumi)} stands before it")
+    options.pulumi = given[dashes + 1 :]
     return options
 
 
@@ -179,7 +182,7 @@ def _catalog(options: argparse.Namespace) -> int:
     return catalog.refresh(write=options.write)
 
 
-def _add_weights(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_weights(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser("weights", help="the models in a stack's bucket: listed, or copied there")
     actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
     listed = actions.add_parser("list", help="what lies in the stack's bucket, and whether each model is whole")
@@ -202,7 +205,7 @@ def _add_weights(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
 
 
-def _add_catalog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_catalog(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser("catalog", help="the facts that plans are made of: machines, models, prices, vLLM")
     actions = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
     show = actions.add_parser("show", help="each row with its date and source")
@@ -212,7 +215,7 @@ def _add_catalog(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     refresh.add_argument("--write", action="store_true", help="take it over into the price file")
 
 
-def _add_local(local: argparse.ArgumentParser) -> None:
+def _add_local(local: Parser) -> None:
     actions = local.add_subparsers(dest="action", required=True, metavar="COMMAND")
     for name, text in STACK_COMMANDS.items():
         action = _action(actions, name, text)
@@ -243,9 +246,7 @@ def _add_local(local: argparse.ArgumentParser) -> None:
             command.add_argument("kind", nargs="?", default="", metavar="KIND")
 
 
-def _action(
-    actions: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str
-) -> argparse.ArgumentParser:
+def _action(actions: "argparse._SubParsersAction[Parser]", name: str, text: str) -> argparse.ArgumentParser:
     action = actions.add_parser(name, help=text, description=text)
     action.add_argument("--dir", type=Path, help=f"where the cloud keeps its data (default: {DIRECTORY} in the clone)")
     action.add_argument(

@@ -4,7 +4,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    Parsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no other name
+    from bezel.ops.parsing import Parser
+
+    Parsers = argparse._SubParsersAction[Parser]  # noqa: SLF001 - it has no other name
 
 HELP = "leases of TPUs and of machines with GPUs: found, listed, described, deleted, swept"
 
