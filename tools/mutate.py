@@ -89,7 +89,7 @@ def _run(name: str, made: list[Mutant], jobs: int, *, fresh: bool) -> int:
     if left:
         with _copies(jobs) as copies:
             place = copies.get()
-            if found := _tests(place, area.tests, whole=True):
+            if found := _whole(place, area.tests):
                 raise SystemExit(f"the tests fail already without a mutant: {found}")
             copies.put(place)
             _run_all(left, area, memory, copies, jobs)
@@ -121,12 +121,18 @@ def _try(place: Path, mutant: Mutant, tests: tuple[str, ...], first: list[str]) 
     original = file.read_text()
     file.write_text(mutant.source)
     try:
-        return (_tests(place, first, whole=False) if first else None) or _tests(place, tests, whole=True)
+        return (_tests(place, first, whole=False) if first else None) or _whole(place, tests)
     finally:
         file.write_text(original)
 
 
-def _tests(place: Path, tests: list[str] | tuple[str, ...], *, whole: bool) -> str | None:
+def _whole(place: Path, tests: tuple[str, ...]) -> str | None:
+    """The first of all tests that fails: most mutants are noticed by a fast one."""
+    fast = _tests(place, [*tests, "-m", "not slow"], whole=True)
+    return fast or _tests(place, [*tests, "-m", "slow"], whole=True)
+
+
+def _tests(place: Path, tests: list[str], *, whole: bool) -> str | None:
     """The first of the tests that fails, None if none does; `whole` says that all of them are there for sure."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
