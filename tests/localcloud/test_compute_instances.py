@@ -236,6 +236,7 @@ def test_an_instance_tells_what_it_has_written_and_what_its_console_showed(proje
     found = project.ok("GET", f"{one}/getGuestAttributes", queryPath="bezel/")
     assert found["queryValue"]["items"] == [{"namespace": "bezel", "key": "image", "value": "done"}]
     assert project.ok("GET", f"{one}/getGuestAttributes", variableKey="x/y")["variableValue"] == "z"
+    project.refused(404, "GET", f"{one}/getGuestAttributes", variableKey="x/absent")
     serial = project.ok("GET", f"{one}/serialPort")
     assert (serial["contents"], serial["next"]) == ("booting\nready\n", "14")
     assert project.ok("GET", f"{one}/serialPort", start="8")["contents"] == "ready\n"
