@@ -231,6 +231,7 @@ def test_a_zone_that_does_not_take_flex_start_says_so_and_one_without_tpus_is_no
     error = project.refused(400, "POST", f"{TPU}/{zone}/queuedResources", body(zone=zone), **given)
     assert "FLEX_START provisioning model is not supported" in error["message"]
     assert "locations/us-west1-a" in project.refused(403, "GET", f"{TPU}/us-west1-a/acceleratorTypes")["message"]
+    assert "Zone '-'" in project.refused(400, "POST", f"{TPU}/-/queuedResources", body(), **given)["message"]
     types = project.ok("GET", f"{EAST}/acceleratorTypes")["acceleratorTypes"]
     assert [one["type"] for one in types] == ["v6e-1", "v6e-4", "v6e-8"]
     assert project.ok("GET", f"{EAST}/runtimeVersions")["runtimeVersions"]
