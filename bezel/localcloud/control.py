@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bezel.localcloud.layout import CONTROL_AUDIENCE, HUB_PREFIX, NO_TLS, Endpoint, Layout, engine_of
+from bezel.localcloud.living import lives
 from bezel.localcloud.locks import is_locked, locked
 from bezel.localcloud.source import fingerprint
 
@@ -121,7 +122,7 @@ def status(directory: Path) -> Endpoint | None:
     """The running daemon of a directory, or None."""
     layout = Layout(directory.resolve())
     found = Endpoint.read(layout.root) if is_locked(layout.daemon_lock) else None
-    return found if found and _is_there(found.pid) else None
+    return found if found and _is_there(found.pid) and lives(found.pid) else None
 
 
 def environment(endpoint: Endpoint) -> dict[str, str]:
@@ -201,8 +202,8 @@ def _settled(layout: Layout) -> Endpoint | None:
     """The running daemon; one that is on its way up or down (its starter was killed, say) is waited for."""
     deadline = time.monotonic() + _STOP_SECONDS
     while is_locked(layout.daemon_lock):
-        # A killed one's lock may live on for a moment, in a child that it had just forked.
-        if (found := Endpoint.read(layout.root)) and _is_there(found.pid):
+        # A killed one's lock may live on for a moment: with it, or in a child that it had just forked.
+        if (found := Endpoint.read(layout.root)) and _is_there(found.pid) and lives(found.pid):
             return found
         if time.monotonic() > deadline:
             msg = (

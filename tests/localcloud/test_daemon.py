@@ -67,6 +67,15 @@ def test_a_killed_daemon_whose_lock_lives_on_is_not_taken_for_a_running_one(life
     assert Client(started[0]).get(SERVICES).is_success
 
 
+def test_a_daemon_is_no_running_one_from_its_kill_on(life):
+    killed = start_daemon(life)
+    os.kill(killed.pid, signal.SIGKILL)
+    assert control.status(life) is None
+    started = start_daemon(life)
+    assert started.pid != killed.pid
+    assert Client(started).get(SERVICES).is_success
+
+
 def _locks(file) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
