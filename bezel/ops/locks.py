@@ -5,9 +5,10 @@ own `pulumi cancel`.
 """
 
 import json
-import os
 import socket
 from pathlib import Path
+
+from bezel.localcloud.living import lives
 
 
 def left_by_the_dead(state: Path, project: str, stack: str) -> list[int]:
@@ -28,17 +29,7 @@ def left_by_the_dead(state: Path, project: str, stack: str) -> list[int]:
             pid, host = int(lock["pid"]), str(lock["hostname"])
         except (OSError, ValueError, KeyError, TypeError):
             return []
-        if host != socket.gethostname() or _lives(pid):
+        if host != socket.gethostname() or lives(pid):
             return []
         found.append(pid)
     return found
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
