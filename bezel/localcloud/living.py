@@ -13,7 +13,7 @@ _KILLED = 1 << (signal.SIGKILL - 1)
 def lives(pid: int) -> bool:
     """Whether there is such a process and nothing has ended it.
 
-    A killed one is there for a while yet, with its locks and its open ports: on a busy machine for tenths of a second.
+    A killed one is there for a while yet, with its locks and its open ports, the longer the busier the machine is.
     Where there is no /proc it counts as alive until it is gone.
     """
     try:
