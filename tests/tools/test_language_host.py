@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import grpc
@@ -91,9 +92,23 @@ def script(folder: Path, text: str) -> None:
 def test_tells_interpreter_and_packages_of_the_project(host: Host, tmp_path: Path) -> None:
     about = host.calls.About(pb.AboutRequest(info=info(tmp_path)))
     assert about.version == "{}.{}.{}".format(*sys.version_info[:3])
+    assert Path(about.executable).samefile(sys.executable)
     wanted = pb.GetProgramDependenciesRequest(info=info(tmp_path), transitiveDependencies=True)
     names = {dependency.name for dependency in host.calls.GetProgramDependencies(wanted).dependencies}
     assert {"pulumi", "pulumi-gcp"} <= names
+
+
+def test_tells_the_version_of_the_sdk_beside_it(host: Host) -> None:
+    assert host.calls.GetPluginInfo(empty_pb2.Empty()).version == metadata.version("pulumi")
+
+
+def test_asks_an_interpreter_that_is_not_its_own_for_its_version(host: Host, tmp_path: Path) -> None:
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho 3.99.1\n")
+    python.chmod(0o755)
+    about = host.calls.About(pb.AboutRequest(info=info(tmp_path, toolchain="uv", virtualenv="venv")))
+    assert (about.executable, about.version) == (str(python), "3.99.1")
 
 
 def test_tells_only_direct_packages_unless_asked_for_all(host: Host, tmp_path: Path) -> None:

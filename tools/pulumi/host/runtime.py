@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,17 +42,12 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
 
     def GetPluginInfo(self, _request: Any, _context: grpc.ServicerContext) -> Any:
         """The version of the SDK beside which this host runs."""
-        installed = dict(projects.dependencies(Path(sys.executable).parent.parent, transitive=True))
-        return plugin_pb2.PluginInfo(version=installed.get("pulumi", ""))
+        return plugin_pb2.PluginInfo(version=projects.installed(Path(sys.executable).parent.parent, "pulumi"))
 
     def About(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Path and version of the project's interpreter."""
-        python, env = self._python(request.info, context)
-        code = "import sys; print(sys.executable); print('%d.%d.%d' % sys.version_info[:3])"
-        lines = subprocess.run(
-            [python, "-c", code], env=env, capture_output=True, text=True, check=True
-        ).stdout.splitlines()
-        return pb.AboutResponse(executable=lines[0], version=lines[1])
+        python, _ = self._python(request.info, context)
+        return pb.AboutResponse(executable=python, version=projects.version(python))
 
     def GetProgramDependencies(self, request: Any, context: grpc.ServicerContext) -> Any:
         """The distributions of the project's virtual environment."""
