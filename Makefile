@@ -40,7 +40,7 @@ recover: setup ## after a kill: unlock STACK and find out how its unfinished cha
 	@$(LOCAL) recover $(STACK)
 
 check: setup lint types ## lint, types, import rules and the fast tests
-	@.venv/bin/pytest -q -n 3 --dist worksteal -m "not slow"
+	@.venv/bin/pytest -q -n 4 --dist worksteal -m "not slow"
 
 lint: setup ## ruff, the import table, the workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .

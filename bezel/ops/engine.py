@@ -4,7 +4,6 @@ What differs from a run against Google is the environment only; program and stac
 localcloud itself (`bezel.localcloud`) and what is printed (`bezel.ops.summary`).
 """
 
-import json
 import os
 import secrets
 import subprocess
@@ -20,6 +19,7 @@ from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
 from bezel.ops.runs import MARK, LastRun
+from bezel.ops.state_file import outputs_in, pending_in
 from bezel.told import UserError
 from bezel.whole import write_whole
 
@@ -151,6 +151,9 @@ class Engine:
         if last.lives() or (last.ended_well() and not unlocked and not whatever):
             return Recovered()
         last.end_leftovers()
+        changes = last.open_changes(existing=adopt)
+        if not changes and not pending_in(self.folder / "state", self.project.name, stack):
+            return Recovered()
         copy = self.stack_copy(stack).absolute()
 
         def pulumi(arguments: Sequence[str]) -> str:
@@ -165,7 +168,7 @@ class Engine:
                 pulumi,
                 self.project.cloud_project(stack, self.cloud),
                 _say,
-                last.open_changes(existing=adopt),
+                changes,
                 last.remember,
             )
         except RecoveryError as error:
@@ -203,8 +206,9 @@ class Engine:
         Raises:
             EngineError: the stack does not exist.
         """
-        text = self._quick(["stack", "output", "--json", "--stack", stack], cwd=self.stack_copy(stack).parent)
-        outputs: dict[str, object] = json.loads(text)
+        outputs = outputs_in(self.folder / "state", self.project.name, stack)
+        if outputs is None:
+            raise EngineError(f"there is no stack {stack} on this localcloud, so it has no outputs: deploy it first.")
         return outputs
 
     def _whole_environment(self) -> dict[str, str]:

@@ -1,8 +1,11 @@
 """The stack `l4-qat` under the real engine: made, left alone, changed, changed by somebody else, taken away."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,7 +40,10 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert first["smoke"]["verdict"]["ok"] is True
     assert first["smoke"]["figures"]["completed"] == 4
     assert first["smoke"]["figures"]["checks"]["counters"] == "passed"
-    check_the_benchmark(quick, tmp_path / "run.json")
+    variables = own_environment(quick)
+    command = [str(Path(sys.executable).parent / "pulumi"), "stack", "output", "--json", "--stack", "l4-qat"]
+    assert json.loads(subprocess.check_output(command, cwd=quick.cloud / "stacks", env=os.environ | variables)) == first
+    check_the_benchmark(quick, tmp_path / "run.json", variables)
 
     unchanged = quick.local("preview", "l4-qat", "--", "--expect-no-changes")
     assert unchanged.code == 0, unchanged.text
@@ -78,10 +84,14 @@ def shape(text: str) -> str:
     return re.sub(r"\d+(\.\d+)?", "0", re.sub(r"(\d{5})-[a-z]{3}\b", r"\1", text)).strip()
 
 
-def check_the_benchmark(quick: Rehearsal, out: Path) -> None:
-    """The deployed stack is measured by its name: its plan says what it is, its own caller is let in."""
+def own_environment(quick: Rehearsal) -> dict[str, str]:
+    """What a user's shell takes over from `bezel local env`."""
     lines = quick.local("env").text.splitlines()
-    variables = dict(shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export "))
+    return dict(shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export "))
+
+
+def check_the_benchmark(quick: Rehearsal, out: Path, variables: dict[str, str]) -> None:
+    """The deployed stack is measured by its name: its plan says what it is, its own caller is let in."""
     load = ("--users", "2", "--requests", "6", "--output-tokens", "8", "--out", str(out))
     measured = quick.bezel("bench", "run", "--stack", "l4-qat", *load, **variables)
     result = load_result(out)

@@ -17,6 +17,8 @@ from bezel.localcloud.errors import ApiError
 from bezel.localcloud.messages import checked_message
 from bezel.localcloud.methods import served
 
+pytestmark = pytest.mark.slow  # hundreds of requests generated from the documents
+
 EXAMPLES = int(os.environ.get("BEZEL_EXAMPLES", "20"))
 CHOSEN = settings(
     max_examples=EXAMPLES,

@@ -8,6 +8,8 @@ from cloud_client import SERVICES, plain, until
 
 from bezel.localcloud.run.traffic import bounds, divide, pick, shares
 
+pytestmark = pytest.mark.slow  # revisions start and end behind it
+
 LATEST = "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"
 PINNED = "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
 

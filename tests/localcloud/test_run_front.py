@@ -6,6 +6,8 @@ import httpx
 import pytest
 from cloud_client import RUNTIME, SERVICES, is_alive, plain, until
 
+pytestmark = pytest.mark.slow  # instances start and end behind it
+
 
 @pytest.fixture(scope="module")
 def service(cloud):

@@ -13,6 +13,8 @@ from record_results import check_results
 from bezel.localcloud.providers.fields import Fields, Kind, Mark
 from bezel.localcloud.providers.rows import TYPES
 
+pytestmark = pytest.mark.slow  # loads all of the SDK that there is for networks
+
 UNSEEN = "not in the recordings: how the provider sends and reads it is not known"
 GOOGLES = "Google's own, which the SDK lets a program set nevertheless"
 NOT_RUN = "localcloud runs no lifecycle rule, and the provider's way to send a zero in one was not recorded"

@@ -17,6 +17,8 @@ from bezel.localcloud.vllm.roofline import Load, Roofline
 from bezel.localcloud.vllm.virtual_load import load, served
 from bezel.localcloud.vllm.virtual_time import Rig, VirtualClock
 
+pytestmark = pytest.mark.slow  # whole simulated runs
+
 ROOT = Path(__file__).parents[2]
 PLOTS = ROOT / "docs" / "plots"
 REDRAW = ".venv/bin/python tools/timing_curves.py && uv run --script tools/timing_plots.py"

@@ -15,6 +15,8 @@ from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGT
 from bezel.planner.problems import NOT_SHOWN, shown
 from bezel.planner.settings import Settings
 
+pytestmark = pytest.mark.slow  # hundreds of generated configurations
+
 MINIMAL = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 
 json_values = st.recursive(

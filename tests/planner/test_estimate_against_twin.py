@@ -21,6 +21,8 @@ from bezel.planner.roofline import estimate, gpu_peaks, tpu_peaks, verdict
 from bezel.planner.speculation import speculative_gain
 from tests.planner.v6e_stack import L4X8
 
+pytestmark = pytest.mark.slow  # each estimate beside a whole simulated run
+
 ASSISTANT = "google/gemma-4-12B-it-assistant"
 ROOT = Path(__file__).parents[2]
 STACKS = [name for name in Project(ROOT).stacks() if Project(ROOT).configuration(name)["accelerator"] in accelerators()]
