@@ -143,6 +143,8 @@ def test_eight_gpus_are_refused_without_a_price_and_leased_with_one(checkout: Re
 def test_a_chip_is_leased_as_a_machine_with_the_secret_in_no_file_and_no_text(checkout: Rehearsal) -> None:
     """The other control plane, with a way to the internet for Docker, and a token for the hub."""
     stack = "v6e1-12b"
+    file = checkout.folder / f"Pulumi.{stack}.yaml"
+    given = file.read_text()
     checkout.set("lease.back_end", "flex_start_vm", stack)
     checkout.set("network", {"nat": True}, stack)
     checkout.set("secrets", {"HF_TOKEN": "hf-token"}, stack)
@@ -160,10 +162,11 @@ def test_a_chip_is_leased_as_a_machine_with_the_secret_in_no_file_and_no_text(ch
     assert "healthy done" in console
     texts = {"up": text, "outputs": json.dumps(outputs), "console": console, "metadata": metadata}
     destroy(checkout, stack)
+    file.write_text(given)  # for the tests beside this one
     assert checkout.local("stop").code == 0
-    for file in checkout.cloud.rglob("*"):
+    for kept in checkout.cloud.rglob("*"):
         # Secret Manager itself has to keep it.
-        if file.is_file() and not file.name.startswith("cloud.db"):
-            texts[str(file)] = file.read_text(errors="replace")
+        if kept.is_file() and not kept.name.startswith("cloud.db"):
+            texts[str(kept)] = kept.read_text(errors="replace")
     assert len(texts) > 20
     assert [name for name, told in texts.items() if PLANTED in told] == []

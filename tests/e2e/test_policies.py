@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COST, SECURITY = "policies/hardware_cost", "policies/security"
 BOTH = ("--policy-pack", COST, "--policy-pack", SECURITY)
 SERVICE = "gcp:cloudrunv2/service:Service"
+SHORT = {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2}
 # The plan alone would refuse each of these, were it not for this limit of the stack's own.
 RICH = {"max_hourly_usd": 1000, "max_idle_hourly_usd": 1000}
 TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -45,10 +46,10 @@ TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
-    """A checkout and a cloud for the whole module, with the stack file put back after each change."""
+    """A checkout and a cloud in which nothing is ever made, with the stack file put back after each change."""
     folder = tmp_path_factory.mktemp("judged")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
-    made.set("smoke", {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 2})  # for speed
+    made.set("smoke", SHORT)
     yield made
     made.local("stop")
 
@@ -150,21 +151,24 @@ def exported(rehearsal: Rehearsal) -> dict[str, Any]:
     return state
 
 
-def test_missing_labels_are_filled_in_for_good_and_what_is_deployed_is_judged_by_its_state(judged: Rehearsal) -> None:
-    judged.set("labels", None)
-    run = judged.local("up", "l4-qat", "--", *BOTH, "--skip-preview")
+def test_missing_labels_are_filled_in_for_good_and_what_is_deployed_is_judged_by_its_state(
+    rehearsal: Rehearsal,
+) -> None:
+    rehearsal.set("smoke", SHORT)
+    rehearsal.set("labels", None)
+    run = rehearsal.local("up", "l4-qat", "--", *BOTH, "--skip-preview")
     assert run.code == 0, run.text
     assert "[remediate]  labels" in run.text
-    again = judged.local("preview", "l4-qat", "--", *BOTH, "--expect-no-changes", "--suppress-outputs")
+    again = rehearsal.local("preview", "l4-qat", "--", *BOTH, "--expect-no-changes", "--suppress-outputs")
     assert again.code == 0, again.text
-    state = exported(judged)
-    run = analyzed(judged, state)
+    state = exported(rehearsal)
+    run = analyzed(rehearsal, state)
     assert run.code == 0, run.text
     (service,) = [one for one in state["deployment"]["resources"] if one["type"] == SERVICE]
     assert service["outputs"]["labels"]["expires-at"] == "never"
     service["inputs"]["template"]["scaling"]["maxInstanceCount"] = 40
     service["inputs"]["template"]["containers"][0]["image"] = "vllm/vllm-openai:latest"
-    run = analyzed(judged, state)
+    run = analyzed(rehearsal, state)
     assert run.code == 1, run.text
     for words in ("most-instances", "image-by-digest", "mandatory"):
         assert words in run.text

@@ -16,8 +16,8 @@ FAULTS = "/localcloud/faults"
 
 
 @pytest.fixture
-def client(endpoint, monkeypatch):
-    for name, value in control.environment(endpoint).items():
+def client(cloud, monkeypatch):
+    for name, value in control.environment(cloud.endpoint).items():
         monkeypatch.setenv(name, value)
     with GoogleClient(Credentials(environ=dict(os.environ)), backoff=Backoff(first=0.01)) as google:
         yield CloudRunJobs(google, "bezel-local", REGION, lambda _: None)

@@ -61,10 +61,10 @@ def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
     assert asked(f"http://{address}:8000/x", "gateway") == ""
     assert "healthy done" in world.console()
     assert SECRET not in world.console() + repr(world.phases())
-    entries = world.client.post(
-        "/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": 'resource.type="gce_instance"'}
-    ).json()["entries"]
-    assert any("healthy done" in entry["textPayload"] for entry in entries)
+    wanted = 'resource.type="gce_instance" AND textPayload:"healthy done"'
+    assert world.client.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": wanted}).json()[
+        "entries"
+    ]
     root = world.cloud.layout.root
     processes = marked(DIRECTORY_VARIABLE, str(root))
     assert processes

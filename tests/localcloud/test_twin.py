@@ -73,12 +73,15 @@ def metric(front, name):
 
 
 def test_a_prompt_ten_times_as_long_takes_as_much_longer_as_its_arithmetic(front):
-    ttft = [ask(front, [count, *range(2, count + 1)], 1)[0] for count in (3000, 30_000)]
-    assert 8 < ttft[1] / ttft[0] < 14
+    before = metric(front, "time_to_first_token_seconds_sum")
+    # No two begin alike, so that none is in the cache; of three the best, because a busy machine adds to each.
+    short, long = ([ask(front, [n + count, *range(2, count + 1)], 1)[0] for n in range(3)] for count in (3000, 30_000))
+    assert 8 < min(long) / min(short) < 14
     # Two operations a parameter and token, at a share of the L4's 121 Tflop/s: never more than all of it.
     least = 2 * 11.9e9 * 30_000 / 121e12
-    assert least < ttft[1] < 4 * least
-    assert metric(front, "time_to_first_token_seconds_sum") == pytest.approx(sum(ttft), rel=0.25)
+    assert least < min(long) < 4 * least
+    counted = metric(front, "time_to_first_token_seconds_sum") - before
+    assert counted == pytest.approx(sum(short + long), rel=0.25)
 
 
 def test_twice_as_many_users_as_places_show_as_waiting_and_in_latency(front):
@@ -109,6 +112,8 @@ def test_another_context_length_changes_what_is_refused_and_the_tokens_reported(
     assert "error" not in client.update("twin", template(client, "--max-model-len=4096"))
     assert (long, "maximum context length is 4096 tokens" in refusal()) == ("", True)
     assert told() != tokens
+    # As the other tests want it.
+    assert "error" not in client.update("twin", template(client))
 
 
 def test_a_startup_window_shorter_than_loading_takes_fails_the_revision(client, front):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -17,8 +18,8 @@ from bezel.localcloud.ports import free_port
 pytestmark = pytest.mark.slow  # whole processes
 
 
-@pytest.fixture(scope="module")
-def instance(environment):
+@contextmanager
+def started(environment):
     """A started instance: its client and its process; the log is on the process's standard output."""
     port = free_port()
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "50"}
@@ -43,6 +44,13 @@ def instance(environment):
         process.kill()
 
 
+@pytest.fixture(scope="module")
+def instance(environment):
+    """One that all of them ask, and none ends."""
+    with started(environment) as found:
+        yield found
+
+
 def test_a_started_instance_answers_under_its_served_name(instance):
     client, _ = instance
     model = client.get("/v1/models").json()["data"][0]
@@ -65,9 +73,8 @@ def metric(client: httpx.Client, name: str) -> float:
     return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name + "{"))
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-def test_a_client_that_goes_away_stops_its_request(instance, streamed):
-    client, _ = instance
+def go_away(client, streamed):
+    """Ask, and do not wait for the end of the answer."""
     body = {"prompt": "hi", "max_tokens": 30_000, "ignore_eos": True, "stream": streamed}
     with httpx.Client(base_url=client.base_url, timeout=0.3) as other:
         if streamed:
@@ -76,6 +83,12 @@ def test_a_client_that_goes_away_stops_its_request(instance, streamed):
         else:
             with pytest.raises(httpx.ReadTimeout):
                 other.post("/v1/completions", json=body)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_client_that_goes_away_stops_its_request(instance, streamed):
+    client, _ = instance
+    go_away(client, streamed)
     deadline = time.monotonic() + 5
     while metric(client, "vllm:num_requests_running") and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -83,12 +96,14 @@ def test_a_client_that_goes_away_stops_its_request(instance, streamed):
     assert metric(client, "vllm:kv_cache_usage_perc") == 0
 
 
-def test_sigterm_ends_it_and_the_log_told_the_start(instance):
-    client, process = instance
-    client.get("/v1/models")
-    client.close()
-    process.send_signal(signal.SIGTERM)
-    log = process.communicate(timeout=10)[0]
+def test_sigterm_ends_it_and_the_log_told_the_start(environment):
+    with started(environment) as (client, process):
+        client.get("/v1/models")
+        for streamed in (True, False):
+            go_away(client, streamed)
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        log = process.communicate(timeout=10)[0]
     assert process.returncode == 0
     for text in (
         "simulated server, timings from a model of 1 x nvidia-l4",
@@ -100,6 +115,6 @@ def test_sigterm_ends_it_and_the_log_told_the_start(instance):
         '"GET /v1/models HTTP/1.1" 200 OK',
     ):
         assert text in log
-    # Clients that went away in the tests before this one are no failures of the server.
+    # Clients that went away are no failures of the server.
     assert "Exception in ASGI application" not in log
     assert "ERROR" not in log
