@@ -145,14 +145,16 @@ class Engine:
 
         Raises:
             EngineError: it cannot be recovered from here; the text says how.
+            UserError: the stack's state cannot be read.
         """
         unlocked = self._unlock(stack)
+        pending = pending_in(self.folder / "state", self.project.name, stack)
         last = self._last_run(stack)
         if last.lives() or (last.ended_well() and not unlocked and not whatever):
             return Recovered()
         last.end_leftovers()
         changes = last.open_changes(existing=adopt)
-        if not changes and not pending_in(self.folder / "state", self.project.name, stack):
+        if not changes and not pending:
             return Recovered()
         copy = self.stack_copy(stack).absolute()
 

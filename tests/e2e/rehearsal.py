@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -113,6 +114,11 @@ class Rehearsal:
         assert run.code == 0, run.text
         outputs: dict[str, Any] = json.loads(run.text)
         return outputs
+
+    def variables(self) -> dict[str, str]:
+        """What a user's shell takes over from `bezel local env`."""
+        lines = [line for line in self.local("env").text.splitlines() if line.startswith("export ")]
+        return dict(shlex.split(line)[1].split("=", 1) for line in lines)
 
     def set(self, path: str, value: object, stack: str = "l4-qat") -> None:
         """Change one value of the stack file: `set("vllm.max-num-seqs", 4)`; None removes it."""

@@ -5,7 +5,6 @@ stands alone; the others strike one stack through its life, so that the command 
 """
 
 import os
-import shlex
 import subprocess
 import sys
 from itertools import groupby
@@ -108,8 +107,7 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
             process.communicate(timeout=SECONDS)
             api.delete(HOLD)
         # From here on as with a project of Google's: nothing but the environment says where backend and cloud are.
-        lines = [line for line in rehearsal.local("env").text.splitlines() if line.startswith("export ")]
-        mine = dict(shlex.split(line)[1].split("=", 1) for line in lines)
+        mine = rehearsal.variables()
         locked = rehearsal.bezel("recover", "l4-qat", **mine)
         assert (locked.code, "pulumi cancel --stack l4-qat" in locked.text) == (1, True), locked.text
         subprocess.run(

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +39,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert first["smoke"]["verdict"]["ok"] is True
     assert first["smoke"]["figures"]["completed"] == 4
     assert first["smoke"]["figures"]["checks"]["counters"] == "passed"
-    variables = own_environment(quick)
+    variables = quick.variables()
     command = [str(Path(sys.executable).parent / "pulumi"), "stack", "output", "--json", "--stack", "l4-qat"]
     assert json.loads(subprocess.check_output(command, cwd=quick.cloud / "stacks", env=os.environ | variables)) == first
     check_the_benchmark(quick, tmp_path / "run.json", variables)
@@ -82,12 +81,6 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
 def shape(text: str) -> str:
     """A text without what differs from run to run: numbers, and the end of a revision's name."""
     return re.sub(r"\d+(\.\d+)?", "0", re.sub(r"(\d{5})-[a-z]{3}\b", r"\1", text)).strip()
-
-
-def own_environment(quick: Rehearsal) -> dict[str, str]:
-    """What a user's shell takes over from `bezel local env`."""
-    lines = quick.local("env").text.splitlines()
-    return dict(shlex.split(line)[1].split("=", 1) for line in lines if line.startswith("export "))
 
 
 def check_the_benchmark(quick: Rehearsal, out: Path, variables: dict[str, str]) -> None:

@@ -81,7 +81,9 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         first = made.local("up", "l4-qat")
         assert first.code == 0, first.text
         assert "TrafficSwitch traffic created" in first.text
-        yield Stage(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+        stage = Stage(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+        assert traffic(stage) == ("00001", "00001")
+        yield stage
     finally:
         made.local("stop")
 

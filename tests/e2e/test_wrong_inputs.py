@@ -60,3 +60,17 @@ def test_a_protected_stack_is_not_taken_down_by_halves(shared: Rehearsal) -> Non
     assert "bezel:deletion_protection: never" in run.text
     assert "estroying" not in run.text
     assert "Traceback" not in run.text
+
+
+def test_a_state_that_cannot_be_read_stops_the_deploy_with_its_repair(shared: Rehearsal) -> None:
+    assert shared.local("preview", "l4-qat").code == 0
+    file = shared.cloud / "state" / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    whole = file.read_text()
+    file.write_text(whole[:20])
+    try:
+        run = shared.local("up", "l4-qat")
+    finally:
+        file.write_text(whole)
+    assert (run.code, "Traceback" in run.text) == (1, False), run.text
+    assert "Put back the one before it, l4-qat.json.bak" in run.text
+    assert shared.local("preview", "l4-qat").code == 0

@@ -62,9 +62,8 @@ def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
     assert "healthy done" in world.console()
     assert SECRET not in world.console() + repr(world.phases())
     wanted = 'resource.type="gce_instance" AND textPayload:"healthy done"'
-    assert world.client.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": wanted}).json()[
-        "entries"
-    ]
+    found = world.client.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": wanted})
+    assert found.json()["entries"]
     root = world.cloud.layout.root
     processes = marked(DIRECTORY_VARIABLE, str(root))
     assert processes
