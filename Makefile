@@ -14,6 +14,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Beside what else is kept outside the clone: types of packages that have not changed are not worked out again.
 export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
+# Nor is each module read again for its constants, which generated examples take up: a fresh clone's tests would for 10 s.
+export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up preview outputs down recover check test lint types reports mutate kills contract
@@ -40,7 +42,7 @@ recover: setup ## after a kill: unlock STACK and find out how its unfinished cha
 	@$(LOCAL) recover $(STACK)
 
 check: setup lint types ## lint, types, import rules and the fast tests
-	@.venv/bin/pytest -q -n 4 --dist worksteal -m "not slow"
+	@.venv/bin/pytest -q -n 3 --dist worksteal -m "not slow"
 
 lint: setup ## ruff, the import table, the workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
@@ -55,7 +57,7 @@ types: setup ## mypy, strict
 	@cd tools/pulumi/host && ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
 
 test: check ## everything, with the real engine on the embedded cloud
-	@.venv/bin/pytest -q -n 5 --dist worksteal --timeout 300 -m slow
+	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m slow
 
 reports: setup ## docs/fidelity.md and docs/reliability.md, of the tables in tests/results
 	@.venv/bin/python tools/reports.py
