@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import warm_bezel
+import warm_python
 import yaml
 
 from bezel.localcloud import control
@@ -44,6 +45,7 @@ class Rehearsal:
 
     folder: Path
     cloud: Path
+    warm: bool = True  # whether what the engine starts is forked from a process that has loaded the SDKs
 
     @classmethod
     def new(cls, folder: Path, cloud: Path) -> "Rehearsal":
@@ -57,13 +59,14 @@ class Rehearsal:
                 shutil.copy(source, folder / name)
         for file in ROOT.glob("Pulumi.*.yaml"):
             shutil.copy(file, folder / file.name)
-        (folder / ".venv").symlink_to(Path(sys.executable).parent.parent)
+        warm_python.environment(folder / ".venv")
         return cls(folder, cloud)
 
     def bezel(self, *arguments: str, **variables: str) -> Run:
         """Run `bezel ARGUMENTS` in the checkout."""
         with tempfile.NamedTemporaryFile("r", prefix="said-") as said:
-            code = warm_bezel.run(arguments, self.folder, os.environ | variables, Path(said.name), SECONDS)
+            warm = {warm_python.VARIABLE: warm_python.serving()} if self.warm else {}
+            code = warm_bezel.run(arguments, self.folder, os.environ | warm | variables, Path(said.name), SECONDS)
             return Run(code, said.read())
 
     def local(self, action: str, *arguments: str) -> Run:

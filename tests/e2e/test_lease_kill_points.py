@@ -6,6 +6,7 @@ do, and what is there is read from the cloud. Each call of the resources of a le
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +46,8 @@ TABLE = {
     "about": "One lease is deployed, replaced with no machine left in the first zone, and destroyed; each row kills "
     "(SIGKILL) a part at a call, and what the next command says of it stands beside. The command after a kill is "
     "struck as well, up to the last row of a step, after which one is let through. What is there then is read from the "
-    "cloud: its requests and machines in all zones. A further `up` has nothing to do.",
+    "cloud: its requests and machines in all zones. A further `up` has nothing to do. Whether a change of another "
+    "resource was open too, which the engine makes meanwhile, is chance, and not told here.",
     "command": ".venv/bin/pytest tests/e2e/test_lease_kill_points.py",
     "stamp": None,
     "columns": ["step", "victim", "boundary", "next command said", "after the step"],
@@ -63,6 +65,11 @@ def stage(tmp_path: Path) -> Iterator[LeaseStage]:
     rehearsal.local("stop")
 
 
+def _of_the_lease(text: str) -> str:
+    told = (re.sub(r"^\d+ changes? open$", "open changes", said) for said in said_of(text).split("; "))
+    return "; ".join(said for said in told if ": " not in said or said.endswith(f": {NAME}"))
+
+
 @pytest.mark.timeout(600)  # some ten runs of the engine, one after the other
 def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: LeaseStage) -> None:
     rows: list[list[str]] = []
@@ -78,7 +85,7 @@ def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: Lease
             call = point.boundary
             nth = f" ({call.nth})" if call.nth > 1 else ""
             boundary = f"{point.when} {call.method} {call.path}{nth}"
-            rows.append([name, point.victim, boundary, said_of(text) or "nothing", after])
+            rows.append([name, point.victim, boundary, _of_the_lease(text) or "nothing", after])
         return last.text
 
     step("deploy", "up")

@@ -19,7 +19,8 @@ PLANTED = "hf_PlantedValueThatMustNotAppear"
 
 @pytest.fixture
 def quick(rehearsal: Rehearsal) -> Rehearsal:
-    """A stack whose benchmark is short."""
+    """A stack whose benchmark is short, and whose processes are all started as a user's are."""
+    rehearsal.warm = False
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     return rehearsal
 

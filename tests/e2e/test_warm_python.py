@@ -1,0 +1,71 @@
+"""A process that is forked for the engine is to it what a new interpreter would be."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import warm_python
+
+Start = Callable[..., "subprocess.Popen[str]"]
+SCRIPT = """
+import os, sys
+import pulumi
+print(pulumi.__name__, sys.argv[1:], __name__, os.getcwd(), os.environ["OWN"], sys.path[0], sys.stdin.read())
+print("bad", file=sys.stderr)
+sys.exit(7)
+"""
+WAITING = "import os, time\nprint(os.getpid(), os.environ.get('OWN'), flush=True)\ntime.sleep(60)\n"
+
+
+@pytest.fixture(params=["forked", "started"])
+def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
+    """Start the interpreter of a rehearsal's environment, in a folder that holds two scripts."""
+    warm_python.environment(tmp_path / ".venv")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "waiting.py").write_text(WAITING)
+    warm = {warm_python.VARIABLE: warm_python.serving()} if request.param == "forked" else {}
+
+    def started(*arguments: str, given: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [tmp_path / ".venv" / "bin" / "python", *arguments],
+            cwd=tmp_path,
+            env=os.environ | {"OWN": "1"} | warm,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return started
+
+
+@pytest.mark.parametrize("arguments", [("-u", "script.py", "--a", "b"), ("-u", "-m", "script", "--a", "b")])
+def test_it_has_arguments_folder_variables_and_streams_of_its_own(
+    start: Start, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    process = start(*arguments, given=subprocess.PIPE)
+    said, complained = process.communicate("given", timeout=30)
+    assert said.split() == ["pulumi", "['--a',", "'b']", "__main__", str(tmp_path), "1", str(tmp_path), "given"]
+    assert (complained, process.returncode) == ("bad\n", 7)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: signal.Signals) -> None:
+    process = start("-u", "waiting.py")
+    assert process.stdout is not None
+    pid = int(process.stdout.readline().split()[0])
+    descriptor = os.pidfd_open(pid)
+    process.send_signal(number)
+    assert process.wait(30) == -number
+    assert select.select([descriptor], [], [], 30)[0]
+    os.close(descriptor)
+
+
+def test_another_call_of_the_interpreter_is_the_interpreter_itself(start: Start) -> None:
+    said, _ = start("-c", "import sys; print(sys.executable, 'pulumi' in sys.modules)").communicate(timeout=30)
+    assert said.split() == [str(Path(sys.prefix) / "bin" / "python"), "False"]
