@@ -106,6 +106,26 @@ def test_an_instance_without_requests_ends_after_a_quarter_of_an_hour_unless_it_
     assert run_virtually(told(least=1)) == (False, False, False)
 
 
+def test_what_still_starts_ends_with_the_room_for_it_and_serves_nobody_later():
+    async def told(most):
+        pool, reasons = pool_of(1.0, replace(BOUNDS, least=2, most=2))
+        pool.fit()
+        waiting = asyncio.ensure_future(pool.acquire())
+        await asyncio.sleep(0.5)
+        pool.scaling = replace(BOUNDS, most=most)
+        pool.fit()
+        await asyncio.wait([waiting])
+        refused = waiting.exception()
+        pool.scaling = BOUNDS
+        if refused is None:
+            pool.release(waiting.result())
+        await pool.acquire()
+        return refused and refused.status, reasons, asyncio.get_running_loop().time()
+
+    assert run_virtually(told(most=0)) == (503, [LEAST, LEAST, DEMAND], pytest.approx(1.5))
+    assert run_virtually(told(most=1)) == (None, [LEAST, LEAST], pytest.approx(1.0))
+
+
 def test_the_least_number_is_made_up_for_at_once_but_later_and_later_in_a_crash_loop():
     async def lost():
         """An instance of the least number that is lost once, after it has run for long."""

@@ -36,6 +36,7 @@ DEMAND = (
 )
 # A request waits for this many average starts, if that is longer than the least wait.
 _STARTS = 3.5
+_DISABLED = "The service is disabled: manual scaling leaves this revision no instance."
 # An instance lost is made up for at once, further ones ever later; after so many quiet seconds at once again.
 _QUIET = 60.0
 
@@ -81,6 +82,7 @@ class Pool:
         self.scaling = scaling
         self._ready: list[Instance] = []
         self._starting: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._waiting: deque[asyncio.Future[Instance]] = deque()
         self._background: set[asyncio.Task[None]] = set()
         self._start_seconds: deque[float] = deque(maxlen=20)
@@ -97,9 +99,16 @@ class Pool:
         self._add(await self._started(ROLLOUT))
 
     def fit(self) -> None:
-        """Start what is missing to the least number of instances, and end what is idle beyond the most."""
+        """Start what is missing to the least number of instances, and end what starts or is idle beyond the most."""
         while not self._closed and len(self._ready) + len(self._starting) < self.scaling.least:
             self._grow(LEAST)
+        beyond = len(self._ready) + len(self._starting) - self.scaling.most
+        for task in list(self._starting)[: max(0, beyond)]:
+            self._starting.discard(task)
+            self._until_ended(task)
+            task.cancel()
+        if not self.scaling.most:
+            self._refuse_waiting(_DISABLED)
         idle = [instance for instance in self._ready if instance.in_flight == 0]
         for instance in idle[: max(0, len(self._ready) - self.scaling.most)]:
             self._end(instance)
@@ -111,7 +120,7 @@ class Pool:
             NoInstanceError: If there is none in time, or there shall be none.
         """
         if not self.scaling.most:
-            raise NoInstanceError(503, "The service is disabled: manual scaling leaves this revision no instance.")
+            raise NoInstanceError(503, _DISABLED)
         if free := self._free():
             free.in_flight += 1
             return free
@@ -162,7 +171,8 @@ class Pool:
         finally:
             self._refuse_waiting("The revision takes no more requests.")
             ending, self._ready = self._ready, []
-            await asyncio.gather(*self._starting, *(instance.stop() for instance in ending), return_exceptions=True)
+            stops = (instance.stop() for instance in ending)
+            await asyncio.gather(*self._starting, *self._ending, *stops, return_exceptions=True)
             for task in list(self._background):
                 task.cancel()
 
@@ -175,7 +185,11 @@ class Pool:
 
     def _end(self, instance: Instance) -> None:
         self._ready.remove(instance)
-        self._spawn(instance.stop())
+        self._until_ended(asyncio.ensure_future(instance.stop()))
+
+    def _until_ended(self, task: asyncio.Task[None]) -> None:
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def _make_up(self) -> None:
         """Replace what was lost of the least number, later and later where it is lost again and again."""
