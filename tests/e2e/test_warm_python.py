@@ -69,3 +69,26 @@ def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: sign
 def test_another_call_of_the_interpreter_is_the_interpreter_itself(start: Start) -> None:
     said, _ = start("-c", "import sys; print(sys.executable, 'pulumi' in sys.modules)").communicate(timeout=30)
     assert said.split() == [str(Path(sys.prefix) / "bin" / "python"), "False"]
+
+
+@pytest.mark.parametrize("start", ["forked"], indirect=True)
+def test_a_fork_and_its_launcher_that_end_at_once_end_alone(start: Start) -> None:
+    ending, staying = (start("-u", "waiting.py") for _ in range(2))
+    assert ending.stdout is not None
+    assert staying.stdout is not None
+    fork = int(ending.stdout.readline().split()[0])
+    staying.stdout.readline()
+    server = Path(f"/proc/{fork}/stat").read_text().rpartition(") ")[2].split()[1]
+    # It finds both ended when it looks again.
+    os.kill(int(server), signal.SIGSTOP)
+    for process in (fork, ending.pid):
+        descriptor = os.pidfd_open(process)
+        os.kill(process, signal.SIGKILL)
+        assert select.select([descriptor], [], [], 30)[0]
+        os.close(descriptor)
+    os.kill(int(server), signal.SIGCONT)
+    assert start("-u", "script.py").wait(30) == 7
+    assert staying.poll() is None
+    staying.terminate()
+    assert staying.wait(30) == -signal.SIGTERM
+    ending.wait(30)

@@ -135,6 +135,8 @@ class _Server:
         """Serve until nobody is there who gives orders. In a fork it comes back at once, with the fork's order."""
         while True:
             for key, _events in self._ready.select():
+                if self._ready.get_map().get(key.fd) is not key:
+                    continue  # it went with one before it: a fork that had ended, and its launcher with it
                 if key.fd == 0:
                     return self._leave()
                 if key.fileobj is self._listening:
@@ -149,12 +151,12 @@ class _Server:
     def _take(self) -> list[Any] | None:
         launcher, _address = self._listening.accept()
         with contextlib.ExitStack() as closing:
-            head, streams, _flags, _from = socket.recv_fds(launcher, LENGTH, 3)
-            for stream in streams:
-                closing.callback(os.close, stream)
             try:
+                head, streams, _flags, _from = socket.recv_fds(launcher, LENGTH, 3)
+                for stream in streams:
+                    closing.callback(os.close, stream)
                 order: list[Any] = json.loads(launcher.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL))
-            except ValueError:  # killed before it had said what it wants
+            except (OSError, ValueError):  # killed before it had said what it wants
                 launcher.close()
                 return None
             pid = os.fork()
@@ -164,7 +166,8 @@ class _Server:
                     os.dup2(stream, number)
                 self._close(launcher)
                 return order
-        os.setpgid(pid, pid)  # whichever of the two comes first
+        with contextlib.suppress(PermissionError):  # whichever of the two comes first
+            os.setpgid(pid, pid)
         with contextlib.suppress(OSError):
             launcher.sendall(pid.to_bytes(LENGTH, "big"))
         process = os.pidfd_open(pid)
