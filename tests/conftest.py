@@ -36,8 +36,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(trylast=True)  # what is deselected is gone by then
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Deal the runs of the engine out to the workers: of the items in their order, each begins with an equal part."""
-    long = [item for item in items if WHOLE_ENGINE in item.path.parents]
-    short = [item for item in items if WHOLE_ENGINE not in item.path.parents]
+    here = f"{WHOLE_ENGINE}{os.sep}"
+    long = [item for item in items if str(item.path).startswith(here)]
+    short = [item for item in items if not str(item.path).startswith(here)]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
     def part(worker: int) -> int:

@@ -16,6 +16,8 @@ class Parser(argparse.ArgumentParser):
         """As argparse has them."""
         # An abbreviation that is one option's today is two options' after the next release.
         super().__init__(prog=prog, description=description, allow_abbrev=False)
+        self.register("type", int, _whole)
+        self.register("type", float, _number)
         self.set_defaults(parser=self)
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
@@ -37,3 +39,17 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Two lines: the whole usage of a command with forty options would hide what is wrong."""
         self.exit(2, f"{self.prog}: {message}\nEverything it takes: {self.prog} --help\n")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, as 8 is") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number, as 90 and 0.5 are") from None

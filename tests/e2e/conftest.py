@@ -35,9 +35,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
 @pytest.fixture(scope="module")
 def deployed(grounds: Grounds, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A stack in service for all tests of a module."""
-    made = Stage.set_up(grounds, tmp_path_factory.mktemp("stage"))
-    yield made
-    made.rehearsal.local("stop")
+    with Stage.set_up(grounds, tmp_path_factory.mktemp("stage")) as made:
+        yield made
 
 
 @pytest.fixture

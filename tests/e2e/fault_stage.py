@@ -3,12 +3,13 @@
 Goldens lie in `goldens/faults`, one a kind; `BEZEL_RECORD=1` writes them, and the rows of `tests/results/faults.json`.
 """
 
+import contextlib
 import difflib
 import fcntl
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,15 +72,19 @@ class Stage:
     seats: int = 8
 
     @classmethod
-    def set_up(cls, grounds: Grounds, folder: Path) -> "Stage":
-        """A stack in service that asks for a secret, with a short benchmark."""
+    @contextlib.contextmanager
+    def set_up(cls, grounds: Grounds, folder: Path) -> Iterator["Stage"]:
+        """A stack in service that asks for a secret, with a short benchmark; its cloud is stopped in the end."""
         made = grounds.started("staged", _prepare, folder)
-        stage = cls(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
-        # With an instance, as after a deploy: a cloud that was started anew has none.
-        url = stage.service().json()["uri"]
-        token = made.token(url)
-        assert httpx.get(f"{url}/health", headers={"Authorization": f"Bearer {token}"}, timeout=60).is_success
-        return stage
+        try:
+            stage = cls(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+            # With an instance, as after a deploy: a cloud that was started anew has none.
+            url = stage.service().json()["uri"]
+            token = made.token(url)
+            assert httpx.get(f"{url}/health", headers={"Authorization": f"Bearer {token}"}, timeout=60).is_success
+            yield stage
+        finally:
+            made.local("stop")
 
     def add(self, kind: str, **parameters: object) -> str:
         """Put a fault on, as `bezel local fault add` does; the command, as the table tells it."""

@@ -3,7 +3,9 @@
 What is left is read from the cloud's inventory, what was asked for from the log of its wire, neither from the program.
 """
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,17 @@ class LeaseStage(Stage):
     """A leased machine in service, and the faults put on its cloud."""
 
     @classmethod
-    def deploy(cls, folder: Path) -> "LeaseStage":
-        """A leased machine in service, with a short benchmark."""
+    @contextlib.contextmanager
+    def deploy(cls, folder: Path) -> Iterator["LeaseStage"]:
+        """A leased machine in service, with a short benchmark; its cloud is stopped in the end."""
         made = Rehearsal.new(folder / "checkout", folder / "cloud")
         made.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
         stage = cls(made, (made.folder / f"Pulumi.{STACK}.yaml").read_text(), seats=64)
-        stage.deployed()
-        return stage
+        try:
+            stage.deployed()
+            yield stage
+        finally:
+            made.local("stop")
 
     def reset(self) -> None:
         """The stack file as it was in the beginning, but for what the machine is asked for; and no fault."""

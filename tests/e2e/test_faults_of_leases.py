@@ -17,9 +17,8 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def leased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseStage]:
-    made = LeaseStage.deploy(tmp_path_factory.mktemp("leased"))
-    yield made
-    made.rehearsal.local("stop")
+    with LeaseStage.deploy(tmp_path_factory.mktemp("leased")) as made:
+        yield made
 
 
 @pytest.fixture

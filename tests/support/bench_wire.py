@@ -121,10 +121,15 @@ def serving(answering: Answering = good, tls: ssl.SSLContext | None = None) -> I
         return await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls, limit=2**20, backlog=4096)
 
     async def end() -> None:
+        # A connection that was just accepted has to begin before it can be closed; asyncio's `Server.close` forgets it.
+        for listening in server.sockets:
+            loop.remove_reader(listening.fileno())
+        await asyncio.sleep(0)
         server.close()
-        for task in wire.tasks:
-            task.cancel()
-        await asyncio.gather(*wire.tasks, return_exceptions=True)
+        while len(asyncio.all_tasks()) > 1:
+            for task in wire.tasks:
+                task.cancel()
+            await asyncio.sleep(0)
 
     server = loop.run_until_complete(begin())
     wire.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
