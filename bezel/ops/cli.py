@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bezel.ops.parsing import Parser
+from bezel.ops.parsing import Parser, above_zero
 from bezel.ops.project import Project, find_project
 from bezel.ops.tpu_arguments import add_arguments
 from bezel.told import UserError
@@ -198,7 +198,7 @@ def _add_weights(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     copied.add_argument(
         "--deadline",
-        type=float,
+        type=above_zero,
         default=COPY_SECONDS,
         metavar="SECONDS",
         help="give up after that long (default: 6 hours); what is copied stays",
@@ -222,7 +222,7 @@ def _add_local(local: Parser) -> None:
         action.add_argument("stack")
         action.add_argument(
             "--deadline",
-            type=float,
+            type=above_zero,
             metavar="SECONDS",
             help="give up waiting for the service, and for its check, after that long (default: 40 minutes, and the "
             "stack's smoke.deadline_seconds)",
@@ -258,7 +258,7 @@ def _action(actions: "argparse._SubParsersAction[Parser]", name: str, text: str)
     action.add_argument("--model", type=Path, help="with --server vllm: the folder of the local model to serve")
     action.add_argument(
         "--speed",
-        type=float,
+        type=above_zero,
         default=60.0,
         help="how many times faster than real the waits for platform and loading pass (default: 60)",
     )

@@ -5,6 +5,7 @@ Leaves out the arguments themselves (`bezel.ops.cli` and the modules that it nam
 
 import argparse
 import difflib
+import math
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -53,3 +54,15 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no number, as 90 and 0.5 are") from None
+
+
+def above_zero(text: str) -> float:
+    """A time to wait, or how many times faster.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no number, no finite one or not above 0.
+    """
+    number = _number(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0, as 90 and 0.5 are")
+    return number
