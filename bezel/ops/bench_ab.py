@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.ops.bench_cells import common_arguments, finished, in_a_folder, measuring
 from bezel.ops.bench_kept import Beside, amounts, limit_arguments, limits_of
+from bezel.ops.parsing import above_zero
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     arms.add_argument("--vary", metavar="KEY=A,B,...", help="a setting with its values, each an arm: spec_tokens=0,2,3")
     arms.add_argument("--start", metavar="COMMAND", help="makes the server of --url for a value: './serve.sh {KEY}'")
     arms.add_argument(
-        "--start-seconds", type=float, default=1800.0, metavar="S", help="until it must be healthy (default: 1800)"
+        "--start-seconds", type=above_zero, default=1800.0, metavar="S", help="until it must be healthy (default: 1800)"
     )
     parser.add_argument("--rounds", type=int, default=6, metavar="N", help="turns of each arm (default: 6)")
     parser.add_argument("--users", type=int, default=8, metavar="N", help="closed loop (default: 8)")

@@ -60,9 +60,9 @@ def above_zero(text: str) -> float:
     """A time to wait, or how many times faster.
 
     Raises:
-        argparse.ArgumentTypeError: it is no number, no finite one or not above 0.
+        argparse.ArgumentTypeError: it is no number, not finite or not above 0.
     """
     number = _number(text)
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0, as 90 and 0.5 are")
+        raise argparse.ArgumentTypeError(f"{text} is no finite number above 0, as 90 and 0.5 are")
     return number

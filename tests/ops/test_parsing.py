@@ -22,15 +22,22 @@ COPY = ("weights", "copy", "l4-qat")
         ((*RUN, "--users", "many"), "bezel bench run: argument --users: 'many' is no whole number, as 8 is"),
         ((*RUN, "--users", "1.5"), "bezel bench run: argument --users: '1.5' is no whole number, as 8 is"),
         ((*UP, "--deadline", "soon"), "bezel local up: argument --deadline: 'soon' is no number, as 90 and 0.5 are"),
-        ((*UP, "--deadline", "0"), "bezel local up: argument --deadline: 0 is no number above 0, as 90 and 0.5 are"),
+        (
+            (*UP, "--deadline", "0"),
+            "bezel local up: argument --deadline: 0 is no finite number above 0, as 90 and 0.5 are",
+        ),
         (
             (*UP, "--deadline", "nan"),
-            "bezel local up: argument --deadline: nan is no number above 0, as 90 and 0.5 are",
+            "bezel local up: argument --deadline: nan is no finite number above 0, as 90 and 0.5 are",
         ),
-        ((*UP, "--speed", "-1"), "bezel local up: argument --speed: -1 is no number above 0, as 90 and 0.5 are"),
+        ((*UP, "--speed", "-1"), "bezel local up: argument --speed: -1 is no finite number above 0, as 90 and 0.5 are"),
         (
             (*COPY, "--deadline", "inf"),
-            "bezel weights copy: argument --deadline: inf is no number above 0, as 90 and 0.5 are",
+            "bezel weights copy: argument --deadline: inf is no finite number above 0, as 90 and 0.5 are",
+        ),
+        (
+            ("bench", "ab", "--start-seconds", "-1"),
+            "bezel bench ab: argument --start-seconds: -1 is no finite number above 0, as 90 and 0.5 are",
         ),
         (("plan", "l4-qat", "l4-fp8"), "bezel plan: nothing here takes l4-fp8"),
         (("plan", "l4-qat", "--", "--diff"), "bezel: nothing is passed on to pulumi here: -- --diff"),
