@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from pathlib import Path
 
 import pulumi
 
@@ -13,7 +14,9 @@ from stacks import config
 from stacks.deploying import deploy
 
 try:
-    plan = make_plan(config.settings(), project=config.google_project(), stack=pulumi.get_stack())
+    stack = pulumi.get_stack()
+    config.check_stack_file(stack, Path.cwd())
+    plan = make_plan(config.settings(), project=config.google_project(), stack=stack)
     for name, value in deploy(plan).items():
         pulumi.export(name, value)
 except (PlanError, pulumi.RunError) as error:

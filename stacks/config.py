@@ -6,9 +6,13 @@ Reads, and judges nothing but what cannot be handed on: an encrypted setting, wh
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import pulumi
 from pulumi.runtime import config as engine_config
+
+from bezel.planner import PlanError
+from bezel.planner.stack_file import StackFileError, read_stack_file
 
 NAMESPACE = "bezel"
 
@@ -27,6 +31,24 @@ def settings() -> dict[str, object]:
     if secret:
         raise pulumi.RunError(_encrypted(secret))
     return {key.removeprefix(prefix): _decoded(value) for key, value in found.items()}
+
+
+def check_stack_file(stack: str, folder: Path) -> None:
+    """Look for values in the stack's file that the engine has read otherwise than they are written.
+
+    What the engine hands on no longer shows it: `010` has become 8. A file that is not there, or not the one that the
+    engine was given, is no matter: the engine has read what it needed.
+
+    Raises:
+        PlanError: There are such values; each is named with its line.
+    """
+    try:
+        text = (folder / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
+        _, problems = read_stack_file(text, f"Pulumi.{stack}.yaml")
+    except (OSError, UnicodeDecodeError, StackFileError):
+        return
+    if problems:
+        raise PlanError(tuple(problems), stack=stack)
 
 
 def google_project(environment: Mapping[str, str] = os.environ) -> str | None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import yaml
-
+from bezel.planner.stack_file import StackFileError, read_stack_file
 from bezel.told import UserError
 
 
@@ -63,10 +62,10 @@ class Project:
         values: dict[str, object] = {}
         for key, schema in declared.items():
             if isinstance(schema, Mapping) and "default" in schema:
-                values[key.removeprefix(prefix)] = schema["default"]
+                values[key.removeprefix(prefix)] = _as_handed_on(schema["default"])
         for key, value in self._given(stack).items():
             if key.startswith(prefix) or ":" not in key:
-                values[key.removeprefix(prefix)] = value
+                values[key.removeprefix(prefix)] = _as_handed_on(value)
         return values
 
     def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
@@ -101,23 +100,35 @@ def find_project(start: Path) -> Project:
 
 def _read(file: Path) -> Mapping[str, object]:
     try:
-        content = json.loads(_as_json(file.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
-        raise ProjectError(f"{file.name} is no valid YAML, so the stack cannot be read: {error}") from error
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ProjectError(
-            f"{file.name} cannot be read as keys and values ({error}): write plain YAML, without references to itself."
-        ) from error
+        content = json.loads(_as_json(file.read_text(encoding="utf-8"), file.name))
+    except StackFileError as error:
+        raise ProjectError(str(error)) from None
+    except UnicodeDecodeError as error:
+        raise ProjectError(f"{file.name} is not UTF-8 text ({error}): save it as UTF-8.") from None
     return _mapping(content, file.name)
 
 
 @lru_cache
-def _as_json(text: str) -> str:
-    """What the engine hands on: keys are text, and so are dates and whatever else YAML knows.
+def _as_json(text: str, name: str) -> str:
+    """A file's content, kept as text: to parse Pulumi.yaml takes longer than to plan a stack, and every stack needs it.
 
-    Kept by content: to parse Pulumi.yaml takes longer than to plan a stack, and every stack needs it.
+    Raises:
+        ProjectError: A value in it is read in different ways.
+        StackFileError: It is not valid YAML.
     """
-    return json.dumps(yaml.safe_load(text), default=str)
+    content, problems = read_stack_file(text, name)
+    if problems:
+        raise ProjectError("\n".join(str(problem) for problem in problems))
+    return json.dumps(content)
+
+
+def _as_handed_on(value: object) -> object:
+    """A top-level value as the engine hands it to a program: whatever is no map and no list is text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    return "" if value is None else value
 
 
 def _mapping(value: object, what: str) -> Mapping[str, object]:

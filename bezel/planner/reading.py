@@ -89,6 +89,8 @@ def _problem(found: ErrorDetails) -> Problem:
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         return Problem(key, value, "it is out of range.", f"set it to {words} {context[name]:g}.")
+    if kind == "string_type" and isinstance(found["input"], bool | int | float):
+        return Problem(key, value, "text is needed here, and without quotes it is none.", f'quote it: `"{value}"`.')
     wanted = _WANTED.get(kind)
     consequence = f"{wanted} is needed here." if wanted else f"it is refused: {found['msg'].rstrip('.')}."
     repair = f"write {wanted or 'a fitting value'}" + (f", e.g. `{path[-1]}: {example}`." if example else ".")

@@ -59,8 +59,21 @@ def test_a_missing_stack_is_named_with_those_that_exist(project: Project) -> Non
 
 
 def test_values_are_those_that_json_knows_as_the_engine_hands_them_over(project: Project) -> None:
-    (project.folder / "Pulumi.one.yaml").write_text("config: {5: 6, region: 2026-11-21, vllm: {true: !!binary aGk=}}")
-    assert project.configuration("one") == {"5": 6, "region": "2026-11-21", "vllm": {"true": "b'hi'"}}
+    (project.folder / "Pulumi.one.yaml").write_text("config: {5: 6, public: true, none: , vllm: {true: [1.5]}}")
+    assert project.configuration("one") == {
+        "5": "6", "public": "true", "none": "", "region": "us-east4", "vllm": {"true": [1.5]},
+    }  # fmt: skip
+
+
+def test_a_value_that_is_read_in_two_ways_is_refused_with_its_line_and_quoted_it_is_text(project: Project) -> None:
+    file = project.folder / "Pulumi.one.yaml"
+    file.write_text("config:\n  vllm:\n    since: 2026-11-21\n    until: 010\n")
+    with pytest.raises(ProjectError) as told:
+        project.configuration("one")
+    assert "Pulumi.one.yaml line 3: vllm.since = 2026-11-21" in str(told.value)
+    assert 'quote it: "010".' in str(told.value)
+    file.write_text("config:\n  vllm:\n    since: '2026-11-21'\n    until: \"010\"\n")
+    assert project.configuration("one")["vllm"] == {"since": "2026-11-21", "until": "010"}
 
 
 @pytest.mark.parametrize(
