@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest
+from bezel.planner.members import member_fault
 from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ PROBE_PERIOD_SECONDS = 240
 MEMORY_OF_CPU = {1: 4, 2: 8, 4: 16, 6: 24, 8: 32}
 
 _MEMORY = re.compile(r"(\d+)(Gi|Mi)")
-_MEMBER = re.compile(r"(user|serviceAccount|group|domain|principal|principalSet):\S+")
 _SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -202,15 +202,8 @@ def check_access(access: Access) -> list[Problem]:
                     f"name the callers, or say so with `{setting('access')}: {{public: true}}`.",
                 )
             )
-        elif not _MEMBER.fullmatch(member):
-            problems.append(
-                Problem(
-                    key,
-                    shown(member),
-                    "IAM refuses it: it is no member.",
-                    "write e.g. user:NAME@DOMAIN, group:NAME@DOMAIN or serviceAccount:<its e-mail address>.",
-                )
-            )
+        elif fault := member_fault(member):
+            problems.append(Problem(key, shown(member), *fault))
     return problems
 
 

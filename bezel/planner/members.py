@@ -1,0 +1,46 @@
+"""IAM members: the forms in which Google takes who may call a service.
+
+Pure. Leaves whether such an account exists to Google, and everyone (`allUsers`) to `access.public`.
+
+Source: IAM, "Principal identifiers" (v1 forms: user, group, serviceAccount, domain, principal, principalSet).
+"""
+
+from __future__ import annotations
+
+import re
+
+_DOMAIN = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
+_EMAIL = rf"[A-Za-z0-9._%+'-]+@{_DOMAIN}"
+SERVICE_ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]*@(?:[a-z0-9.-]+\.)?gserviceaccount\.com")
+_KUBERNETES = r"[a-z][a-z0-9-]+\.svc\.id\.goog\[[a-z0-9.-]+/[a-z0-9.-]+\]"
+_POOL = r"//iam\.googleapis\.com/(?:projects/\d+/)?(?:locations/\S+|[\w/.-]+/\S+)"
+
+_FORMS = {
+    "user": (re.compile(_EMAIL, re.IGNORECASE), "user:NAME@DOMAIN"),
+    "group": (re.compile(_EMAIL, re.IGNORECASE), "group:NAME@DOMAIN"),
+    "serviceAccount": (
+        re.compile(f"(?:{SERVICE_ACCOUNT.pattern}|{_KUBERNETES})"),
+        "serviceAccount:NAME@PROJECT.iam.gserviceaccount.com",
+    ),
+    "domain": (re.compile(_DOMAIN, re.IGNORECASE), "domain:example.com"),
+    "principal": (re.compile(_POOL), "principal://iam.googleapis.com/.../subject/SUBJECT"),
+    "principalSet": (re.compile(_POOL), "principalSet://iam.googleapis.com/.../group/GROUP"),
+}
+
+
+def member_fault(member: str) -> tuple[str, str] | None:
+    """What is wrong with a member, and its repair; None where Google takes its form.
+
+    Args:
+        member: E.g. `serviceAccount:app@acme.iam.gserviceaccount.com`.
+    """
+    kind, colon, name = member.partition(":")
+    if not colon or kind not in _FORMS:
+        forms = ", ".join(form for _, form in _FORMS.values())
+        return "IAM refuses it: it is no member.", f"write one of {forms}."
+    pattern, form = _FORMS[kind]
+    if not pattern.fullmatch(name):
+        return f"IAM refuses it: what follows {kind}: has another form.", f"write {form}."
+    if kind in {"user", "group"} and SERVICE_ACCOUNT.fullmatch(name):
+        return f"IAM refuses it: this is a service account, not a {kind}.", f"write serviceAccount:{name}."
+    return None
