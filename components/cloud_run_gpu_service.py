@@ -9,6 +9,8 @@ default for `deletion_protection` is true (docs of Cloud Run and of the provider
 the service's whole traffic, and traffic that is not declared as the state last saw it: so it is declared.
 
 With `gated` a new revision gets no traffic, only an address of its own, and `TrafficSwitch` moves the traffic to it.
+With `retries_failed` a revision that failed is followed by another one: Cloud Run tries none twice, and replacing the
+service would take away what serves, and is refused where it is protected from deletion.
 
 Example:
     ```python
@@ -68,6 +70,8 @@ class CloudRunGpuServiceArgs(ComponentArgs):
     """Whether anybody may call it without an identity."""
     gated: bool = False
     """Whether what serves goes on serving, by name, when a new revision is made. Asks Cloud Run what that is."""
+    retries_failed: bool = False
+    """Whether a deploy makes another revision in place of one that failed. Asks Cloud Run; implied by `gated`."""
     deletion_protection: bool = True
     labels: Mapping[str, str] = Field(default_factory=dict)
     deadline_seconds: float = Field(SERVICE_SECONDS, gt=0)
@@ -153,7 +157,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
 
 def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:
     """What the service is beside its name. A gated one tells what it was made from, to know it again in the cloud."""
-    found = look_up_service(name) if args.gated else None
+    found = look_up_service(name) if args.gated or args.retries_failed else None
     failed = attempt(found)
     inputs = {
         "ingress": args.ingress,

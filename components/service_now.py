@@ -1,7 +1,8 @@
 """What Cloud Run says of a service before anything of it is declared: its present state, and the quota of its GPUs.
 
-A gated rollout depends on both: what serves now has to be named when the service is updated, and two revisions need
-room. Reads only, within seconds, in previews too. Leaves out what follows from it: `bezel.traffic`'s and the planner's.
+Every deploy wants to know whether the last revision failed, to make another one then. A gated rollout also names what
+serves now when it updates the service, and needs room for two revisions. Reads only, within seconds, in previews too.
+Leaves out what follows from it: `bezel.traffic`'s and the planner's.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ _NEVER_USED = "has not been used in project"
 
 
 class UnknownServiceError(pulumi.RunError):
-    """Nobody can tell what serves now; the text says what to do."""
+    """The service cannot be read; the text says what to do."""
 
 
 def look_up_service(name: str) -> dict[str, Any] | None:
@@ -60,8 +61,8 @@ def look_up_quota(project: str, quota_id: str, region: str) -> int:
 
 def _unknown(name: str, why: str) -> str:
     return (
-        f"{name}: nobody can tell which revision serves now: {why}.\n"
-        "  Consequence: nothing is deployed, since a gated rollout leaves the traffic where it is and has to name it.\n"
+        f"{name}: the service cannot be read: {why}.\n"
+        "  Consequence: nothing is deployed: which revision serves, and whether the last one failed, is unknown.\n"
         "  Repair: log in (`gcloud auth application-default login`) as somebody with roles/run.viewer, then run the "
-        "same command again; or set bezel:rollout to direct."
+        "same command again."
     )

@@ -7,14 +7,7 @@ Owns the faults that a text names. Leaves out who looks where, and what is said 
 import re
 from dataclasses import dataclass
 
-AGAIN = (
-    "Cloud Run does not try a failed revision again: afterwards run "
-    "`pulumi up --replace '**cloudrunv2/service:Service**'`."
-)
-
-AGAIN_GATED = (
-    "Afterwards run the same command again: a gated rollout makes another revision in place of one that failed."
-)
+AGAIN = "Afterwards run the same command again: it makes another revision in place of the one that failed."
 
 
 @dataclass(frozen=True)

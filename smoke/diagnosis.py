@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bezel.rest import redact
-from smoke.causes import AGAIN, AGAIN_GATED, CAUSES
+from smoke.causes import AGAIN, CAUSES
 from smoke.platform import Condition, Report
 
 _SHOWN_LINES = 12
@@ -69,13 +69,9 @@ def diagnose(report: Report) -> Diagnosis:
         or _between(report.errors)
         or _UNKNOWN
     )
-    return _in_a_gated_rollout(found) if report.gated else found
-
-
-def _in_a_gated_rollout(found: Diagnosis) -> Diagnosis:
-    """The same with a repair that leaves alone what serves: the next deploy makes another revision by itself."""
-    repair = found.repair.replace(AGAIN, AGAIN_GATED)
-    return replace(found, repair=f"{_OR_DIRECT} {repair}" if found.kind == "quota" else repair)
+    if report.gated and found.kind == "quota":
+        return replace(found, repair=f"{_OR_DIRECT} {found.repair}")
+    return found
 
 
 def _until_the_probe_gave_up(lines: Sequence[str]) -> Sequence[str]:

@@ -102,6 +102,7 @@ def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
             invokers=wanted.invokers,
             public=wanted.public,
             gated=rollout.is_gated(plan),
+            retries_failed=True,
             deletion_protection=wanted.deletion_protection,
             labels=wanted.labels,
             deadline_seconds=config.deadline(SERVICE_SECONDS),

@@ -51,6 +51,24 @@ def test_what_serves_is_named_when_a_new_revision_is_made(run: FakeRun) -> None:
     assert inputs()["traffics"] == [pinned("chat-1"), TAGGED]
 
 
+@pytest.mark.parametrize(("state", "annotations"), [("FAILED", {"bezel-attempt": "chat-2"}), ("SUCCEEDED", None)])
+def test_without_a_gate_another_revision_follows_one_that_failed(
+    run: FakeRun, state: str, annotations: dict[str, str] | None
+) -> None:
+    terminal = {"type": "Ready", "state": f"CONDITION_{state}"}
+    ready = "chat-1" if state == "FAILED" else "chat-2"
+    run.service = described(created="chat-2", ready=ready, terminalCondition=terminal)
+    again = inputs(gated=False, retries_failed=True)
+    assert again["template"].get("annotations") == annotations
+    assert again["traffics"] == [{"type": LATEST, "percent": 100}]
+
+
+def test_the_attempt_stays_in_the_template_once_it_serves(run: FakeRun) -> None:
+    """Else the next deploy would change the template back, and make a revision for nothing."""
+    run.service = described(template={"annotations": {"bezel-attempt": "chat-2"}}, created="chat-3", ready="chat-3")
+    assert inputs(gated=False, retries_failed=True)["template"]["annotations"] == {"bezel-attempt": "chat-2"}
+
+
 def test_a_service_that_stays_as_it_is_keeps_the_traffic_that_it_has(run: FakeRun) -> None:
     run.service = described(pinned("chat-2"), TAGGED, annotations=inputs()["annotations"])
     assert "traffics" not in inputs()
@@ -72,9 +90,9 @@ def test_after_a_failed_revision_another_one_is_made_beside_what_serves(run: Fak
 
 def test_who_cannot_ask_what_serves_deploys_nothing(run: FakeRun) -> None:
     run.refusal = 403
-    with pytest.raises(UnknownServiceError, match="nobody can tell which revision serves now") as raised:
+    with pytest.raises(UnknownServiceError, match="the service cannot be read") as raised:
         declared()
-    assert "set bezel:rollout to direct" in str(raised.value)
+    assert "roles/run.viewer" in str(raised.value)
     assert isinstance(raised.value, pulumi.RunError)
 
 

@@ -25,7 +25,6 @@ from bezel.localcloud.layout import NO_TLS, Endpoint
 GOLDENS = Path(__file__).parent / "goldens" / "faults"
 RESULTS = Path(__file__).parent.parent / "results" / "faults.json"
 SERVICE = "projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
-REPLACE = ("--", "--replace", "**cloudrunv2/service:Service**")
 UNCHANGED = ("--", "--expect-no-changes")
 TABLE: dict[str, Any] = {
     "title": "Faults",

@@ -3,34 +3,36 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from fault_stage import REPLACE, Stage, hold, normal, told
+from fault_stage import Stage, hold, normal, told
 
-AGAIN = "once it is mended `up --replace '**cloudrunv2/service:Service**'` is green, then nothing is left to do"
+AGAIN = "once it is mended the next `up` makes another revision and is green, then nothing is left to do"
 PLAIN = "the next `up` is green, then nothing is left to do"
 
 
 @pytest.mark.parametrize(
-    "faults",
+    ("faults", "protection"),
     [
-        (("quota-exceeded", {}), ("secret-missing", {})),
-        (("bucket-permission-missing", {}), ("secret-permission-missing", {})),
-        (("never-healthy", {}), ("slow-start", {"factor": 200})),
+        ((("quota-exceeded", {}), ("secret-missing", {})), "always"),
+        ((("bucket-permission-missing", {}), ("secret-permission-missing", {})), "never"),
+        ((("never-healthy", {}), ("slow-start", {"factor": 200})), "always"),
     ],
-    ids=lambda faults: "-".join(kind for kind, _ in faults),
+    ids=["quota-secret", "bucket-permission", "never-healthy"],
 )
 def test_what_is_wrong_outside_the_stack_file_is_mended_there_and_deployed_again(
-    stage: Stage, faults: Sequence[tuple[str, dict[str, object]]]
+    stage: Stage, faults: Sequence[tuple[str, dict[str, object]]], protection: str
 ) -> None:
+    """Also where the service is protected from deletion, as in `prod`: no repair replaces it."""
     # One after the other: each leaves what the one before it has left.
+    stage.rehearsal.set("deletion_protection", protection)
     seen = []
     for kind, parameters in faults:
         stage.need_a_revision()
         command = stage.add(kind, **parameters)
         text, state = told(stage.up()), stage.state()
-        assert " ".join(REPLACE[1:]).replace(" ", " '", 1) + "'" in text
+        assert "run the same command again" in text
         stage.clear()
         seen.append((kind, command, text, state))
-    stage.in_service(*REPLACE)
+    stage.in_service()
     for kind, command, text, state in seen:
         hold(kind, command, text, state, AGAIN)
 

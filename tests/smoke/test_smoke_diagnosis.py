@@ -324,14 +324,19 @@ def test_who_goes_on_serving_is_said_and_nothing_where_it_is_not_known() -> None
     assert "consequence" not in explain(Report(lines=("x",)))
 
 
-def test_no_repair_of_a_gated_rollout_takes_away_what_serves() -> None:
-    """`--replace` deletes the service with all its revisions; a gated rollout tries again beside what serves."""
-    for said in ("CONTAINER_MISSING", "SECRETS_ACCESS_CHECK_FAILED", "Quota exceeded for GPUs", "probe failed 3 times"):
-        direct, gated = (diagnose(Report(errors=(said,), gated=gated)) for gated in (False, True))
-        assert "--replace" in direct.repair
-        assert "--replace" not in gated.repair
-        assert "Afterwards run the same command again" in gated.repair
-        assert gated.kind == direct.kind
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize(
+    "said", ["CONTAINER_MISSING", "SECRETS_ACCESS_CHECK_FAILED", "Quota exceeded for GPUs", "probe failed 3 times"]
+)
+def test_no_repair_replaces_the_service(said: str, gated: bool) -> None:
+    """`--replace` deletes the service with all its revisions, and fails where it is protected from deletion."""
+    found = diagnose(Report(errors=(said,), gated=gated))
+    assert "--replace" not in found.repair
+    assert "Afterwards run the same command again" in found.repair
+
+
+def test_no_cause_in_the_table_is_repaired_by_replacing_the_service() -> None:
+    assert [rule for rule in CAUSES if "--replace" in rule.repair] == []
 
 
 def test_where_a_gated_rollout_has_no_second_gpu_a_direct_one_is_offered() -> None:

@@ -1,6 +1,5 @@
 """`rollout: gated` in a whole plan: checked at an address of its own, then moved; refused where two have no room."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,17 +7,15 @@ import pytest
 from bezel.planner import PlanError, make_plan
 from stacks.cloud_run import deploy
 from tests.components.fake_engine import CREATED, REVISION, Declarations, declare, has_unknown
-from tests.components.fake_run import FakeRun, running
+from tests.components.fake_run import FakeRun
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 SMOKE = ("HealthCheck", "ShortBenchmark")
 
 
 @pytest.fixture(autouse=True)
-def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
-    with running(monkeypatch) as fake:
-        fake.quota = 2
-        yield fake
+def _room_for_two(run: FakeRun) -> None:
+    run.quota = 2
 
 
 def deployed(*, rollout: str = "gated", preview: bool = False, **settings: Any) -> Declarations:
@@ -41,13 +38,15 @@ def test_the_traffic_moves_after_every_check_to_the_revision_that_was_checked() 
     assert declared.named("apis-cloudquotas")
 
 
-def test_a_direct_rollout_has_one_address_moves_nothing_and_asks_nobody(run: FakeRun) -> None:
+def test_a_direct_rollout_has_one_address_moves_nothing_and_reads_the_service_only(
+    run: FakeRun,
+) -> None:
     declared = deployed(rollout="direct")
     assert not declared.of("TrafficSwitch")
     assert [declared.one(token).inputs["url"] for token in SMOKE] == ["https://chat.example"] * 2
     assert not any("audience" in declared.one(token).inputs for token in SMOKE)
     assert "apis-cloudquotas" not in [one.name for one in declared.all]
-    assert run.server.calls == []
+    assert [(call.method, call.path.rpartition("/")[2]) for call in run.server.calls] == [("GET", "bezel-l4-qat")]
 
 
 def test_the_revision_in_the_outputs_is_the_one_that_the_traffic_was_moved_to() -> None:

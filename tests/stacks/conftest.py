@@ -1,0 +1,13 @@
+"""Cloud Run as each stack finds it in previews: reachable, with no service yet."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.components.fake_run import FakeRun, running
+
+
+@pytest.fixture(autouse=True)
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
+    with running(monkeypatch) as fake:
+        yield fake
