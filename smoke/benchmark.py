@@ -4,6 +4,7 @@ Runs after the health check, again when the revision or its settings change, and
 """
 
 import os
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ _MEANING = {
 }
 # A service that others use too is never idle: longer than this the figures need not wait for it.
 _IDLE_SECONDS = 10.0
+# Within which the server answers after the load: it was idle or full a moment ago.
+_END_SECONDS = 30.0
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
 
@@ -92,6 +95,7 @@ class ShortBenchmarkProvider(SmokeProvider):
         cell = measured.cell
         if sum(cell.failures.values()) == cell.requests:
             raise SmokeError(_all_failed(cell, load) or _explained(cell, props["service"]))
+        _check_that_it_still_serves(props, progress)
         simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
         return {"figures": figures(measured, told, simulated=simulated)}
 
@@ -111,6 +115,35 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
     def __init__(self, name: str, args: ShortBenchmarkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "figures": None}
         super().__init__(ShortBenchmarkProvider(), name, props, opts)
+
+
+def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> None:
+    """A verdict is of the end: a lease may end, or an instance die, while the load runs.
+
+    Raises:
+        SmokeError: The server no longer answers.
+    """
+    from bezel.rest import Credentials
+    from smoke.probe import CheckFailedError, Probe
+    from smoke.server import Server
+
+    credentials = None if props.get("public") else Credentials(props.get("impersonate"))
+    with Server(props["url"], credentials, audience=props.get("audience") or "") as server:
+        probe = Probe(
+            server,
+            props["served_model"],
+            min(_END_SECONDS, float(props["deadline_seconds"])),
+            show=progress,
+            clock=time.monotonic,
+            sleep=time.sleep,
+        )
+        try:
+            probe.answered("end", "GET", "/health")
+        except CheckFailedError as failure:
+            raise SmokeError(
+                f"the service answered the benchmark and does not answer after it: {failure.what}\n"
+                + _cause(props["service"], failure.what)
+            ) from None
 
 
 def _load(props: dict[str, Any]) -> "Load":
@@ -180,16 +213,21 @@ def _all_failed(cell: "Cell", load: "Load") -> str:
 
 def _explained(cell: "Cell", service: str) -> str:
     """The failures, and what the platform and the container said."""
-    from bezel.rest import Credentials, GoogleClient
-    from smoke.diagnosis import explain
-    from smoke.platform import report
-
     told = tuple(
         f"{_MEANING.get(kind) or f'{kind}, {cell.failure_examples[kind]}'} ({count} of {cell.requests})"
         for kind, count in sorted(cell.failures.items())
     )
+    return f"{_title(cell)}\n{_cause(service, *told)}"
+
+
+def _cause(service: str, *errors: str) -> str:
+    """What the platform and the container say of a service that met these errors."""
+    from bezel.rest import Credentials, GoogleClient
+    from smoke.diagnosis import explain
+    from smoke.platform import report
+
     with GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=20) as google:
-        return f"{_title(cell)}\n{explain(report(google, service, errors=told))}"
+        return explain(report(google, service, errors=errors))
 
 
 def _title(cell: "Cell") -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from bezel.localcloud import control
 from bezel.localcloud.layout import Endpoint
 from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
+from bezel.ops.in_service import why_not_serving
 from bezel.ops.packs import configurations, judged, with_packs
 from bezel.ops.project import Project
 from bezel.ops.summary import summary
@@ -69,9 +70,7 @@ class Local:
                 control.stop(self.directory)
             return code
         code = self._up(engine, stack, options)
-        if code == 0:
-            sys.stdout.write(summary(stack, engine.outputs(stack), behind=self._behind(endpoint)))
-        return code
+        return code or self._summarize(engine, endpoint, stack)
 
     def recover(self, stack: str, *, adopt: bool) -> int:
         """Take a stack out of the state in which a killed run left it; the exit code."""
@@ -119,18 +118,35 @@ class Local:
             sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
         return 0
 
+    def _summarize(self, engine: Engine, endpoint: Endpoint, stack: str) -> int:
+        """Print how the stack stands after a run that was green; the exit code, 1 where nothing answers."""
+        outputs = engine.outputs(stack)
+        url = str(outputs.get("url", ""))
+        missing = why_not_serving(url, lambda: self._identity_token(endpoint, url))
+        sys.stdout.write(summary(stack, outputs, behind=self._behind(endpoint), not_serving=missing))
+        return 1 if missing else 0
+
     def token(self, url: str) -> int:
         """Print an identity token for `url`; the exit code."""
+        sys.stdout.write(self._identity_token(self._running(), url) + "\n")
+        return 0
+
+    @staticmethod
+    def _identity_token(endpoint: Endpoint, url: str) -> str:
+        """An identity token of localcloud's deployer.
+
+        Raises:
+            EngineError: None can be had.
+        """
         from bezel.rest import Credentials, RestError
 
         for name in FOREIGN:
             os.environ.pop(name, None)
-        os.environ.update(control.environment(self._running()))
+        os.environ.update(control.environment(endpoint))
         try:
-            sys.stdout.write(Credentials().identity_token(url) + "\n")
+            return Credentials().identity_token(url)
         except RestError as error:
             raise EngineError(str(error)) from error
-        return 0
 
     def fault(self, action: str, kind: str, parameters: Sequence[str]) -> int:
         """Run `list`, `show`, `add` or `clear` of `bezel local fault`; the exit code."""

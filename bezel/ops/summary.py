@@ -1,15 +1,23 @@
 """The text at the end of `make up`: where the service is, what was checked, measured, what it costs, what to try next.
 
-Leaves out where the outputs come from. A figure that is missing is left out or called unknown, never made up.
+Leaves out where the outputs come from, and how it is known whether the service answers. A figure that is missing is
+left out or called unknown, never made up; one that is no measurement is not shown as one.
 """
 
 from collections.abc import Mapping
 
+# States of a benchmark whose figures are the service's. Of the others only the reason is shown.
+_MEASURED = frozenset({"ok", "queueing", "saturated"})
 
-def summary(stack: str, outputs: Mapping[str, object], *, behind: str) -> str:
+
+def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_serving: str = "") -> str:
     """Readable text for the outputs of a stack (`url`, `revision` or `leases`, `model`, `plan`, `smoke`, `simulated`).
 
-    `behind` names what answers there, e.g. "a simulated vLLM".
+    Args:
+        stack: Its name.
+        outputs: As the program gave them.
+        behind: What answers there, e.g. "a simulated vLLM".
+        not_serving: What came at the end instead of the model, "" where the service answers.
     """
     # Both ways the figures say nothing of the accelerator that the price is for.
     kind = " (simulated)" if outputs.get("simulated") else " (on this machine)"
@@ -22,14 +30,27 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str) -> str:
         "memory": _memory(_at(outputs, "plan", "fit")),
         "price": _price(_at(outputs, "plan", "cost")),
         "price basis": _basis(_at(outputs, "plan", "cost")),
-        "checked": _verdict(_at(outputs, "smoke", "verdict")),
-        f"measured{kind}": _figures(_at(outputs, "smoke", "figures")),
+        "checked" if not not_serving else "checked before": _verdict(_at(outputs, "smoke", "verdict")),
+        **_measured(_at(outputs, "smoke", "figures"), kind),
     }
     width = max(len(label) for label in rows)
-    lines = ["", f"{stack} is in service on localcloud, behind it {behind}", ""]
+    said = f"{stack} is in service on localcloud, behind it {behind}"
+    lines = ["", f"{stack} is deployed on localcloud and not in service: {not_serving}" if not_serving else said, ""]
     lines += [f"  {label:<{width}}  {text}" for label, text in rows.items() if text]
-    lines += ["", "Ask it something, look at everything it told, take it away:", "", *_completion(url, model)]
-    return "\n".join([*lines, "", f"  make outputs{_stack(stack)}", f"  make down{_stack(stack)}", "", ""])
+    if not_serving:
+        lines += ["", _repair(outputs), ""]
+    else:
+        lines += ["", "Send a request, show the outputs, tear it down:", "", *_completion(url, model), ""]
+    return "\n".join([*lines, f"  make outputs{_stack(stack)}", f"  make down{_stack(stack)}", "", ""])
+
+
+def _repair(outputs: Mapping[str, object]) -> str:
+    if "leases" in outputs:
+        return (
+            "A lease that has ended is bought again only when the stack file says `bezel:lease: {renew: true}`; "
+            "otherwise run `make up` again, or:"
+        )
+    return "Run `make up` again, which explains a service that stays down, or:"
 
 
 def _at(outputs: Mapping[str, object], *path: str) -> Mapping[str, object]:
@@ -106,13 +127,29 @@ def _cents(cost: Mapping[str, object], key: str) -> str:
 
 
 def _verdict(verdict: Mapping[str, object]) -> str:
+    """Which checks passed, and which were asked nothing, with the reason."""
     checks = _at(verdict, "checks")
-    return f"{', '.join(sorted(checks))}: all passed" if checks and verdict.get("ok") else ""
+    if not checks or not verdict.get("ok"):
+        return ""
+    left_out = {name: _at(checks, name).get("detail") for name in checks if _at(checks, name).get("judged") is False}
+    passed = sorted(set(checks) - set(left_out))
+    parts = [f"{', '.join(passed)}: {'passed' if left_out else 'all passed'}"] if passed else []
+    return "; ".join([*parts, *(f"{name}: not judged ({why})" for name, why in sorted(left_out.items()))])
+
+
+def _measured(figures: Mapping[str, object], kind: str) -> dict[str, str]:
+    """The figures, or why they are none, and what a reader has to know of them."""
+    if not figures:
+        return {}
+    state = str(figures.get("state") or "ok")
+    known = figures.get("notes")
+    # That they are simulated stands beside them.
+    notes = [str(note) for note in known if not str(note).startswith("simulated: ")] if isinstance(known, list) else []
+    said = {f"measured{kind}": _figures(figures)} if state in _MEASURED else {"not measured": state.replace("_", " ")}
+    return said | {f"note{'' if len(notes) == 1 else f' {number}'}": note for number, note in enumerate(notes, 1)}
 
 
 def _figures(figures: Mapping[str, object]) -> str:
-    if not figures:
-        return ""
     ttft, tpot = _at(figures, "ttft_ms").get("p50"), _at(figures, "tpot_ms").get("p50")
     first, each = ("not measurable" if value is None else f"{value} ms" for value in (ttft, tpot))
     return (

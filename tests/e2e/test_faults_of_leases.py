@@ -92,7 +92,10 @@ def test_a_lease_that_is_over_is_told_with_its_price_and_bought_again_only_when_
     answer = invoker.get("/v1/models").json()
     assert answer["error"]["code"] == 503, answer
     run, state = stage.up(), stage.state()
-    assert (run.code, stage.asked()) == (0, before), run.text
+    # The engine has nothing to do, and nothing serves all the same.
+    assert (run.code, stage.asked()) == (1, before), run.text
+    assert "is deployed on localcloud and not in service: HTTP 503" in run.text
+    assert "renew: true" in run.text
     said = run.text.partition("\nDiagnostics:\n")[2].partition("warning: ")[2].partition("\n")[0]
     assert "another one costs 5.40 USD for 4 h; set lease.renew: true to buy it" in said
 

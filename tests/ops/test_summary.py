@@ -88,6 +88,43 @@ def test_requests_of_the_benchmark_that_failed_are_told_by_their_kinds(outputs: 
     assert "21 of 24 requests answered, the others failed (http_503: 1, truncated: 2)" in text
 
 
+def test_a_benchmark_that_its_client_limited_shows_no_figure_and_the_reason(outputs: dict[str, Any]) -> None:
+    reason = "the client was measured, not the server: its event loop lagged"
+    outputs["smoke"]["figures"] |= {"state": "client_limited", "notes": ["simulated: a note of every run", reason]}
+    text = summary("l4-qat", outputs, behind="x")
+    assert "not measured  client limited" in text
+    assert f"note          {reason}" in text
+    assert "107.3" not in text
+    assert "a note of every run" not in text
+
+
+@pytest.mark.parametrize("state", ["ok", "queueing", "saturated"])
+def test_figures_of_the_service_are_shown_with_every_note(outputs: dict[str, Any], state: str) -> None:
+    outputs["smoke"]["figures"] |= {"state": state, "notes": ["the first", "the second"]}
+    text = summary("l4-qat", outputs, behind="x")
+    assert "107.3 output tokens/s" in text
+    assert "note 1" in text
+    assert "the second" in text
+
+
+def test_a_check_that_was_not_judged_did_not_pass(outputs: dict[str, Any]) -> None:
+    refusal = {"ok": True, "judged": False, "detail": "access.public is set"}
+    outputs["smoke"]["verdict"]["checks"]["refusal"] = refusal
+    text = summary("l4-qat", outputs, behind="x")
+    assert "health, models: passed; refusal: not judged (access.public is set)" in text
+    assert "all passed" not in text
+
+
+def test_a_service_that_does_not_answer_is_not_in_service(outputs: dict[str, Any]) -> None:
+    text = summary("l4-qat", outputs, behind="x", not_serving="HTTP 503: no machine is there")
+    assert "l4-qat is deployed on localcloud and not in service: HTTP 503: no machine is there" in text
+    assert "is in service" not in text
+    assert "checked before" in text
+    assert "curl" not in text
+    assert "lease" not in text
+    assert "renew: true" in summary("v6e4-moe", leased(outputs), behind="x", not_serving="HTTP 503")
+
+
 def leased(outputs: dict[str, Any]) -> dict[str, Any]:
     cost = {"usd_per_hour": 5.4, "so_far_usd": 0.3, "at_end_usd": 21.6, "as_of": "2026-11-21T10:00:00Z"}
     lease = {"state": "active", "zone": "us-east5-a", "ends_at": "2026-11-21T14:00:00Z", "cost": cost}

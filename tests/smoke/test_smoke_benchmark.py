@@ -107,6 +107,21 @@ def test_where_all_fails_the_kind_says_what_to_do(opened: Project, answer: Answe
     assert str(caught.value).startswith("all ")
 
 
+@pytest.mark.slow
+def test_a_service_that_ends_while_it_is_measured_fails_the_deploy(
+    opened: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As when a lease ends under the load: every figure is of before."""
+    for name, value in opened.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    opened.health = [503]
+    with pytest.raises(SmokeError) as caught:
+        run(props(opened, deadline_seconds=1.0))
+    assert "the service answered the benchmark and does not answer after it" in str(caught.value)
+    assert "HTTP 503" in str(caught.value)
+    assert "repair: " in str(caught.value)
+
+
 def test_a_service_that_nobody_runs_is_no_traceback(opened: Project) -> None:
     with pytest.raises(SmokeError, match=r"cannot be run: http://127\.0\.0\.1:9 takes no connection"):
         run(props(opened, url="http://127.0.0.1:9"))
