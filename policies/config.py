@@ -31,6 +31,9 @@ class Limits(PolicyConfig):
     """One limit for each environment that may be deployed; an environment without one is refused."""
 
     limits: dict[Environment, Any]
+    exempt: list[str] = Field(
+        [], description="types of resource whose accelerators pass here without a price, a number or an end"
+    )
 
     def of(self, inputs: Inputs) -> tuple[str, Any]:
         """The environment of a resource and its limit.

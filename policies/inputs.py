@@ -52,7 +52,7 @@ class Inputs:
         for depth, key in enumerate(path, start=1):
             here = here.get(key) if isinstance(here, Mapping) else None
             if here is UNKNOWN:
-                raise InputError(_not_known(self.key(*path[:depth])))
+                raise InputError(not_known(self.key(*path[:depth])))
         return here
 
     def is_unknown(self, key: str) -> bool:
@@ -79,7 +79,7 @@ class Inputs:
         entries = [Inputs(entry, (*self.where, *path, str(number))) for number, entry in enumerate(found)]
         for entry in entries:
             if entry.values is UNKNOWN:
-                raise InputError(_not_known(entry.key()))
+                raise InputError(not_known(entry.key()))
         return entries
 
     def text(self, *path: str) -> str | None:
@@ -140,7 +140,8 @@ def _number(value: object) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _not_known(key: str) -> Problem:
+def not_known(key: str) -> Problem:
+    """The problem of an input that a rule needs and a preview cannot know."""
     return Problem(
         key,
         str(UNKNOWN.value),

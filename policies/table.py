@@ -43,6 +43,6 @@ def _bounds(about: dict[str, Any]) -> str:
 
 
 def _shown(default: object) -> str:
-    if isinstance(default, list):
-        return ", ".join(f"`{item}`" for item in default)
-    return "none" if default == {} else f"`{default}`"
+    if default in ([], {}):
+        return "none"
+    return ", ".join(f"`{item}`" for item in default) if isinstance(default, list) else f"`{default}`"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from bezel.planner.money import Amount
-    from policies.config import CountLimits, HourLimits, NameLimits, UsdLimits
+    from policies.config import CountLimits, HourLimits, Limits, NameLimits, UsdLimits
     from policies.hardware import Hardware
     from policies.inputs import Inputs
 
@@ -30,7 +30,7 @@ _ENDING = "take a queued resource with runDuration, or an instance with scheduli
 
 def hourly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
     """All instances running, per hour."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if hardware is not None:
         environment, limit = config.of(hardware.labels)
         yield from _over(_hourly(hardware), limit, environment, "an hour", hardware)
@@ -38,7 +38,7 @@ def hourly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Pr
 
 def monthly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
     """The dearest month that the inputs allow."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if hardware is not None:
         environment, limit = config.of(hardware.labels)
         yield from _over(_monthly(hardware), limit, environment, "a month", hardware)
@@ -46,7 +46,7 @@ def monthly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[P
 
 def most_instances(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
     """Instances, or nodes of a TPU, at a time."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if hardware is None or isinstance(hardware, Foreign):
         return  # of what is foreign no number is known: the ceilings refuse it
     environment, limit = config.of(hardware.labels)
@@ -62,7 +62,7 @@ def most_instances(token: str, inputs: Inputs, config: CountLimits) -> Iterator[
 
 def always_on(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
     """Instances of a service that run, and cost, without any traffic. A TPU is held by its run duration."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if not isinstance(hardware, GpuService):
         return
     environment, limit = config.of(hardware.labels)
@@ -79,7 +79,7 @@ def always_on(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Probl
 
 def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
     """Only what is on the environment's list."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if hardware is None:
         return
     environment, allowed = config.of(hardware.labels)
@@ -89,13 +89,15 @@ def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iter
             plainly(hardware.accelerator),
             f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
             + (f", on types that this policy knows; {token} is none." if isinstance(hardware, Foreign) else " only."),
-            "choose one of these, or deploy to an environment that may have it.",
+            _exempting(token)
+            if isinstance(hardware, Foreign)
+            else "choose one of these, or deploy to an environment that may have it.",
         )
 
 
 def lease_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
     """One lease, from its beginning until it ends by itself."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if isinstance(hardware, Lease) and hardware.run_seconds is not None:  # without an end: run_duration's
         environment, limit = config.of(hardware.labels)
         yield from _over(hardware.until_its_end(), limit, environment, "a lease", hardware)
@@ -103,7 +105,7 @@ def lease_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Pro
 
 def provisioning_models(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
     """Only bought as the environment may buy."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if not isinstance(hardware, Lease):
         return
     environment, allowed = config.of(hardware.labels)
@@ -119,12 +121,12 @@ def provisioning_models(token: str, inputs: Inputs, config: NameLimits) -> Itera
 
 def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Problem]:
     """Every leased machine ends by itself, and soon enough."""
-    hardware = hardware_of(token, inputs)
+    hardware = _judged(token, inputs, config)
     if isinstance(hardware, Foreign) and hardware.may_be_tpu:
         raise inputs.refusal(
             hardware.accelerator,
             f"a resource of type {token} has no maximum run duration that this policy knows.",
-            _ENDING,
+            f"{_ENDING} {_exempting(token)}",
             hardware.accelerator_key,
         )
     if not isinstance(hardware, Lease):
@@ -140,6 +142,19 @@ def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Pro
             f"set a maximum run duration of at most {int(limit * 3600)} s; on a type of resource that has none, "
             + _ENDING,
         )
+
+
+def _judged(token: str, inputs: Inputs, config: Limits) -> Hardware | None:
+    """The accelerators of a resource; None where it asks for none, or is of a type that this policy lets pass."""
+    hardware = hardware_of(token, inputs)
+    return None if isinstance(hardware, Foreign) and token in config.exempt else hardware
+
+
+def _exempting(token: str) -> str:
+    return (
+        "take it out, or choose a type and an accelerator that the catalogue prices. Whoever owns the limit can let "
+        f'the type pass uncounted: `"exempt": ["{token}"]` beside the `limits` of this policy.'
+    )
 
 
 def stack_hourly(resources: Iterable[tuple[str, Inputs]], config: UsdLimits) -> Iterator[Problem]:
@@ -170,7 +185,9 @@ def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Ha
             plainly(hardware.accelerator),
             f"it has no price, so it cannot be held against the {limit:g} USD {per} of {environment}. "
             f"Missing: {amount.reason}.",
-            "choose what the catalogue prices, or add the row to bezel/catalog/data/prices.csv with its source.",
+            _exempting(hardware.token)
+            if isinstance(hardware, Foreign)
+            else "choose what the catalogue prices, or add the row to bezel/catalog/data/prices.csv with its source.",
         )
     elif amount.usd > Decimal(str(limit)):
         key, value, repair = hardware.accelerator_key, hardware.accelerator, "let it end earlier, "
@@ -194,7 +211,7 @@ def _sums(
     seen: set[tuple[str, Amount, int | None]] = set()
     for token, inputs in resources:
         try:
-            hardware = hardware_of(token, inputs)
+            hardware = _judged(token, inputs, config)
             if isinstance(hardware, Lease) and hardware.name is not None:
                 # What asks for a lease and what waits for it are about the same machine, which is paid for once.
                 lease = (hardware.name, hardware.hourly, hardware.run_seconds)

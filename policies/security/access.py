@@ -8,14 +8,30 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from bezel.planner.problems import NOT_SET, Problem, shown
-from policies.hardware import GOOGLE, INSTANCE, SERVICE, TPU_VM, hardware_of
+from policies.anywhere import describes_only, values
+from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from policies.inputs import UNKNOWN, not_known
 from policies.leases import Lease
 
 if TYPE_CHECKING:
     from policies.config import PolicyConfig
     from policies.inputs import Inputs
 
-EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
+_GOOGLE = ("gcp:", "google-native:")
+# IAM's words for everybody, Kubernetes', and the ready-made lists of Cloud Storage that hold them.
+_EVERYONE = re.compile(
+    r"(?<![\w.-])(?:allUsers|allAuthenticatedUsers|principalSet://goog/public:all"
+    r"|system:(?:anonymous|authenticated|unauthenticated)|publicRead(?:Write)?|public-read(?:-write)?"
+    r"|authenticatedRead|authenticated-read)(?![\w.-])",
+    re.IGNORECASE,
+)
+# Inputs that open what they are set on, without a member.
+_SWITCH = re.compile(r"^invokerIamDisabled$|^(?:allow|enable)\w*(?:PublicAccess|Unauthenticated|SystemAuthenticated)$")
+# Below these, everybody is who gets nothing.
+_REFUSED_TO = frozenset({"deniedPrincipals", "excludedPrincipals", "publicAccessPrevention"})
+_MEMBERS = frozenset(
+    {"defaultAcl", "iamMember", "member", "members", "policyData", "predefinedAcl", "roleEntities", "specialGroup"}
+)
 # Accounts that Google makes by itself, with rights over the whole project or with an owner that is not this stack.
 _SHARED_ACCOUNT = re.compile(r"(\d+-compute@developer|.*@appspot|.*@cloudservices)\.gserviceaccount\.com|default")
 RUN_JOB = "gcp:cloudrunv2/job:Job"
@@ -30,45 +46,49 @@ _ACCOUNTS = {
 
 
 def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """No grant to everybody, on whatever resource, and no service that asks for no grant."""
-    if not token.startswith(GOOGLE):
+    """No grant to everybody, on whatever resource and by whatever input, and no service that asks for no grant."""
+    if describes_only(token):
         return
-    if inputs.get("invokerIamDisabled") is True:
-        yield Problem(
-            inputs.key("invokerIamDisabled"),
-            "true",
-            "Cloud Run then asks nobody for an identity: the whole internet may use the accelerator at your cost.",
-            "leave it out, and name the callers in `bezel:access.invokers`.",
-        )
-    if "iam" not in token.lower():
-        return
-    for key, member in _members(inputs):
-        if member in EVERYONE:
+    for value in values(inputs.values):
+        held = value.value
+        if held is UNKNOWN:
+            if _SWITCH.search(value.name) or _may_grant(token, value.name):
+                yield not_known(value.key)
+        elif held is True and _SWITCH.search(value.name):
             yield Problem(
-                key,
-                member,
-                "it grants the role to everybody on the internet, since anybody can have a Google account.",
-                "name the callers in `bezel:access.invokers`, and set no `bezel:access.public`.",
+                value.key,
+                "true",
+                "nobody is asked for an identity: the whole internet may use what stands behind it, at your cost.",
+                "leave it out, and name the callers in `bezel:access.invokers`.",
             )
+        elif isinstance(held, str) and not _REFUSED_TO & set(value.path):
+            for everyone in dict.fromkeys(_EVERYONE.findall(held)):
+                yield Problem(
+                    value.key,
+                    everyone,
+                    "it grants the role to everybody on the internet, since anybody can have a Google account.",
+                    "name the callers in `bezel:access.invokers`, and set no `bezel:access.public`; of a bucket or an "
+                    "object grant it to the accounts that read it.",
+                )
+    if "iam" in token.lower() and not inputs.is_unknown("policyData"):
+        yield from _unreadable(inputs)
 
 
-def _members(inputs: Inputs) -> Iterator[tuple[str, str]]:
-    if member := inputs.text("member"):
-        yield inputs.key("member"), member
-    for entry in inputs.each("members"):
-        yield entry.key(), entry.text() or ""
+def _may_grant(token: str, name: str) -> bool:
+    """Whether an input that a preview cannot know may name a member."""
+    return token.startswith(_GOOGLE) and (name in _MEMBERS or (name == "entity" and ":storage/" in token))
+
+
+def _unreadable(inputs: Inputs) -> Iterator[Problem]:
+    """A policy in one text is read as JSON; what is none is refused."""
     policy = inputs.text("policyData")
-    if policy is None:
-        return
     try:
-        document = json.loads(policy)
-        bindings = document.get("bindings", []) if isinstance(document, Mapping) else []
-        for binding in bindings:
-            for member in binding.get("members", []):
-                yield inputs.key("policyData"), str(member)
-    except (ValueError, AttributeError):
-        refused = "it is no IAM policy that could be read."
-        raise inputs.refusal("(text)", refused, "write the policy as JSON.", "policyData") from None
+        readable = policy is None or isinstance(json.loads(policy), Mapping)
+    except (ValueError, RecursionError):
+        readable = False
+    if not readable:
+        why = "it is no IAM policy that could be read."
+        yield Problem(inputs.key("policyData"), "(text)", why, "write the policy as JSON.")
 
 
 def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:

@@ -177,31 +177,6 @@ def test_what_asks_for_no_accelerator_is_out_of_account() -> None:
         assert asked(policy, "gcp:compute/instance:Instance", {"machineType": "e2-small", "zone": "z"}) == []
 
 
-@pytest.mark.parametrize(
-    ("token", "inputs"),
-    [
-        ("gcp:compute/instance:Instance", {"machineType": "g2-standard-8"}),
-        ("gcp:compute/instance:Instance", {"machineType": UNKNOWN}),
-        ("gcp:compute/instanceTemplate:InstanceTemplate", {"machineType": UNKNOWN}),
-        ("gcp:cloudrunv2/job:Job", {"template": {"template": {"nodeSelector": {"accelerator": UNKNOWN}}}}),
-        ("gcp:compute/instance:Instance", {"machineType": "n1", "guestAccelerators": [{"type": "nvidia-t4"}]}),
-        ("gcp:container/nodePool:NodePool", {"nodeConfig": {"machineType": "ct6e-standard-4t"}}),
-        ("kubernetes:core/v1:Pod", {"spec": {"containers": [{"resources": {"limits": {"google.com/tpu": "4"}}}]}}),
-        ("gcp:tpu/node:Node", {"acceleratorType": "v3-8"}),
-        (
-            "gcp:cloudrun/service:Service",
-            {"template": {"spec": {"nodeSelector": {"run.googleapis.com/accelerator": "nvidia-l4"}}}},
-        ),
-        ("gcp:cloudrunv2/job:Job", {"template": {"template": {"nodeSelector": {"accelerator": "nvidia-l4"}}}}),
-    ],
-)
-def test_an_accelerator_on_a_type_that_nobody_prices_is_refused(token: str, inputs) -> None:
-    labelled = {**inputs, "labels": {"environment": "dev"}}
-    for policy in ("hourly-ceiling", "monthly-ceiling", "allowed-accelerators"):
-        (message,) = asked(policy, token, labelled)
-        assert "Repair:" in message
-
-
 @pytest.mark.parametrize(("policy", "sum_of"), [("stack-hourly-ceiling", "8.3722"), ("stack-monthly-ceiling", "6111")])
 def test_services_that_pass_alone_may_be_too_dear_together(policy: str, sum_of: str) -> None:
     alone = [(SERVICE, service({MOST: 2.0, "scaling": UNKNOWN}))]

@@ -1,0 +1,88 @@
+"""Where a resource of any type asks for an accelerator: by the name of an input, a machine, or a value.
+
+What is not known to have none counts as one: a machine of a family that is not listed here, an input of a telling name
+that a preview cannot know. Held against every input of the provider's SDK by tests/policies/test_provider_schema.py.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from policies.anywhere import describes_only, values
+from policies.inputs import UNKNOWN, plainly
+
+if TYPE_CHECKING:
+    from policies.anywhere import Value
+
+# "tpu" as a word of its own only: it stands in the middle of "output".
+_NAME = re.compile(
+    r"(?i:accelerator|gpu)|(?:^|[^a-zA-Z])(?:tpus?|TPUs?)(?![a-zA-Z])|^tpus?(?=[A-Z])|T(?:pu|PU)s?(?![a-z])"
+)
+# How a Cloud Run GPU is kept ready; without one it says nothing.
+_NO_NAME = frozenset({"gpuZonalRedundancyDisabled", "gpu_zonal_redundancy_disabled"})
+# Inputs that name what a machine is, by their letters alone.
+_MACHINE_NAME = re.compile(r".*machine(?:types?|famil(?:y|ies)|series)|(?:instance|node)types?|vmsize")
+# Families without accelerators: of Google, of its databases and VMware, of AWS and Azure under GKE; and what some APIs
+# write in place of a machine.
+_PLAIN_MACHINE = re.compile(
+    r"(?:.*/)?(?:(?:custom|db|e2|f1|g1|n1|n2d?|n4[ad]?|c2d?|c3d?|c4[ad]?|t2[ad]|m[1-4]|h3|h4d|x4|z3|ve[12])(?:[-_].+)?"
+    r"|composer-n1-.+|standard-\d+"
+    r"|(?:a1|c\d|d\d|h1|hpc\d|i\d|im4|is4|m\d|r\d|t\d|u|x\d|z1)[a-z\d-]*\.[a-z\d-]+"
+    r"|(?i:standard)_[A-M]\w*|[A-Z]+(?:_[A-Z]+)*|[EN][12]_[A-Z_]+\d+)",
+)
+_HARDWARE = re.compile(
+    r"nvidia-(?!driver|smi|docker|container|cuda)[a-z\d-]*\d[a-z\d-]*|NVIDIA_[A-Z\d_]*\d[A-Z\d_]*|accelerators?"
+    r"|tpu-?v?\d.*|v(?:[2-4]|5e|5p|5litepod|6e|7x?)-\d+|ct\d\w*(?:-.+)?|tpu7x?-.+"
+    r"|(?:.*/(?:machine|accelerator)Types/)?(?:a[2-9]x?-[a-z]+gpu-.+|g[2-9]-(?:standard|custom|node)-.+|ct\d\w*-.+)"
+    r"|.*/acceleratorTypes/.+",
+    re.IGNORECASE,
+)
+# The same inside of longer text: a resource of Kubernetes, an option of a command, a kind of commitment.
+_TOLD = re.compile(
+    r"nvidia\.com/(?:gpu|mig)|google\.com/tpu|gpu\.nvidia\.com|tpu\.google\.com|gke-(?:accelerator|gpu|tpu)"
+    r"|accelerators?(?:[-_ ]?(?:type|config|count))?[\"']?\s*[=:]|\b(?:accelerator|graphics)_optimized",
+    re.IGNORECASE,
+)
+# Types that get an accelerator where nothing is said, and the input that would say which.
+_UNASKED = {"gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig"}
+_OF_TPUS = re.compile(r"(?:gcp|google-native):tpu/.*")
+_NOTHING = (None, False, 0, "", "0", "false")
+
+
+def asked_for(token: str, inputs: object) -> tuple[str, str] | None:
+    """The input by which a resource asks for an accelerator, and which; None where it asks for none.
+
+    Args:
+        token: the resource's type.
+        inputs: of the resource, as plain values.
+    """
+    if describes_only(token):
+        return None
+    found = [(place, value) for value in values(inputs) if (place := _place(value))]
+    if found:
+        first = found[0][0]
+        same = [value.value for place, value in found if place == first]
+        return ".".join(first), ", ".join("(not known yet)" if each is UNKNOWN else plainly(each) for each in same)
+    if _OF_TPUS.fullmatch(token):
+        return "acceleratorType", "(not set: a TPU of Google's choice)"
+    return (_UNASKED[token], "(not set: an accelerator of Google's choice)") if token in _UNASKED else None
+
+
+def _place(value: Value) -> tuple[str, ...] | None:
+    """The path of the input that tells of an accelerator; None where this value does not."""
+    if value.value in _NOTHING:
+        return None
+    before = tuple(takewhile(lambda part: not _tells(part), value.path))
+    if len(before) < len(value.path):
+        return value.path[: len(before) + 1]
+    of_machine = any(_MACHINE_NAME.fullmatch(re.sub(r"[^a-z]", "", name.lower())) for name in value.path)
+    if of_machine and not (isinstance(value.value, str) and _PLAIN_MACHINE.fullmatch(value.value)):
+        return value.path
+    told = isinstance(value.value, str) and (_HARDWARE.fullmatch(value.value) or _TOLD.search(value.value))
+    return value.path if told and value.path[-1:] != ("name",) else None
+
+
+def _tells(name: str) -> bool:
+    return name not in _NO_NAME and _NAME.search(name) is not None

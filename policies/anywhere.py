@@ -1,0 +1,71 @@
+"""Every value of a resource, at any depth and inside of JSON text, with what only describes it left out.
+
+A rule that looks everywhere holds for resource types that nobody here has heard of. Owns which types of resource buy
+and grant nothing, and which inputs are words about a resource. Leaves what a value means to the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+# Types that observe, limit or describe. Their filters and conditions name what others buy or grant.
+_DESCRIBING = re.compile(
+    r"(?:gcp|google-native):(?:billing|cloudasset|cloudquota|cloudsecuritycompliance|essentialcontacts|logging"
+    r"|migrationcenter|monitoring|orgpolicy|securitycenter|securityposture|serviceusage)(?:/.*)?:\w+"
+    r"|kubernetes:.*:(?:ConfigMap|CustomResourceDefinition|LimitRange|ResourceQuota|Secret)(?:List|Patch)?"
+    r"|pulumi:.*"
+)
+# Words about a resource: nothing is bought or granted by them.
+_WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "metadata"})
+
+
+class Value(NamedTuple):
+    """A value that is no mapping and no list, and the keys and numbers that lead to it."""
+
+    path: tuple[str, ...]
+    value: object
+
+    @property
+    def key(self) -> str:
+        """The path's full name, e.g. `template.scaling.maxInstanceCount`."""
+        return ".".join(self.path)
+
+    @property
+    def name(self) -> str:
+        """The name of the input; of an entry the list's."""
+        return next((part for part in reversed(self.path) if not part.isdigit()), "")
+
+
+def describes_only(token: str) -> bool:
+    """Whether a resource of this type buys and grants nothing by itself."""
+    return _DESCRIBING.fullmatch(token) is not None
+
+
+def values(inputs: object, path: tuple[str, ...] = ()) -> Iterator[Value]:
+    """Each value of a resource's inputs that is more than words about it."""
+    if isinstance(inputs, Mapping):
+        for key, held in inputs.items():
+            name = str(key)
+            if name in _WORDS_ABOUT or name.lower().endswith("labels"):
+                continue
+            yield from values(held, (*path, name))
+    elif isinstance(inputs, list | tuple):
+        for number, held in enumerate(inputs):
+            yield from values(held, (*path, str(number)))
+    elif (inside := _written_out(inputs)) is not None:
+        yield from values(inside, path)
+    else:
+        yield Value(path, inputs)
+
+
+def _written_out(value: object) -> object:
+    """What JSON text holds; None where the value is none, or holds no mapping and no list."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
