@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.rest import CredentialsError, GoogleClient, RestError
 from smoke.platform import ServiceState, service_state
-from smoke.probe import CheckFailedError, Probe
+from smoke.probe import CheckFailedError, NotJudged, Probe
 from smoke.server import error_text
 from smoke.speculation import check_acceptance
 
@@ -64,13 +64,15 @@ class Checks:
         self._probe = probe
 
     def run(self) -> dict[str, Any]:
-        """Runs all checks and returns the verdict: ``ok``, ``seconds``, and each check's ``ok, detail, seconds``.
+        """Runs all checks; the verdict: ``ok``, ``seconds``, and for each check ``ok, judged, detail, seconds``.
+
+        A check that had nothing to judge is ``judged: False``, and its ``detail`` says why.
 
         Raises:
             CheckFailedError: One does not hold; those after it were not tried.
         """
         done: dict[str, Any] = {}
-        checks: dict[str, Callable[[], str]] = {
+        checks: dict[str, Callable[[], str | NotJudged]] = {
             "conditions": self._conditions,
             "health": self._health,
             "models": self._models,
@@ -85,11 +87,13 @@ class Checks:
             began = self._probe.elapsed()
             self._probe.show(f"checking {name}")
             try:
-                detail = check()
+                found = check()
             except CredentialsError as error:
                 # The text holds its own repair.
                 raise CheckFailedError(name, str(error), "") from None
-            done[name] = {"ok": True, "detail": detail, "seconds": round(self._probe.elapsed() - began, 3)}
+            judged, detail = (False, found.why) if isinstance(found, NotJudged) else (True, found)
+            seconds = round(self._probe.elapsed() - began, 3)
+            done[name] = {"ok": True, "judged": judged, "detail": detail, "seconds": seconds}
         return {"ok": True, "seconds": round(self._probe.elapsed(), 3), "checks": done}
 
     def _conditions(self) -> str:
@@ -144,9 +148,9 @@ class Checks:
             )
         return f"{self._probe.model} is served"
 
-    def _refusal(self) -> str:
+    def _refusal(self) -> str | NotJudged:
         if self._settings.public:
-            return "not asked: access.public is set"
+            return NotJudged("access.public is set")
         body = {"model": self._probe.model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
         # vLLM's own --api-key leaves /invocations open: only the platform's door closes both.
         for method, path, sent in (("GET", "/v1/models", None), ("POST", "/invocations", body)):

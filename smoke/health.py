@@ -103,7 +103,7 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
     """The check of one service.
 
     Attributes:
-        verdict: ``ok``, ``seconds`` and ``checks``: for each its ``ok``, ``detail`` and ``seconds``.
+        verdict: ``ok``, ``seconds`` and ``checks``: for each its ``ok``, ``judged``, ``detail`` and ``seconds``.
     """
 
     verdict: pulumi.Output[dict[str, Any]]

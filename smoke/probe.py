@@ -4,6 +4,7 @@ Owns patience: what is worth waiting for, how long, and how a check says that it
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.rest import redact
@@ -21,6 +22,13 @@ _CUT = (
     "the way, then run the same command again."
 )
 _NOT_VLLM = "Something else than vLLM answers at this address: check the image and its arguments."
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """What a check gives that had nothing to judge, or was told not to: it did not pass, and the deploy goes on."""
+
+    why: str
 
 
 class CheckFailedError(Exception):

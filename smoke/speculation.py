@@ -5,7 +5,7 @@ A server with a draft model that does not fit answers correctly and slower than 
 
 from dataclasses import dataclass
 
-from smoke.probe import CheckFailedError, Probe
+from smoke.probe import CheckFailedError, NotJudged, Probe
 from smoke.server import counters
 
 _CHECK = "speculation"
@@ -41,7 +41,7 @@ class _Counts:
         return None if min(gained) < 0 else _Counts(*gained)
 
 
-def check_acceptance(probe: Probe, least: float, *, random_weights: bool = False) -> str:
+def check_acceptance(probe: Probe, least: float, *, random_weights: bool = False) -> str | NotJudged:
     """Sends completions until enough was drafted, and judges the share of draft tokens that was accepted.
 
     Args:
@@ -71,11 +71,11 @@ def check_acceptance(probe: Probe, least: float, *, random_weights: bool = False
     )
 
 
-def _judged(counted: _Counts, least: float, *, random_weights: bool) -> str:
+def _judged(counted: _Counts, least: float, *, random_weights: bool) -> str | NotJudged:
     share = counted.accepted / counted.tokens
     found = f"{share:.1%} of {int(counted.tokens)} tokens in {int(counted.drafts)} drafts were accepted"
     if random_weights:
-        return f"{found}; not judged, as smoke.random_weights is set"
+        return NotJudged(f"smoke.random_weights is set; {found}")
     if share <= 0 or share < least:
         raise CheckFailedError(
             _CHECK,

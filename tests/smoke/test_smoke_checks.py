@@ -232,7 +232,9 @@ def test_a_door_that_is_slow_to_answer_is_asked_again(project: Project, check: A
 def test_an_open_door_is_right_where_it_was_asked_for(project: Project, check: Any) -> None:
     project.open_paths = {"/health", "/v1/models", "/v1/completions", "/invocations"}
     verdict, _ = check(public=True)
-    assert verdict["checks"]["refusal"]["detail"] == "not asked: access.public is set"
+    refusal = verdict["checks"]["refusal"]
+    assert (refusal["judged"], refusal["detail"]) == (False, "access.public is set")
+    assert all(check["judged"] for name, check in verdict["checks"].items() if name != "refusal")
     assert not [call for call in project.vllm.calls if "authorization" in call.headers]
 
 
@@ -282,7 +284,9 @@ def test_without_a_floor_one_accepted_token_will_do(project: Project, check: Any
 def test_random_weights_are_not_judged_but_must_be_drafted_for(project: Project, check: Any) -> None:
     project.metrics = [metrics(0, 0), metrics(100, 0)]
     verdict, _ = check(speculative=True, min_draft_acceptance=0.3, random_weights=True)
-    assert verdict["checks"]["speculation"]["detail"].endswith("not judged, as smoke.random_weights is set")
+    found = verdict["checks"]["speculation"]
+    assert not found["judged"]
+    assert found["detail"].startswith("smoke.random_weights is set; ")
     project.metrics = [metrics(100, 0)]
     failed = failure(check, speculative=True, min_draft_acceptance=0.3, random_weights=True)
     assert failed.what.startswith("no drafts were counted")
