@@ -1,4 +1,4 @@
-"""The eight validity checks of a run, in their order: what each looks at, gathered from what is known.
+"""The nine validity checks of a run, in their order: what each looks at, gathered from what is known.
 
 Each check is a function of plain values in bezel.bench.checks_of_load or bezel.bench.checks_of_server; what follows
 from what they found is bezel.bench.states'.
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bezel.bench import checks_of_load, checks_of_server
-from bezel.bench.plan import Closed
+from bezel.bench.patterns import user_windows
+from bezel.bench.plan import Closed, is_closed
 from bezel.bench.roofline import Work, hardware_of
 from bezel.bench.sample import HTTP_4XX, HTTP_401, HTTP_403, HTTP_404, HTTP_429, KINDS, REFUSED
 
@@ -73,6 +74,12 @@ def _output_length(seen: Evidence) -> Check:
     return checks_of_load.output_length(
         good["asked_tokens"], good["output_tokens"], good["first"] > 0, drafts, fixed=fixed
     )
+
+
+def _conservation(seen: Evidence) -> Check:
+    users = len(user_windows(seen.load)) if is_closed(seen.load.pattern) else 0
+    columns, rate = seen.facts.columns, seen.metrics["requests_per_second"]
+    return checks_of_load.conservation(columns, seen.facts.steady, most_in_flight(columns), users, rate)
 
 
 def _counters(seen: Evidence) -> Check:
@@ -140,6 +147,7 @@ def _failures_apart(seen: Evidence) -> Check:
 CHECKS: tuple[Callable[[Evidence], Check], ...] = (
     _unique_prompts,
     _output_length,
+    _conservation,
     _counters,
     _roofline,
     _drained,

@@ -17,7 +17,7 @@ from bezel.bench.sample import CLIENT, HTTP_401, HTTP_403
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bezel.bench.columns import Flags, Floats, Ints
+    from bezel.bench.columns import Columns, Flags, Floats, Ints
     from bezel.bench.result import Metric, Numbers
     from bezel.bench.steady import Steady
 
@@ -102,8 +102,61 @@ def output_length(asked: Ints, given: Ints, texts: Flags, drafts: int | None, *,
     return Check(name=name, state="passed", text=text, numbers=numbers)
 
 
+def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rate: Metric) -> Check:
+    """Check 3: each request was begun once, and is completed, failed or under way; and the rate is of the completed.
+
+    Args:
+        columns: All requests.
+        steady: The part that counts.
+        at_once: Requests that were under way together at most.
+        users: Of a closed loop, at their most; 0 for an open one.
+        rate: Requests a second.
+    """
+    name = "conservation"
+    done, failed = columns["done"], columns.failure > 0
+    # What was never sent failed where it ended.
+    begun = np.where(columns["sent"] > 0, columns["sent"], done)
+    begins, ends = steady.begins - (not steady.cut), steady.ends
+    inside = (done > begins) & (done <= ends)
+    numbers: Numbers = {
+        "sent": len(columns), "completed": int((~failed).sum()), "failed": int(failed.sum()),
+        "in_flight_before": int(((begun <= begins) & (done > begins)).sum()),
+        "sent_inside": int(((begun > begins) & (begun <= ends)).sum()),
+        "completed_inside": int((inside & ~failed).sum()), "failed_inside": int((inside & failed).sum()),
+        "in_flight_after": int(((begun <= ends) & (done > ends)).sum()),
+        "at_once": at_once,
+    }  # fmt: skip
+    before, sent, completed, lost, after = (
+        int(numbers[key] or 0)
+        for key in ("in_flight_before", "sent_inside", "completed_inside", "failed_inside", "in_flight_after")
+    )
+    wrong = []
+    if twice := len(columns) - len(np.unique(columns["index"])):
+        wrong.append(f"{twice} requests are there twice")
+    if odd := int((done < np.maximum(begun, 1)).sum()):
+        wrong.append(f"{odd} requests have no end, or end before they begin")
+    if before + sent != completed + lost + after:
+        wrong.append(
+            f"{before} under way + {sent} sent is not {completed} completed + {lost} failed + {after} under way"
+        )
+    if users and at_once > users:
+        wrong.append(f"{at_once} requests at once of {users} users")
+    if rate.value is not None and abs(rate.value * steady.seconds - completed) > 0.5:
+        wrong.append(
+            f"{rate.value:.4g} requests/s for {steady.seconds:.4g} s is not the {completed} that were completed"
+        )
+    if wrong:
+        text = f"requests are lost or counted twice: {'; '.join(wrong)}: report it, no figure of this load holds"
+        return Check(name=name, state="failed", text=text, numbers=numbers)
+    text = (
+        f"{len(columns)} sent = {numbers['completed']} completed + {numbers['failed']} failed; in the part that counts "
+        f"{before} under way + {sent} sent = {completed} completed + {lost} failed + {after} under way"
+    )
+    return Check(name=name, state="passed", text=text, numbers=numbers)
+
+
 def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: Floats, rate: Metric) -> Check:
-    """Check 6: what counts is an even part of the run, long enough.
+    """Check 7: what counts is an even part of the run, long enough.
 
     Args:
         steady: The part that counts.
@@ -153,7 +206,7 @@ def drift(values: Floats) -> tuple[float | None, bool]:
 
 
 def failures_apart(requests: int, failures: Mapping[str, int]) -> Check:
-    """Check 8: failures are counted by kind, in no latency, and few enough that the rest is the load that was meant.
+    """Check 9: failures are counted by kind, in no latency, and few enough that the rest is the load that was meant.
 
     Args:
         requests: That were sent.

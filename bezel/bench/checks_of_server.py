@@ -39,7 +39,7 @@ class Seen:
 
 
 def counters_agree(seen: Seen, counters: Counters) -> Check:
-    """Check 3: the server counted what the client saw.
+    """Check 4: the server counted what the client saw.
 
     What the server did for requests that then failed is its own count only: with them it may have counted more.
 
@@ -80,7 +80,7 @@ def counters_agree(seen: Seen, counters: Counters) -> Check:
 
 
 def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:
-    """Check 4: the hardware can have done it.
+    """Check 5: the hardware can have done it.
 
     Args:
         work: What was measured, or why it is not known.
@@ -125,7 +125,7 @@ def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:
 
 
 def drained_before(drained: Drained) -> Check:
-    """Check 5: the server was idle when the load began."""
+    """Check 6: the server was idle when the load began."""
     name = "drained"
     numbers: Numbers = {
         "seconds": drained.seconds, "running": drained.running, "waiting": drained.waiting,
@@ -144,7 +144,7 @@ def drained_before(drained: Drained) -> Check:
 
 
 def manifest_complete(manifest: Manifest, served: ServedBy) -> Check:
-    """Check 7: what was run can be found again.
+    """Check 8: what was run can be found again.
 
     Args:
         manifest: Of the document.

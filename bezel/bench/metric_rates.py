@@ -1,4 +1,10 @@
-"""Figures a second, and what they cost."""
+"""Figures a second, and what they cost.
+
+Waiting is no work: a request counts where it was completed, a prompt where its first token came, all of it at that
+instant; only generated tokens, which come one after the other, are spread over their time. Spread from sending on, a
+request that waits in a queue would count before anything is done for it, and a server that is offered more than it can
+do would seem to do more than it does.
+"""
 
 from __future__ import annotations
 
@@ -20,35 +26,66 @@ if TYPE_CHECKING:
     from bezel.bench.facts import Facts
 
 
-def _rate(unit: str, amounts: Callable[[Columns], Floats], span: tuple[str, str], facts: Facts) -> Metric:
-    """Amounts a second, each spread evenly over its span of time and counted by the part that lies inside."""
+def _rate(
+    unit: str,
+    amounts: Callable[[Columns], Floats],
+    span: tuple[str, str],
+    facts: Facts,
+    *,
+    at_end: bool = True,
+) -> Metric:
+    """Amounts a second.
+
+    Args:
+        unit: Of the figure.
+        amounts: Of each request.
+        span: The time of a request in which they come about.
+        facts: What is known.
+        at_end: They count at the end of that time; else evenly over it.
+    """
     rows, steady = facts.good, facts.steady
     if len(facts.counted) == 0 or steady.seconds <= 0:
         return absent(unit, NONE_GOOD)
     given = amounts(rows)
-    # Of an answer without a text nobody saw the first token: all of its time is that of its prompt and of its tokens.
+    # Of an answer without a text nobody saw the first token: it counts when it ends.
     texts = rows["first"] > 0
-    begins, ends = np.where(texts, rows[span[0]], rows["sent"]), np.where(texts, rows[span[1]], rows["last"])
+    ends = rows["done"] if span[1] == "done" else np.where(texts, rows[span[1]], rows["last"])
+    begins = np.where(texts, rows[span[0]], ends if facts.open_loop else rows["sent"])
 
-    def between(start: int, end: int) -> float:
-        part = Steady(start, end, "", cut=True)
-        return float((given * part.share(begins, ends)).sum()) / part.seconds
+    def between(start: int, end: int, *, whole: bool) -> float:
+        part = Steady(start, end, "", cut=steady.cut)
+        return float((given * part.share(ends if whole else begins, ends)).sum()) / part.seconds
 
-    value = between(steady.begins, steady.ends)
+    value = between(steady.begins, steady.ends, whole=at_end)
     edges = np.linspace(steady.begins, steady.ends, statistics.SECTIONS + 1).astype(np.int64).tolist()
     enough = len(facts.counted) >= 2 * statistics.SECTIONS
-    sections = [between(*edge) for edge in itertools.pairwise(edges)] if enough and steady.cut else []
+    # Users of a closed loop come in step: an edge between two rounds would show as chance what is none. As always the
+    # same number of them is under way, spreading their requests over their time counts nothing twice.
+    whole = at_end and facts.open_loop
+    sections = [between(*edge, whole=whole) for edge in itertools.pairwise(edges)] if enough and steady.cut else []
     return with_interval(value, unit, len(facts.counted), statistics.around(value, sections) if sections else None)
 
 
 def requests_per_second(facts: Facts) -> Metric:
     """Requests that succeeded."""
-    return _rate("requests/s", lambda rows: np.ones(len(rows)), ("sent", "last"), facts)
+    return _rate("requests/s", lambda rows: np.ones(len(rows)), ("sent", "done"), facts)
+
+
+def offered_requests_per_second(facts: Facts) -> Metric:
+    """Requests that an open loop planned, from the first to the last of them."""
+    unit, due = "requests/s", facts.columns["planned"]
+    if not facts.open_loop:
+        return absent(unit, "users of a closed loop offer as much as is completed")
+    if len(due) < 2 or due.max() == due.min():
+        return absent(unit, "fewer than two instants were planned")
+    return Metric(value=(len(due) - 1) / (int(np.ptp(due)) / 1e9), unit=unit, n=len(due))
 
 
 def output_tokens_per_second(facts: Facts) -> Metric:
     """Generated tokens."""
-    return _rate("tokens/s", lambda rows: rows["output_tokens"].astype(np.float64), ("first", "last"), facts)
+    return _rate(
+        "tokens/s", lambda rows: rows["output_tokens"].astype(np.float64), ("first", "last"), facts, at_end=False
+    )
 
 
 def prompt_tokens_per_second(facts: Facts) -> Metric:
@@ -91,7 +128,7 @@ def goodput(facts: Facts) -> Metric:
     if len(rows) == 0:
         return Metric(value=0.0, unit="requests/s", n=0)
     met = meets(rows, facts.slos, open_loop=facts.open_loop)
-    return _rate("requests/s", lambda _: met.astype(np.float64), ("sent", "last"), facts)
+    return _rate("requests/s", lambda _: met.astype(np.float64), ("sent", "done"), facts)
 
 
 def goodput_share(facts: Facts) -> Metric:

@@ -63,9 +63,16 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "requests_per_second",
         "requests/s",
-        "requests that succeeded / seconds; each by the part of its time from sent to last token that lies inside",
+        "requests that succeeded and whose answer ended inside / seconds",
         "-",
         metric_rates.requests_per_second,
+    ),
+    Definition(
+        "offered_requests_per_second",
+        "requests/s",
+        "(requests of an open loop - 1) / seconds from the first planned instant to the last, over the whole load",
+        "an open loop, of two instants or more",
+        metric_rates.offered_requests_per_second,
     ),
     Definition(
         "output_tokens_per_second",
@@ -77,14 +84,14 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "input_tokens_per_second",
         "tokens/s",
-        "computed prompt tokens (usage, without cached ones) / seconds, spread evenly from sent to first token",
+        "computed prompt tokens (usage, without cached ones) whose first answer token came inside / seconds",
         "cached tokens by usage, or trustworthy counters",
         metric_rates.input_tokens_per_second,
     ),
     Definition(
         "prompt_tokens_per_second",
         "tokens/s",
-        "all prompt tokens, cached ones included / seconds: what was sent, not what was computed",
+        "all prompt tokens, cached ones included, whose first answer token came inside / seconds",
         "usage",
         metric_rates.prompt_tokens_per_second,
     ),
@@ -102,7 +109,7 @@ DEFINITIONS: tuple[Definition, ...] = (
     Definition(
         "goodput",
         "requests/s",
-        "requests_per_second of those that met every SLO",
+        "requests that met every SLO and whose answer ended inside / seconds",
         "at least one SLO",
         metric_rates.goodput,
     ),

@@ -18,6 +18,7 @@ from bezel.bench.metric_latencies import distributions
 from bezel.bench.metrics import measure
 from bezel.bench.plan import Burst, Closed, Constant, Poisson, Replay, Staged, is_closed, to_json
 from bezel.bench.result import Cell, ClientFigures, Counters, Window
+from bezel.bench.saturation import completed_share
 from bezel.bench.steady import steady_window
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ def recorded(
         failures=failures,
         examples=examples,
         client_limits=states.limits_of_client(client, None if is_closed(load.pattern) else achieved(columns)),
+        saturated=states.backlogged(
+            completed_share(load, columns, measured.began),
+            metrics["offered_requests_per_second"].value,
+            metrics["requests_per_second"].value,
+        ),
         queueing=states.queued(most_in_flight(columns), instances=platform.instances, concurrency=platform.concurrency),
     )
     seconds = (measured.ended - measured.began) / 1e9

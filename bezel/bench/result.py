@@ -61,7 +61,7 @@ __all__ = [
 
 SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
 
-State = Literal["ok", "failed", "infeasible", "client_limited", "queueing"]
+State = Literal["ok", "failed", "infeasible", "client_limited", "saturated", "queueing", "not_asked"]
 Verdict = Literal["passed", "failed", "suspect", "unknown"]
 Numbers = dict[str, int | float | str | None]
 

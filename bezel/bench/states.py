@@ -1,4 +1,4 @@
-"""What became of a cell: ok, failed, infeasible, limited by the client, or queueing; with the rule that says so.
+"""What became of a cell: ok, or why it is not (failed, client_limited, saturated, ...), with the rule that says so.
 
 Pure. Owns the order of the rules and their limits. Leaves the checks to bezel.bench.checks.
 """
@@ -48,6 +48,7 @@ def state_of(
     examples: Mapping[str, str],
     client_limits: Sequence[str],
     queueing: str,
+    saturated: str = "",
 ) -> tuple[State, str]:
     """The state of a measured cell, and why it is not ok.
 
@@ -59,6 +60,7 @@ def state_of(
         examples: What one of each kind said.
         client_limits: As of `limits_of_client`.
         queueing: As of `queued`.
+        saturated: As of `backlogged`.
     """
     failed = sum(failures.values())
     if interrupted:
@@ -77,6 +79,8 @@ def state_of(
         return "client_limited", f"the client was measured, not the server: {'; '.join(client_limits)}"
     if wrong := [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]:
         return "failed", "; ".join(wrong)
+    if saturated:
+        return "saturated", saturated
     return ("queueing", queueing) if queueing else ("ok", "")
 
 
@@ -114,4 +118,22 @@ def queued(in_flight: int, *, instances: int | None, concurrency: int | None) ->
     return (
         f"{in_flight} requests at once > {instances} instances x concurrency {concurrency} = {room}: "
         "the rest waited in the platform's queue, and every latency holds that wait"
+    )
+
+
+def backlogged(share: float | None, offered: float | None, completed: float | None) -> str:
+    """How an open loop's queue grew, "" where it did not.
+
+    Args:
+        share: Requests completed by requests offered, as of `bezel.bench.saturation`; None where none were left over.
+        offered: Requests a second.
+        completed: Requests a second.
+    """
+    if share is None:
+        return ""
+    known = offered is not None and completed is not None
+    rates = f"{offered:.4g} requests/s offered, {completed:.4g} completed: " if known else ""
+    return (
+        f"{rates}the server completes {share:.0%} of what is offered, so its queue and every latency grow as long as "
+        "the load is sent. The latencies say how long that was: to measure the server's, send at a lower rate"
     )

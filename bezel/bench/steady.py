@@ -7,10 +7,12 @@ The rule of `steady_window`:
 2. It begins later where cutting more lowers the standard error of the mean of e2e by 30 % or more (MSER-5 over the
    requests in the order of their ends; K. P. White Jr., An effective truncation heuristic, Simulation 69(6), 1997), up
    to half of what is left: a server that compiled, or filled its caches, at first.
-3. It ends when the last request is sent: from then on fewer and fewer run.
+3. It ends when the last request is sent: from then on fewer and fewer run. In a closed loop it ends at the last answer
+   before that with which as many answers as users, or a multiple, have ended inside: users come in step, and an end
+   between two rounds would count a part of the users for the whole time of a round.
 
-A request counts as measured where its answer ended inside; for rates, by the part of its time that lies inside. A load
-too short for this, or one whose level changes on purpose, counts whole and says so.
+A request counts where its answer ended inside. A load too short for this, or one whose level changes on purpose, counts
+whole and says so.
 """
 
 from __future__ import annotations
@@ -91,10 +93,16 @@ def steady_window(columns: Columns, began: int, ended: int, *, users: int, chang
             whole, f"{len(good)} answers of {users or 'no fixed number of'} users are too few to cut the ends off"
         )
     rule = "from when all that started together was answered to when the last request was sent"
-    more = _truncation((good["done"] - good["sent"])[inside])
-    if more and inside.sum() - more >= least:
-        begins = int(good["done"][inside][more - 1])
-        rule += f"; {more} more answers cut at the beginning, which were unlike the later ones (MSER-5)"
+    if more := _truncation((good["done"] - good["sent"])[inside]):
+        later = inside & (good["done"] > int(good["done"][inside][more - 1]))
+        if later.sum() >= least:
+            begins, inside = int(good["done"][inside][more - 1]), later
+            rule += f"; {more} more answers cut at the beginning, which were unlike the later ones (MSER-5)"
+    if users:
+        # In the order of their ends.
+        answers = good["done"][inside]
+        ends = int(answers[len(answers) // users * users - 1])
+        rule += f", in whole rounds of {users} answers" if users > 1 else ""
     return Steady(begins, ends, rule, cut=True)
 
 

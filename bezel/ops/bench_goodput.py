@@ -87,7 +87,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
         findings=[conclude(plan, found)],
         notes=[*notes(limits, found.lost_seconds), *ledger.notes],
     )
-    finished(result, beside, options, [*plan.limits, "goodput", "requests_per_second"])
+    offered = ["offered_requests_per_second"] if plan.wanted.rate is not None else []
+    finished(result, beside, options, [*plan.limits, "goodput", *offered, "requests_per_second"])
     if not found.ended:
         return 0
     beside.goes_on()

@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from bezel.bench.result import Cell, Result
 
 _COLUMNS = 120
-_LEGEND = "~ inferred; x failed; - cannot be; q queueing; c limited by the client; * measured, left out of the surface"
-_MARKS = {"failed": "x", "infeasible": "-", "queueing": "q", "client_limited": "c"}
+_LEGEND = (
+    "~ inferred; x failed; - cannot be; q queueing; c limited by the client; ? not asked; "
+    "* measured, left out of the surface"
+)
+_MARKS = {"failed": "x", "infeasible": "-", "queueing": "q", "client_limited": "c", "not_asked": "?"}
 _TOLD = ("surface", "knee", "excluded")
 
 
@@ -48,7 +51,7 @@ def _refused(result: Result) -> list[str]:
     """Why cells were never asked, each reason once."""
     reasons: dict[str, int] = {}
     for cell in result.cells:
-        if cell.state in ("infeasible", "queueing") and not cell.requests:
+        if cell.state in ("infeasible", "queueing", "not_asked") and not cell.requests:
             reason = cell.reason.removeprefix("not asked: ")
             reasons[reason] = reasons.get(reason, 0) + 1
     return [f"{count} {'cell was' if count == 1 else 'cells were'} not asked: {why}" for why, count in reasons.items()]

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = 120
 _RATES = (
-    *("requests_per_second", "output_tokens_per_second", "input_tokens_per_second", "goodput", "cached_share"),
-    *("acceptance_length", "cost_per_million_output_tokens"),
+    *("offered_requests_per_second", "requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
+    *("goodput", "cached_share", "acceptance_length", "cost_per_million_output_tokens"),
 )
 _LATENCIES = ("ttft", "tpot", "itl", "e2e", "schedule_delay")
 _PERCENTILES = ("p50", "p90", "p99", "max")

@@ -300,6 +300,7 @@ def test_a_sound_run_passes_every_check():
         (
             "unique_prompts",
             "output_length",
+            "conservation",
             "counters",
             "roofline",
             "drained",
@@ -309,7 +310,7 @@ def test_a_sound_run_passes_every_check():
         ),
         "passed",
     )
-    assert len(found) == len(CHECKS) == 8
+    assert len(found) == len(CHECKS) == 9
 
 
 def test_a_run_of_failures_only_is_checked_without_a_figure():

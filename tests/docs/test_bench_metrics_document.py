@@ -3,13 +3,14 @@
 import json
 import sys
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from markdown import ROOT, between
 
-from bezel.bench import checks_of_load, checks_of_server, states
-from bezel.bench.result import Cell, Client, Machine, Manifest, Metric, Result
+from bezel.bench import checks_of_load, checks_of_server, saturation, states
+from bezel.bench.result import Cell, Client, Machine, Manifest, Metric, Result, State
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -57,11 +58,11 @@ def test_another_document_does_not(wrong: dict[str, object]) -> None:
 def test_every_check_and_state_is_explained_with_its_limits() -> None:
     text = METRICS.read_text(encoding="utf-8")
     names = (
-        *("unique_prompts", "output_length", "counters", "roofline", "drained", "steady_state", "manifest"),
-        "failures_apart",
+        *("unique_prompts", "output_length", "conservation", "counters", "roofline", "drained", "steady_state"),
+        *("manifest", "failures_apart"),
     )
     assert all(f"| `{name}` |" in text for name in names)
-    assert all(f"| `{state}` |" in text for state in ("ok", "failed", "infeasible", "client_limited", "queueing"))
+    assert all(f"| `{state}` |" in text for state in get_args(State))
     limits = {
         f"{checks_of_load.CACHED_SHARE:.0%}".replace("%", " %"): "of their tokens came from a cache",
         f"{checks_of_server.DISAGREEMENT:.0%}".replace("%", " %"): "on requests, prompt or output tokens",
@@ -71,6 +72,7 @@ def test_every_check_and_state_is_explained_with_its_limits() -> None:
         f"{checks_of_load.DRIFT_SHARE:.0%}".replace("%", " %"): "e2e drifts by more than",
         f"{checks_of_load.FAILED_SHARE:.0%}".replace("%", " %"): "of the requests failed",
         f"{checks_of_load.SHORT_FOR_DRAFTS} tokens": "drafts judged by answers of fewer than",
+        f"{saturation.COMPLETED_SHARE:.0%}".replace("%", " %"): "is completed in the time in which it is offered",
         f"{states.ACHIEVED_SHARE:.0%}".replace("%", " %"): "of the planned rate",
         f"{states.LOOP_LAG_MS:.0f} ms": "of the event loop's lag above",
         f"{states.CPU_SHARE:.0%}".replace("%", " %"): "of a core",

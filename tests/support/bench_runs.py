@@ -1,8 +1,9 @@
 """Synthetic runs whose figures are known beforehand: no server, no clock."""
 
+import heapq
 import random
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bezel.bench.columns import Columns
 from bezel.bench.sample import ClientHealth, Measured, Sample
@@ -80,3 +81,21 @@ def columns(run: Measured) -> Columns:
 def noise(seed: int) -> random.Random:
     """Chance that is the same each time."""
     return random.Random(seed)  # noqa: S311 - noise, no secrets
+
+
+def queued(instants: Sequence[int], services: Sequence[int], places: int) -> Measured:
+    """An open loop at a server that works for so many at once, the others waiting in their order.
+
+    Args:
+        instants: When requests are planned and sent, in ns since the begin.
+        services: How long the server works for each: half of it up to the first token.
+        places: That it has.
+    """
+    free = [0] * places
+    samples = []
+    for index, (at, service) in enumerate(zip(instants, services, strict=True)):
+        begins = max(at, heapq.heappop(free))
+        heapq.heappush(free, begins + service)
+        first = begins + service // 2
+        samples.append(answered(index, BEGAN + at, ttft=first - at, step=max((service - service // 2 - MS) // 10, 1)))
+    return measured(samples)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bezel.bench.report.loads import COST, THROUGHPUT
+from bezel.bench.report.loads import COST, OFFERED, THROUGHPUT
 from bezel.bench.report.markup import plain
 from bezel.bench.report.tables import Table
 from bezel.bench.report.wording import STATES, UNKNOWN, number, percent, shortened, span
@@ -160,7 +160,9 @@ def odd_cells(subjects: Sequence[Subject]) -> Table | None:
 
 def all_cells(subjects: Sequence[Subject]) -> Table:
     """Every load with its figures and intervals."""
-    names = (THROUGHPUT, "requests_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "itl_p50", "e2e_p50")
+    open_loop = any(spot.value(OFFERED) is not None for subject in subjects for spot in subject.spots)
+    offered = [OFFERED] if open_loop else []
+    names = (THROUGHPUT, *offered, "requests_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "itl_p50", "e2e_p50")
     rows = []
     for subject in subjects:
         for spot in subject.spots:
@@ -170,7 +172,7 @@ def all_cells(subjects: Sequence[Subject]) -> Table:
                 ends = span(figure.low, figure.high) if figure else ""
                 row.append(f"{number(figure.value)}{f' ({ends})' if ends else ''}" if figure else UNKNOWN)
             rows.append([*row, f"{spot.failed} of {spot.requests}"])
-    units = {THROUGHPUT: "tokens/s", "requests_per_second": "requests/s"}
+    units = {THROUGHPUT: "tokens/s", OFFERED: "requests/s", "requests_per_second": "requests/s"}
     heads = [f"{name}, {units.get(name, 'ms')}" for name in names]
     told = "In brackets the 95 % interval of one run, or the least and the most of several repeats."
     head = ["server", "load", "state", "runs", *heads, "failed"]

@@ -98,5 +98,6 @@ def _table(title: str, shown: HeatMap) -> Table:
         return f"{'~' if box.inferred else ''}{number(box.value)}{box.note}" if box.value is not None else box.mark
 
     rows = [[number(context), *(cell(context, load) for load in shown.columns)] for context in shown.rows]
-    told = "~ inferred, x failed, - infeasible or not asked, C limited by the client, Q queueing, · not measured"
+    marks = ", ".join(f"{mark} {STATES[state]}" for state, mark in MARKS.items())
+    told = f"~ inferred, {marks}, · not measured"
     return Table(title, [f"context ↓ {shown.columns_title} →", *(number(load) for load in shown.columns)], rows, told)

@@ -27,9 +27,11 @@ LEGEND = (
     ("", "measured"),
     ("~", "inferred"),
     ("x", "failed"),
-    ("-", "infeasible, or not asked"),
+    ("-", "infeasible"),
     ("C", "limited by the client"),
+    ("S", "saturated"),
     ("Q", "queueing"),
+    ("?", "not asked"),
     ("·", "not measured"),
 )
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 THROUGHPUT = "output_tokens_per_second"
 COST = "cost_per_million_output_tokens"
+OFFERED = "offered_requests_per_second"
 _COST_TOLD = (
     "The server's price for an hour by the output tokens of an hour at that load: output tokens bear all of it."
 )
@@ -58,7 +59,8 @@ def _over_load(curves: list[Curve], told: str) -> Figure | None:
     axis = Axis(_axis(unit), log=True, ticks=_loads(curves))
     chart = Chart(title, " ".join(words), lines, axis, Axis(f"{THROUGHPUT}, tokens/s", low=0.0))
     kind = _kind(curves) + (" and inferred" if any(inferred) else "")
-    return Figure("throughput", title, kind, words, chart, _table(title, curves, (THROUGHPUT, "requests_per_second")))
+    figures = _table(title, curves, (THROUGHPUT, *_offered(curves), "requests_per_second"))
+    return Figure("throughput", title, kind, words, chart, figures)
 
 
 def _against(curves: list[Curve], told: str, missing: list[str]) -> list[Figure | None]:
@@ -175,6 +177,11 @@ def _words(curves: list[Curve], told: str) -> list[str]:
     if odd:
         words.append(f"Not on a line: {', '.join(odd)}; without a figure it is not drawn.")
     return [*words, *failures_told(spots)]
+
+
+def _offered(curves: list[Curve]) -> list[str]:
+    """What an open loop offered, beside what was completed of it."""
+    return [OFFERED] if any(spot.value(OFFERED) is not None for curve in curves for spot in curve.spots) else []
 
 
 def _table(title: str, curves: list[Curve], metrics: tuple[str, ...]) -> Table:

@@ -10,10 +10,19 @@ STATES = {
     "failed": "failed",
     "infeasible": "infeasible",
     "client_limited": "limited by the client",
+    "saturated": "saturated: its queue grew",
     "queueing": "queueing before the server",
+    "not_asked": "not asked",
 }
 # How a cell of each state is marked where there is no room for a word.
-MARKS = {"failed": "x", "infeasible": "-", "client_limited": "C", "queueing": "Q"}
+MARKS = {
+    "failed": "x",
+    "infeasible": "-",
+    "client_limited": "C",
+    "saturated": "S",
+    "queueing": "Q",
+    "not_asked": "?",
+}
 
 
 def number(value: float | None) -> str:
