@@ -11,6 +11,7 @@ from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.records import DataFileError, NotInCatalogueError, closest
 from bezel.catalog.tpus import TpuSlice, tpu, tpus
 from bezel.catalog.vllm_options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
+from bezel.catalog.vllm_variables import Variable, tpu_variables
 
 __all__ = [
     "Accelerator",
@@ -23,6 +24,7 @@ __all__ = [
     "Price",
     "TpuSlice",
     "Unpriced",
+    "Variable",
     "VllmOption",
     "VllmOptions",
     "accelerator",
@@ -37,6 +39,7 @@ __all__ = [
     "prices",
     "removed_options",
     "tpu",
+    "tpu_variables",
     "tpus",
     "unservable_form",
     "vllm_options",

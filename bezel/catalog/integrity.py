@@ -24,6 +24,7 @@ from bezel.catalog.records import region_names
 from bezel.catalog.skus import sku_rules
 from bezel.catalog.tpus import tpus
 from bezel.catalog.vllm_options import vllm_options, vllm_versions
+from bezel.catalog.vllm_variables import tpu_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from bezel.catalog.skus import SkuRule
     from bezel.catalog.tpus import TpuSlice
     from bezel.catalog.vllm_options import VllmOptions
+    from bezel.catalog.vllm_variables import RecordedVariables
 
+_FEWEST_VARIABLES, _FEWEST_VALUES = 200, 80  # 316 and 125 were recorded
 _FEWEST_OPTIONS = 100  # a release has over 300; a list that was cut off would let wrong flags through
 
 
@@ -56,6 +59,7 @@ class Catalogue:
     regions: frozenset[str]
     rules: tuple[SkuRule, ...]
     vllm: Mapping[str, VllmOptions]
+    tpu_inference: RecordedVariables
 
 
 def read_catalogue() -> Catalogue:
@@ -76,6 +80,7 @@ def read_catalogue() -> Catalogue:
         regions=region_names(),
         rules=sku_rules(),
         vllm={version: vllm_options(version) for version in vllm_versions()},
+        tpu_inference=tpu_variables(),
     )
 
 
@@ -91,6 +96,7 @@ def check_catalogue(catalogue: Catalogue) -> tuple[Fault, ...]:
         *check_measured(catalogue.memory, catalogue.speed, catalogue.models, catalogue.tpus, catalogue.accelerators),
         *_check_rules(catalogue),
         *_check_options(catalogue.vllm),
+        *check_dated("tpu_inference.json", catalogue.tpu_inference),
     )
 
 
@@ -135,3 +141,23 @@ def _check_options(vllm: Mapping[str, VllmOptions]) -> Iterable[Fault]:
                 "flags that exist would be refused.",
                 "record the parser's whole list again.",
             )
+        yield from _check_recorded(where, found)
+
+
+def _check_recorded(where: str, found: VllmOptions) -> Iterable[Fault]:
+    """Variables and values of the release: lists that were cut short, and schemas of options that there are not."""
+    if len(found.variables) < _FEWEST_VARIABLES:
+        yield Fault(
+            where,
+            f"{len(found.variables)} variables",
+            "variables that vLLM reads would be refused.",
+            "record them again: tools/record_vllm.py.",
+        )
+    stray = sorted(set(found.values) - {option.dest for option in found.options})
+    if stray or len(found.values) < _FEWEST_VALUES:
+        yield Fault(
+            where,
+            f"{len(found.values)} values, of no option: {', '.join(stray) or 'none'}",
+            "values that vLLM refuses would be planned.",
+            "record them again: tools/record_vllm.py.",
+        )

@@ -1,7 +1,7 @@
 """The options of `vllm serve` as its own parser declared them, one data file for each recorded release.
 
 Owns the reading of data/vllm/<version>.json and the finding of an option by any of its spellings. Leaves judging
-values and combinations to its users.
+values and combinations to its users, and the environment variables of a release to bezel.catalog.vllm_variables.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bezel.catalog.records import DATA, NotInCatalogueError, read_toml
+from bezel.catalog.vllm_variables import Variable, read_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-pair"]
 Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
@@ -79,7 +83,9 @@ class VllmOption:
 class VllmOptions:
     """The option list of one release.
 
-    `registered` holds, for options whose parser takes any string, the values that the started server knows.
+    `registered` holds, for options whose parser takes any string, the values that the started server knows, `values`
+    the JSON schemas of fields in vLLM's configuration classes, by the option's `dest`. Both `variables` and `values`
+    are empty where a recording has none.
     """
 
     version: str
@@ -88,6 +94,8 @@ class VllmOptions:
     options: tuple[VllmOption, ...]
     registered: dict[str, tuple[str, ...]]
     by_flag: dict[str, tuple[VllmOption, bool]]
+    variables: Mapping[str, Variable]
+    values: Mapping[str, Mapping[str, Any]]
 
     def find(self, flag: str) -> tuple[VllmOption, bool] | None:
         """The option of a flag and whether the flag negates it; dashes and underscores are the same to vLLM.
@@ -131,7 +139,16 @@ def vllm_options(version: str) -> VllmOptions:
         for row in data["options"]
     )
     registered = {name: tuple(values) for name, values in data["registered_values"].items()}
-    return VllmOptions(version, data["as_of"], data["source"], options, registered, _by_flag(options))
+    return VllmOptions(
+        version,
+        data["as_of"],
+        data["source"],
+        options,
+        registered,
+        _by_flag(options),
+        read_variables(data.get("variables", {})),
+        data.get("values", {}),
+    )
 
 
 @functools.cache

@@ -304,6 +304,21 @@ FAULTY = {
     "a list without a source": (lambda: with_options(source=""), "0.32.0", "source = ''"),
     "a row without a rule": (lambda: dataclasses.replace(GOOD, rules=GOOD.rules[:-1]), "spot", "no rule for it"),
     "a list that was cut off": (lambda: with_options(options=GOOD.vllm["0.32.0"].options[:50]), "0.32.0", "50 options"),
+    "variables that were cut off": (
+        lambda: with_options(variables=dict(list(GOOD.vllm["0.32.0"].variables.items())[:9])),
+        "0.32.0",
+        "9 variables",
+    ),
+    "values of an option that there is not": (
+        lambda: with_options(values={**GOOD.vllm["0.32.0"].values, "no_such": {}}),
+        "0.32.0",
+        "of no option: no_such",
+    ),
+    "variables of TPUs without a source": (
+        lambda: dataclasses.replace(GOOD, tpu_inference=dataclasses.replace(GOOD.tpu_inference, source="")),
+        "tpu_inference.json",
+        "source = ''",
+    ),
     "a list of another release": (lambda: with_options(version="0.31.0"), "0.32.0", "version = 0.31.0"),
 }
 

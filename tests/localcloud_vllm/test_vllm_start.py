@@ -125,6 +125,37 @@ def test_a_known_variable_is_accepted(settings):
     settings("/mnt/models/tiny", "--fail-on-environ-validation", variables={"VLLM_NO_USAGE_STATS": "1"})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("VLLM_PORT", "abc", "VLLM_PORT 'abc' must be a valid integer"),
+        ("VLLM_IMAGE_FETCH_TIMEOUT", "5s", "invalid literal for int"),
+        ("VLLM_BATCH_INVARIANT", "true", "invalid literal for int"),
+        ("VLLM_LOG_STATS_INTERVAL", "", "could not convert string to float"),
+        ("VLLM_WORKER_MULTIPROC_METHOD", "thread", "Valid options: ['spawn', 'fork']"),
+        ("VLLM_GPT_OSS_SYSTEM_TOOL_MCP_LABELS", "container,x", "Invalid value 'x' in"),
+        ("VLLM_HUMMING_INPUT_QUANT_CONFIG", "{", "JSONDecodeError"),
+    ],
+)
+def test_a_value_that_its_reader_refuses_ends_the_start(settings, name, value, words):
+    with pytest.raises(StartError, match=re.escape(words)):
+        settings("/mnt/models/tiny", variables={name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("VLLM_PORT", "8000"),
+        ("VLLM_USE_MODELSCOPE", "yes"),  # taken for off
+        ("VLLM_FLOAT32_MATMUL_PRECISION", "HIGH"),
+        ("VLLM_GPT_OSS_SYSTEM_TOOL_MCP_LABELS", "container, web_search_preview"),
+        ("MAX_JOBS", "many"),
+    ],
+)
+def test_a_value_that_its_reader_takes_is_taken(settings, name, value):
+    settings("/mnt/models/tiny", variables={name: value})
+
+
 def test_an_unknown_accelerator_is_named_with_the_known_ones(container):
     ended = container("/mnt/models/tiny", accelerator="nvidia-l5")
     assert ended.returncode == 1

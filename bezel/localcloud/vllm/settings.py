@@ -7,11 +7,10 @@ of parsers, lengths, parallelism, memory. How long each refusal takes and how th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import vllm_options
-from bezel.localcloud.vllm import tpu
+from bezel.localcloud.vllm import tpu, variables
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
 from bezel.localcloud.vllm.failures import StartError, validation_error
 from bezel.localcloud.vllm.hub import is_hub_id
@@ -79,7 +78,10 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
         StartError: the real server would not start; the error holds its exception and message.
     """
     _check_names(options)
-    _check_environment(options, environment)
+    known = vllm_options(VERSION).variables
+    variables.check_values(environment, known, xla=bool(machine.accelerator.xla))
+    if options.fail_on_environ_validation:
+        variables.check_names(environment, known)
     directory = machine.resolve(options.model)
     if not (directory / "config.json").is_file():
         raise missing_model(options.model, is_found(options.model, directory))
@@ -169,16 +171,6 @@ def _check_names(options: argparse.Namespace) -> None:
     if backend and str(backend).upper() not in registered["attention-backend"]:
         known = ", ".join(registered["attention-backend"])
         raise StartError("ValueError", f"Unknown attention backend: '{backend}'. Valid options are: {known}")
-
-
-def _check_environment(options: argparse.Namespace, environment: Mapping[str, str]) -> None:
-    if not options.fail_on_environ_validation:
-        return
-    lines = Path(__file__).with_name("variables.txt").read_text(encoding="utf-8").splitlines()
-    known = {line for line in lines if line.startswith("VLLM_")}
-    for name in environment:
-        if name.startswith("VLLM_") and name not in known:
-            raise StartError("ValueError", f"Unknown vLLM environment variable detected: {name}")
 
 
 def _max_model_len(options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str]) -> int:
