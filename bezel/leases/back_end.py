@@ -53,7 +53,7 @@ class BackEnd(Protocol):
         """What its console shows; "" where the API has none."""
 
     def list(self, zone: str) -> list[Observation]:
-        """Everything there that the API may show, ours or not."""
+        """Everything there that the API may show, ours or not; a zone that the API does not know is an `ApiError`."""
 
     def hardware(self, zone: str, kind: str) -> bool:
         """Whether the zone has hardware of a kind: an accelerator type or a machine type."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bezel.leases.back_end import not_enabled
+from bezel.leases import told
+from bezel.leases.back_end import no_such_zone, not_enabled
 from bezel.leases.bodies import LeaseSpec, ZoneChoice
 from bezel.leases.engine import Engine, LeaseError
 from bezel.leases.machines import Machines
@@ -68,6 +69,7 @@ class Fleet:
         project: Its id.
         zones: Where to look.
         show: Takes each line that says what is waited for.
+        named: Whether somebody named the zones: then each has to exist.
     """
 
     def __init__(
@@ -77,8 +79,11 @@ class Fleet:
         project: str,
         zones: Iterable[str],
         show: Callable[[str], None] = lambda _line: None,
+        *,
+        named: bool = False,
     ) -> None:
         self._client = client
+        self._named = named
         self._clock = clock
         self._project = project
         self._zones = tuple(zones)
@@ -88,19 +93,37 @@ class Fleet:
         """Every lease of ours, of any stack; an API that the project has not enabled has none, and is told.
 
         Raises:
+            LeaseError: A zone that was named is known to no API.
             RestError: A zone could not be asked: a list that left it out would look complete.
         """
-        return [one for name in back_ends for one in self._listed(name) if one.ours]
+        found: list[Observation] = []
+        known: set[str] = set()
+        answered = False
+        for name in back_ends:
+            kind = back_end_of(name, self._client, self._project)
+            try:
+                for zone in self._zones:
+                    listed = self._listed(kind, zone)
+                    known |= set() if listed is None else {zone}
+                    found += listed or ()
+                answered = True
+            except ApiError as error:
+                if not not_enabled(error):
+                    raise
+                self._show(f"{self._project} has not enabled the API of {name}: nothing can be leased by it")
+        if self._named and answered and (unknown := [zone for zone in self._zones if zone not in known]):
+            raise LeaseError(told.no_such_zones(unknown, self._project))
+        return [one for one in found if one.ours]
 
-    def _listed(self, name: BackEndName) -> Sequence[Observation]:
-        kind = back_end_of(name, self._client, self._project)
+    @staticmethod
+    def _listed(kind: BackEnd, zone: str) -> Sequence[Observation] | None:
+        """What is there; None where the API knows no such zone."""
         try:
-            return [one for zone in self._zones for one in kind.list(zone)]
+            return kind.list(zone)
         except ApiError as error:
-            if not not_enabled(error):
-                raise
-            self._show(f"{self._project} has not enabled the API of {name}: nothing can be leased by it")
-            return []
+            if no_such_zone(error):
+                return None
+            raise
 
     def describe(self, one: Observation) -> dict[str, Any]:
         """All that is known of a lease, its boot and the end of its console among it."""
@@ -123,11 +146,8 @@ class Fleet:
             RestError: Google refused.
         """
         back_end = self._back_end(one)
-        if not one.ours:
-            raise LeaseError(
-                f"{one.name} in {one.zone} carries no label of ours\nconsequence: it is left as it is\n"
-                "repair: delete it by other means if it is yours"
-            )
+        if not one.belongs(one.stack) or not one.stack:
+            raise LeaseError(told.labels_contradict(one, self._project))
         # Names are the same in every lease of a stack: somebody was asked since, and may have leased it again.
         now = back_end.look(one.zone, one.name)
         if now.there and (now.id != one.id or (now.live and not one.live)):
@@ -145,6 +165,9 @@ class Fleet:
             body={},
         )
         Engine(back_end, self._clock, self._show).run(Wanted(spec, Goal.GONE))
+        # Whatever was done: that it is gone is said of what is seen.
+        if (left := back_end.look(one.zone, one.name)).there and left.id == one.id:
+            raise LeaseError(told.still_there(left))
 
     def sweep(self, plan: Iterable[Leftover]) -> dict[str, str]:
         """Delete what a plan lists; returns what could not be deleted, as zone/name -> why."""

@@ -94,13 +94,8 @@ class Machines:
 
     def list(self, zone: str) -> list[Observation]:
         """GET the zone's instances that have the label of a lease."""
-        try:
-            params = {"filter": f"labels.{LEASE}:*"}
-            found = list(self._client.pages(f"{self._zone(zone)}/instances", "items", params=params))
-        except ApiError as error:
-            if no_such_zone(error):
-                return []
-            raise
+        params = {"filter": f"labels.{LEASE}:*"}
+        found = self._client.pages(f"{self._zone(zone)}/instances", "items", params=params)
         return [self._read(zone, one) for one in found]
 
     def hardware(self, zone: str, kind: str) -> bool:

@@ -103,13 +103,8 @@ class QueuedResources:
 
     def list(self, zone: str) -> list[Observation]:
         """GET the zone's queued resources, and the nodes that belong to none."""
-        try:
-            requests = list(self._client.pages(f"{self._parent(zone)}/queuedResources", "queuedResources"))
-            nodes = list(self._client.pages(f"{self._parent(zone)}/nodes", "nodes"))
-        except ApiError as error:
-            if no_such_zone(error):
-                return []
-            raise
+        requests = list(self._client.pages(f"{self._parent(zone)}/queuedResources", "queuedResources"))
+        nodes = list(self._client.pages(f"{self._parent(zone)}/nodes", "nodes"))
         by_name = {_short(node["name"]): node for node in nodes}
         seen = [self._read(zone, found) for found in requests]
         told = [_on_node(one, by_name[one.name]) if one.name in by_name else one for one in seen]

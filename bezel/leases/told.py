@@ -109,6 +109,39 @@ def not_ours(one: Observation, spec: LeaseSpec) -> str:
     )
 
 
+def no_such_zones(zones: Sequence[str], project: str) -> str:
+    """Zones that somebody named and that no API knows."""
+    return (
+        f"no such zone: {', '.join(zones)}\n"
+        f"consequence: nothing is known of leases there; {project} may also not be allowed to see it\n"
+        "repair: name zones as Google does, e.g. us-east5-a, or leave --zone out, which looks into every known one"
+    )
+
+
+def labels_contradict(one: Observation, project: str) -> str:
+    """A lease whose labels name another lease than its own name, or no stack."""
+    labels = ", ".join(f"{key}={value}" for key, value in sorted(one.labels.items()))
+    command = (
+        f"gcloud compute instances delete {one.name}"
+        if one.kind == "flex_start_vm"
+        else f"gcloud compute tpus queued-resources delete {one.name} --force"
+    )
+    return (
+        f"{one.name} in {one.zone} has labels that no lease of this name has ({labels})\n"
+        "consequence: whose it is cannot be said, so it is left as it is, and goes on using quota\n"
+        f"repair: if it is yours, `{command} --zone {one.zone} --project {project}`"
+    )
+
+
+def still_there(one: Observation) -> str:
+    """A lease that was given back and is seen all the same."""
+    return (
+        f"{one.name} in {one.zone} is still {one.word} after its deletion\n"
+        "consequence: it uses quota until it is gone\n"
+        "repair: run the same command again"
+    )
+
+
 def not_gone(one: Observation, elapsed: float, wanted: Wanted) -> str:
     """A deletion that does not end."""
     return (

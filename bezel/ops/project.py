@@ -31,7 +31,8 @@ class Project:
 
     def stacks(self) -> list[str]:
         """Names of the stacks that have a file, sorted."""
-        return sorted(file.name.split(".")[1] for file in self.folder.glob("Pulumi.*.yaml"))
+        names = (file.name for file in self.folder.glob("Pulumi.*.yaml"))
+        return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in names)
 
     def stack_file(self, stack: str) -> Path:
         """The stack's file.

@@ -15,7 +15,7 @@ from bezel.leases.clock import Clock, clock_of, rfc3339
 from bezel.leases.engine import LeaseError
 from bezel.leases.fleet import Fleet, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
-from bezel.ops.project import Project, cloud_project_of
+from bezel.ops.project import Project, ProjectError, cloud_project_of
 from bezel.ops.tpu_find import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.durations import duration_text, parse_duration
@@ -37,7 +37,8 @@ def run_tpu(project: Project, options: argparse.Namespace) -> int:
             return _find(project, options)
         clock = clock_of()
         with new_client(clock) as client:
-            fleet = Fleet(client, clock, _project(project, options), _zones(project, options), _tell)
+            zones, named = _zones(project, options), bool(options.zone)
+            fleet = Fleet(client, clock, _project(project, options), zones, _tell, named=named)
             if options.action == "list":
                 return _list(fleet, as_json=options.json)
             if options.action == "sweep":
@@ -61,7 +62,12 @@ def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
     if options.zone:
         return tuple(dict.fromkeys(options.zone))
     known = {zone for kind in leased_hardware().values() for zone in (*kind.zones, *kind.zones_refused)}
-    return tuple(sorted(known.union(*(_zones_named(project.configuration(stack)) for stack in project.stacks()))))
+    for stack in project.stacks():
+        try:
+            known |= _zones_named(project.configuration(stack))
+        except ProjectError as error:
+            _tell(f"zones that only the stack file of {stack} names are not looked into: {error}")
+    return tuple(sorted(known))
 
 
 def _zones_named(configuration: Mapping[str, object]) -> set[str]:

@@ -32,6 +32,12 @@ def test_a_misspelt_stack_is_told_which_one_is_meant_where_one_is_near(
     assert f"nothing says what to deploy. {meant}Take one of these stacks (one, two)" in str(told.value)
 
 
+def test_the_name_of_a_stack_may_hold_dots(project: Project) -> None:
+    (project.folder / "Pulumi.a.b-c.yaml").write_text("config: {}\n")
+    assert project.stacks() == ["a.b-c", "one", "two"]
+    assert project.configuration("a.b-c")["region"] == "us-east4"
+
+
 def test_configuration_is_the_stacks_over_the_declared_defaults(project: Project) -> None:
     assert project.configuration("one") == {"region": "us-east4", "vllm": {"max-num-seqs": 8}}
 

@@ -8,9 +8,10 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -73,10 +74,19 @@ class Cloud:
         """What was asked of the cloud beyond looking."""
         return [f"{call.method} {call.path}" for call in self.server.calls if call.method != "GET"]
 
-    def lease(self, name: str, *, stack: str = "demo", zone: str = ZONE, vm: bool = False, ours: bool = True) -> None:
-        """A request as a stack sends it; one that is not ours differs in its labels only."""
+    def lease(
+        self,
+        name: str,
+        *,
+        stack: str = "demo",
+        zone: str = ZONE,
+        vm: bool = False,
+        ours: bool = True,
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """A request as a stack sends it; one that is not ours differs in its labels only, as does one with `more`."""
         common: dict[str, Any] = {
-            "labels": labels(name, stack) if ours else {"team": "research", "stack": stack},
+            "labels": {**(labels(name, stack) if ours else {"team": "research", "stack": stack}), **more},
             "metadata": {},
             "service_account": "default",
             "run_seconds": 14400,
@@ -189,10 +199,14 @@ def test_zones_that_only_a_stack_file_names_are_looked_into_too(
     (folder / "Pulumi.yaml").write_text("name: bezel\n")
     (folder / "Pulumi.odd.yaml").write_text("config:\n  bezel:lease: {zones: [{zone: us-west1-c}, 3, {}]}\n")
     (folder / "Pulumi.other.yaml").write_text("config:\n  bezel:lease: none\n")
+    (folder / "Pulumi.a.dot.yaml").write_text("config:\n  bezel:lease: {zones: [{zone: us-west4-a}]}\n")
+    (folder / "Pulumi.broken.yaml").write_text("config: {a: b")
     monkeypatch.chdir(folder)
-    assert cloud.tpu("list").code == 0
+    said = cloud.tpu("list")
+    assert said.code == 0
+    assert "zones that only the stack file of broken names are not looked into" in said.error
     asked = [call.path for call in cloud.server.calls]
-    for zone, looked in ((ZONE, True), ("us-west1-c", True), ("us-west1-b", False)):
+    for zone, looked in ((ZONE, True), ("us-west1-c", True), ("us-west4-a", True), ("us-west1-b", False)):
         assert any(f"/{zone}/" in path for path in asked) is looked
 
 
@@ -305,6 +319,30 @@ def test_a_lease_is_deleted_by_its_name(cloud: Cloud) -> None:
     assert cloud.left() == {"bezel-one", "bezel-one-more"}
     assert cloud.tpu("delete", "bezel-one", *HERE, "--yes").code == 0
     assert cloud.left() == {"bezel-one-more"}
+
+
+@pytest.mark.parametrize("vm", [False, True])
+@pytest.mark.parametrize("changed", [{"bezel-lease": "another"}, {"stack": ""}])
+def test_what_stays_is_never_said_to_be_gone(cloud: Cloud, changed: dict[str, str], vm: bool) -> None:
+    """Labels that contradict a lease's own name: it is listed as one of ours, and nobody knows whose it is."""
+    cloud.lease("bezel-odd", vm=vm, more=changed)
+    said = cloud.tpu("delete", "bezel-odd", *HERE, "--yes")
+    assert said.code == 1
+    assert "0 of 1 are gone" in said.error
+    assert "labels that no lease of this name has" in said.error
+    assert "gcloud compute " in said.error
+    assert cloud.left() == {"bezel-odd"}
+
+
+@pytest.mark.parametrize("action", [("list",), ("sweep", "--yes"), ("delete", "bezel-one", "--yes")])
+def test_a_zone_that_does_not_exist_is_an_error_and_not_an_empty_one(cloud: Cloud, action: tuple[str, ...]) -> None:
+    cloud.lease("bezel-one")
+    said = cloud.tpu(*action, "--zone", "mars", "--zone", ZONE)
+    assert said.code == 1
+    assert "no such zone: mars" in said.error
+    assert "no lease of ours" not in said.error
+    assert cloud.left() == {"bezel-one"}
+    assert cloud.tpu("list", "--zone", EMPTY).code == 0
 
 
 def rows(said: Said) -> dict[str, dict[str, str]]:
