@@ -18,7 +18,7 @@ NOT_SET = "(not set)"
 NOT_SHOWN = "(not shown: it may be a secret)"
 
 _TOKEN_LIKE = re.compile(
-    r"hf_[A-Za-z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|ya29\.|gh[opsu]_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,}|-----BEGIN"
+    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|ya29\.|gh[opsu]_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,})|-----BEGIN"
 )
 _LONGEST_SHOWN = 160
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from bezel.planner.plain_secrets import is_secret
 from bezel.planner.platform_checks import RESERVED, VARIABLE
 from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_SECRET = re.compile(r".*(?:TOKEN|SECRET|PASSWORD|API_?KEY|CREDENTIALS?)", re.IGNORECASE)
 
 
 def check_variables(
@@ -32,7 +30,7 @@ def check_variables(
             problems.append(
                 Problem(key, shown(value), "it is no name of a variable.", "write letters, digits and underscores.")
             )
-        elif _SECRET.fullmatch(name) or shown(value) == NOT_SHOWN:
+        elif is_secret(name, value) or shown(value) == NOT_SHOWN:
             problems.append(
                 Problem(
                     key,

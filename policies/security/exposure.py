@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from bezel.planner.plain_secrets import is_secret, names_secret
 from bezel.planner.problems import NOT_SET, NOT_SHOWN, Problem, shown
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from policies.leases import Lease
@@ -23,20 +24,7 @@ _CONTAINERS = {
 NODE_IMAGE = "bezel-image"
 """The attribute of a leased machine that names its container image."""
 _DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
-# Names that end in the word for a secret; one that ends in its plural, as MAX_TOKENS, counts something.
-_SECRET_NAME = re.compile(
-    r"(?:^|.*[_.-])(?:token|secret|password|passwd|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)",
-    re.IGNORECASE,
-)
-_SECRET_VALUE = re.compile(
-    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{16,}|gh[opsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}"
-    r"|sk-[A-Za-z0-9_-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{10,}"
-    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}|pul-[0-9a-f]{40})"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----|\"private_key\"\s*:"
-)
 _OPTION = re.compile(r"--?([\w.-]+)=(.+)", re.DOTALL)
-# What stands under a secret's name without being one: where a file lies, or the resource name of a secret.
-_HARMLESS = re.compile(r"/[\w./-]*|projects/[^/]+/secrets/.*|true|false", re.IGNORECASE)
 
 
 def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
@@ -63,8 +51,7 @@ def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterat
 def no_plain_secret(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
     """No secret where anybody who may look at a service or an instance reads it."""
     for place, name, value in _readable(token, inputs):
-        named = _SECRET_NAME.fullmatch(name) and value and not _HARMLESS.fullmatch(value)
-        if named or _SECRET_VALUE.search(value):
+        if is_secret(name, value):
             yield Problem(
                 place,
                 NOT_SHOWN,
@@ -80,7 +67,7 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
         for variable in container.each("envs"):
             name = variable.text("name") or ""
             # What another resource has yet to tell is judged when it is known: in the `up`, before this is made.
-            if variable.is_unknown("value") and not _SECRET_NAME.fullmatch(name):
+            if variable.is_unknown("value") and not names_secret(name):
                 continue
             yield variable.key("value"), name, _text(variable.get("value"))
         for words in ("args", "commands"):
