@@ -70,7 +70,7 @@ def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: Trial) -> None:
     with new_client(trial.world.clock) as client:
         fleet = fleet_of(trial, client)
         assert fleet.list() == []
-        with pytest.raises(LeaseError, match="carries no label of ours"):
+        with pytest.raises(LeaseError, match="has labels that no lease of this name has"):
             fleet.delete(back_end_of(trial.kind, client, "acme").look(FIRST, NAME))
     assert len(trial.left()) == 1
 
