@@ -62,3 +62,29 @@ def test_what_the_user_must_mend_is_told_once_and_nothing_is_added(
     assert len(told) == 1
     assert said in told[0]
     assert "epair: " in told[0]
+
+
+def test_a_stack_file_that_the_engine_read_otherwise_is_refused_where_its_values_no_longer_tell(
+    told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stack_file = tmp_path / "Pulumi.test.yaml"
+    stack_file.write_text("config:\n  bezel:labels:\n    since: 010\n")
+    assert program({"bezel:labels": '{"since": 8}'}).result == TOLD
+    assert f"{stack_file.name} line 3: bezel:labels.since = 010" in told[0]
+    assert 'quote it: "010".' in told[0]
+
+    stack_file.write_text('config:\n  bezel:labels:\n    since: "010"\n')
+    assert program({"bezel:labels": '{"since": "010"}'}).result == 0
+
+
+@pytest.mark.parametrize("content", [b"config: {a: b", b"\xff\xfe", None])
+def test_a_file_that_the_engine_cannot_have_read_is_no_matter(
+    told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    """As where `--config-file` names another one."""
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / "Pulumi.test.yaml").write_bytes(content)
+    assert program({}).result == 0
+    assert told == []
