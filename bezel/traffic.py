@@ -4,7 +4,7 @@
 serving, pinned by name; the newest revision is reached by a tag only, and gets the traffic once it was checked there.
 
 Owns what is declared and what is moved. Leaves asking and moving to `components`, and whether two revisions have room
-to `bezel.planner.rollout`. Pure, and apart from the planner: the processes that move and check start faster without it.
+to `bezel.planner.quota`. Pure, and apart from the planner: the processes that move and check start faster without it.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@
 | `gateway_configuration.py` | nothing: what the proxy in it does, as its configuration |
 | `invokers.py` | who may call a service |
 | `service_now.py`, `traffic_switch_provider.py` | what a gated rollout asks beforehand, and how it moves |
+| `quota_now.py` | nothing: what quotas allow, and what uses them |
 | `arguments.py` | what all of them share |
 
 What does not belong here: rules (they are `bezel.planner`'s), how the pieces fit together (`stacks`), checks of a

@@ -19,7 +19,7 @@ from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from smoke.hooks import service_failure_hook
-from stacks import config, rollout
+from stacks import config, quota, rollout
 from stacks.checks import check_and_measure
 
 
@@ -30,7 +30,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
         The stack's outputs: url, revision, image, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
-    rollout.look_for_room(plan)
+    quota.look_for_room(plan, gated=rollout.is_gated(plan))
     service, image = _service(plan)
     health, benchmark = check_and_measure(
         plan.smoke,
@@ -59,7 +59,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
 def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
     """The service with all that it needs, and its image by digest."""
     project, wanted = plan.project, plan.service
-    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=(*plan.apis, *rollout.apis(plan))))
+    apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
     identity = RuntimeIdentity(
         "runtime",
         RuntimeIdentityArgs(

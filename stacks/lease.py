@@ -22,7 +22,7 @@ from components.node_network import NodeNetwork, NodeNetworkArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
-from stacks import config
+from stacks import config, quota
 from stacks.checks import check_and_measure
 
 
@@ -33,6 +33,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
         The stack's outputs: url, leases, image, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
+    quota.look_for_chips(plan)
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
     identity = RuntimeIdentity(
         "runtime",

@@ -1,4 +1,4 @@
-"""Where a lease could be had: hardware, model support, quota, and by a bounded probe capacity, zone by zone.
+"""Where a lease could be had: by a bounded probe whether a zone has capacity now.
 
 A probe is a real request with a short validity that is deleted at once, granted or not, and seen gone; it is what
 Google offers nothing else for. What a granted one costs until it is gone is a few minutes of the lease at most. Leaves
@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from bezel.leases.clock import spoken
 from bezel.leases.engine import Engine, LeaseError
 from bezel.leases.observation import State
 from bezel.leases.rules import Goal, Wanted
-from bezel.rest import ApiError, GoogleClient, endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,29 +74,6 @@ def probe(
     if seen is not None and seen.state is State.FAILED and took < seconds:
         return Probe(False, seen.reason or "FAILED")
     return Probe(False, f"nothing granted in {spoken(took)}")
-
-
-def quota_of(client: GoogleClient, project: str, service: str, quota_id: str, zone: str) -> int | None:
-    """What a quota allows in a zone, or in its region; None where the API tells no value.
-
-    Source: Cloud Quotas v1, quotaInfos.get.
-
-    Raises:
-        RestError: It could not be asked.
-    """
-    path = f"projects/{project}/locations/global/services/{service}/quotaInfos/{quote(quota_id, safe='')}"
-    try:
-        found = client.get(f"{endpoint('CLOUD_QUOTAS')}{path}")
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-    places = {zone, zone.rpartition("-")[0]}
-    for info in found.get("dimensionsInfos") or []:
-        named = {*(info.get("dimensions") or {}).values(), *(info.get("applicableLocations") or [])}
-        if places & named:
-            return int((info.get("details") or {}).get("value") or 0)
-    return None
 
 
 def _first_reason(text: str, zone: str) -> str:

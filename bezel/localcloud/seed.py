@@ -1,4 +1,4 @@
-"""Put files into a bucket of a running localcloud, as a user would: over REST, with the deployer's key file."""
+"""Prepare the project of a running localcloud, as a user would: over REST, with the deployer's key file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
     Raises:
         httpx.HTTPError: If a call is refused.
     """
-    headers = {"Authorization": f"Bearer {access_token(endpoint)}"}
-    with httpx.Client(base_url=endpoint.base, headers=headers, timeout=60, trust_env=False, verify=NO_TLS) as client:
+    with _client(endpoint) as client:
         if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
             body = {
                 "name": bucket,
@@ -47,6 +46,21 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
             query = {"uploadType": "media", "name": f"{path}/{name}".lstrip("/")}
             client.post(f"/upload/storage/v1/b/{bucket}/o", params=query, content=content).raise_for_status()
     return len(missing)
+
+
+def enable(endpoint: Endpoint, api: str) -> None:
+    """Enable an API of the project.
+
+    Raises:
+        httpx.HTTPError: If the call is refused.
+    """
+    with _client(endpoint) as client:
+        client.post(f"/serviceusage/v1/projects/{endpoint.project}/services/{api}:enable").raise_for_status()
+
+
+def _client(endpoint: Endpoint) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {access_token(endpoint)}"}
+    return httpx.Client(base_url=endpoint.base, headers=headers, timeout=60, trust_env=False, verify=NO_TLS)
 
 
 def _sizes(client: httpx.Client, bucket: str, path: str) -> dict[str, int]:

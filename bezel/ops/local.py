@@ -55,6 +55,7 @@ class Local:
         if action in {"up", "preview"}:
             self._say_what_runs(endpoint)
             if plan := self._plan(endpoint, stack):
+                self._enable_quotas(endpoint)
                 self._put_weights(endpoint, plan)
                 self._say_what_is_rewritten(plan)
             options = self._with_packs(stack, options)
@@ -229,6 +230,16 @@ class Local:
                 f"`bezel:deletion_protection: never` in Pulumi.{stack}.yaml, run `make up STACK={stack}`, "
                 "then this again."
             )
+
+    def _enable_quotas(self, endpoint: Endpoint) -> None:
+        """Do once what a user does once: enable the API that a first preview asks for quotas."""
+        done = self.directory / "quotas-enabled"
+        if done.exists():
+            return
+        from bezel.localcloud import seed
+
+        seed.enable(endpoint, "cloudquotas.googleapis.com")
+        done.touch(mode=0o600)
 
     def _put_weights(self, endpoint: Endpoint, plan: "AnyPlan") -> None:
         """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""

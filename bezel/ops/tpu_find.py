@@ -4,6 +4,7 @@ Hardware that exists in a zone, a provisioning model that the zone takes, and ca
 Leaves asking to `bezel.leases.find` and printing to `bezel.ops.tpu`.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,12 +12,14 @@ from bezel.leases.back_end import NOT_FOUND, no_such_zone
 from bezel.leases.bodies import PROVISIONING_MODELS, LeaseSpec, ZoneChoice, instance_body, queued_body
 from bezel.leases.clock import Clock
 from bezel.leases.engine import LeaseError
-from bezel.leases.find import PROBE_STACK, probe, quota_of
+from bezel.leases.find import PROBE_STACK, probe
 from bezel.leases.fleet import back_end_of, new_client
 from bezel.leases.names import labels
 from bezel.planner import LeasePlan
 from bezel.planner.lease_cost import lease_cost
 from bezel.planner.money import text
+from bezel.planner.quota import lease_quota
+from bezel.quotas import Limit, quota_of
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 
 PROBE_RUN_SECONDS = 600
@@ -128,11 +131,9 @@ def _exists(client: GoogleClient, name: str) -> bool:
 
 
 def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
-    terms = plan.terms
-    quota = terms.hardware.quotas[terms.back_end]
-    name = quota.standard if terms.provisioning == "on-demand" else quota.preemptible
-    allowed = quota_of(client, plan.project, quota.service, name, zone)
-    return "not told" if allowed is None else str(allowed)
+    quota = lease_quota(plan.terms)
+    allowed = quota_of(client, plan.project, Limit(quota.service, quota.id, zone, quota.dimensions))
+    return "not told" if allowed is None else "no limit" if allowed == math.inf else str(allowed)
 
 
 def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) -> LeaseSpec:

@@ -22,6 +22,7 @@ BackEnd = Literal["queued_resource", "flex_start_vm"]
 
 TPU_API, COMPUTE_API = "tpu.googleapis.com", "compute.googleapis.com"
 # Compute Engine counts v6e chips by region; the preemptible quota is looked at first (its answers, 2026).
+V6E_FAMILY = "CT6E"
 V6E_IN_COMPUTE = ("TPUS-PER-TPU-FAMILY-per-project-region", "PREEMPTIBLE-TPU-V6E-per-project-region")
 
 
@@ -130,3 +131,17 @@ def leased_hardware() -> dict[str, Leased]:
 def leased(name: str) -> Leased | None:
     """The hardware of that id; None where nothing that is leased has it."""
     return leased_hardware().get(name)
+
+
+def leased_quota(
+    hardware: Leased, back_end: BackEnd, provisioning: str
+) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    """(API, id, what it counts by beside the place) of the quota that a request for hardware consumes.
+
+    Compute Engine's standard quota of TPUs is one for all families, each with a value of its own.
+    """
+    quota = hardware.quotas[back_end]
+    if provisioning != "on-demand":
+        return quota.service, quota.preemptible, ()
+    family = (("tpu_family", V6E_FAMILY),) if quota.standard == V6E_IN_COMPUTE[0] else ()
+    return quota.service, quota.standard, family

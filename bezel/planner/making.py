@@ -35,6 +35,7 @@ HEALTH = "/health"
 IMAGE_REGISTRY, IMAGE_REPOSITORY = "docker.io", "vllm/vllm-openai"
 APIS = (
     "artifactregistry.googleapis.com",
+    "cloudquotas.googleapis.com",
     "cloudresourcemanager.googleapis.com",
     "iam.googleapis.com",
     "iamcredentials.googleapis.com",

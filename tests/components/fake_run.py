@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SERVICE = "projects/acme-llm/locations/us-east4/services/chat"
 QUOTA = "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"
+PLACES = ["europe-west4", "us-east4", "us-central1", "europe-west4-a", "us-east5-a"]
 LATEST = "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"
 PINNED = "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
 TAGGED = {"type": LATEST, "tag": "newest"}
@@ -44,7 +45,10 @@ class FakeRun:
         looks: How often an operation is asked for until it is done.
         lost: How many answers to a PATCH get lost after it was done.
         refusal: Status of every answer, 0 for none.
-        quota: The quota's value; None where the API is not enabled.
+        quota: The value of the GPUs' quota; None where the API is not enabled.
+        denied: Whether the caller may read no quota.
+        quotas: Values of other quotas by their ids; any other allows more than enough.
+        neighbours: The services of the region; None where the caller may not list them.
     """
 
     server: Server
@@ -55,6 +59,9 @@ class FakeRun:
     lost: int = 0
     refusal: int = 0
     quota: int | None = None
+    denied: bool = False
+    quotas: dict[str, int] = field(default_factory=dict)
+    neighbours: list[dict[str, Any]] | None = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
 
     def route(self, call: Call) -> Answer:
@@ -63,6 +70,10 @@ class FakeRun:
             return _error(self.refusal, "the refusal of this test")
         if call.path.startswith("/cloudquotas/"):
             return self._quota(call)
+        if call.path.endswith("/services") and call.method == "GET":
+            if self.neighbours is None:
+                return _error(403, "Permission 'run.services.list' denied.")
+            return Answer(json={"services": self.neighbours})
         if "/operations/" in call.path:
             self.looks -= 1
             return Answer(json=self._operation())
@@ -95,11 +106,15 @@ class FakeRun:
         return {"name": name, "done": True} | error
 
     def _quota(self, call: Call) -> Answer:
-        assert call.path.endswith(f"/services/run.googleapis.com/quotaInfos/{QUOTA}")
+        name = call.path.rpartition("/")[2]
+        if self.denied:
+            return _error(403, "Permission 'cloudquotas.quotas.get' denied.")
         if self.quota is None:
             return _error(403, "Cloud Quotas API has not been used in project acme-llm before or it is disabled.")
-        value = {"details": {"value": str(self.quota)}, "applicableLocations": ["europe-west4", "us-east4"]}
-        return Answer(json={"quotaId": QUOTA, "dimensionsInfos": [value]})
+        value = self.quota if name == QUOTA else self.quotas.get(name, 1 << 50)
+        # As Google's JSON does it: a zero is left out.
+        entry = {"details": {"value": str(value)} if value else {}, "applicableLocations": PLACES}
+        return Answer(json={"quotaId": name, "dimensionsInfos": [entry]})
 
 
 def _error(status: int, message: str) -> Answer:

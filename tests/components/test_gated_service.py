@@ -7,12 +7,11 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
-from bezel.rest import RestError
 from bezel.traffic import FINGERPRINT
 from components.cloud_run_gpu_service import CloudRunGpuService
-from components.service_now import UnknownServiceError, look_up_quota
+from components.service_now import UnknownServiceError
 from tests.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown
-from tests.components.fake_run import LATEST, QUOTA, TAGGED, FakeRun, described, pinned, running
+from tests.components.fake_run import LATEST, TAGGED, FakeRun, described, pinned, running
 from tests.components.test_serving_components import service_args
 from tests.rest.fake_google import Answer
 
@@ -125,10 +124,3 @@ def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
 def test_a_gate_needs_to_know_the_image() -> None:
     with pytest.raises(ValidationError, match="gated needs to know the image's reference"):
         declare(lambda: service_args(gated=True, image=pulumi.Output.from_input("x@sha256:" + "0" * 64)))
-
-
-def test_a_quota_is_read_where_it_holds(run: FakeRun) -> None:
-    run.quota = 3
-    assert look_up_quota("acme-llm", QUOTA, "us-east4") == 3
-    with pytest.raises(RestError, match=f"{QUOTA} tells no value for asia-south1"):
-        look_up_quota("acme-llm", QUOTA, "asia-south1")

@@ -5,16 +5,17 @@ from markdown import ROOT, blocks
 
 from bezel.ops.project import Project
 from bezel.planner import PlanError, make_plan
-from bezel.planner.rollout import check_room, gpu_quota
+from bezel.planner.quota import service_needs, shortage
 
 DOCUMENT = ROOT / "docs" / "rollout.md"
 
 
 def test_the_refusal_for_a_small_quota_is_shown_as_it_reads() -> None:
-    quota = gpu_quota("nvidia-l4", zonal_redundancy=False)
-    found = check_room(1, max_instances=1, gpus=1, quota=quota, region="us-east4")
+    plan = make_plan(Project(ROOT).configuration("l4-qat"), project="my-project", stack="l4-qat")
+    gpus, *_ = service_needs(plan.service, gated=True)
+    found = shortage(gpus, 1, project="my-project")
     (shown,) = blocks(DOCUMENT, "text")
-    assert shown.strip() == str(PlanError(tuple(found), stack="l4-qat")).partition("\n\n")[2]
+    assert shown.strip() == str(PlanError((found,), stack="l4-qat")).partition("\n\n")[2]
 
 
 def test_the_setting_that_it_shows_is_accepted() -> None:

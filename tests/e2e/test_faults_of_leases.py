@@ -34,7 +34,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("kinds", [("lease-zone-refused", "lease-quota"), ("lease-stock-out", "lease-never-active")])
+@pytest.mark.parametrize("kinds", [("lease-quota", "lease-zone-refused"), ("lease-stock-out", "lease-never-active")])
 def test_where_no_zone_gives_a_machine_nothing_is_left_and_the_next_deploy_leases_one(
     stage: LeaseStage, kinds: tuple[str, ...]
 ) -> None:

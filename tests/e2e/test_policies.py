@@ -23,19 +23,24 @@ SHORT = {"requests": 1, "concurrency": 1, "prompt_tokens": 32, "output_tokens": 
 # The plan alone would refuse each of these, were it not for this limit of the stack's own.
 RICH = {"max_hourly_usd": 1000, "max_idle_hourly_usd": 1000}
 TOO_MUCH: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "forty instances": (
-        {"scaling": {"max_instances": 40}},
+    # As many as the project has quota for: more are refused before a pack is asked.
+    "three instances": (
+        {"scaling": {"max_instances": 3}},
         [
             "- [mandatory]  most-instances  (gcp:cloudrunv2:Service: service-service)",
-            "maxInstanceCount = 40",
+            "maxInstanceCount = 3",
             "at most 2",
-            "- [mandatory]  hourly-ceiling",
-            "41.8608 USD an hour",
         ],
     ),
     "an RTX in dev": (
-        {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1"},
-        ["allowed-accelerators", "accelerator = nvidia-rtx-pro-6000", "dev may have nvidia-l4"],
+        {"accelerator": "nvidia-rtx-pro-6000", "region": "us-central1", "scaling": {"max_instances": 2}},
+        [
+            "allowed-accelerators",
+            "accelerator = nvidia-rtx-pro-6000",
+            "dev may have nvidia-l4",
+            "- [mandatory]  hourly-ceiling",
+            "6.3792 USD an hour",
+        ],
     ),
     "an instance that always runs": (
         {"scaling": {"min_instances": 1}},
@@ -87,7 +92,9 @@ def test_a_stack_that_costs_too_much_is_refused_by_the_pack_alone(judged: Rehear
     for word in [*words, "[mandatory]", "Repair:"]:
         assert word in run.text
     assert "Traceback" not in run.text
-    assert not judged.exists().keys() - {"buckets", "objects"}  # also of an `up` nothing was made
+    # Also of an `up` nothing was made, beside what a user prepares.
+    assert not judged.exists().keys() - {"buckets", "objects", "enabledApis"}
+    assert judged.exists()["enabledApis"] == ["cloudquotas.googleapis.com"]
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)

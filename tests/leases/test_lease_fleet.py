@@ -10,11 +10,11 @@ from lease_world import Zone, answers, error
 from bezel.leases.bodies import LeaseSpec, ZoneChoice
 from bezel.leases.clock import Clock
 from bezel.leases.engine import LeaseError
-from bezel.leases.find import PROBE_STACK, probe, quota_of
+from bezel.leases.find import PROBE_STACK, probe
 from bezel.leases.fleet import Fleet, back_end_of, new_client, sweep_plan
 from bezel.leases.observation import Observation, State
 from bezel.leases.rules import Goal
-from tests.rest.fake_google import Answer, Call, serving
+from tests.rest.fake_google import Answer, serving
 
 FIRST, SECOND = ZONES
 
@@ -126,19 +126,6 @@ def test_a_probe_says_whether_there_is_capacity_and_leaves_nothing(
     assert found.granted is granted
     assert told in found.told
     assert trial.left() == []
-
-
-def test_a_quota_is_read_for_the_zone_and_unknown_where_nothing_is_told(trial: Trial) -> None:
-    def quotas(call: Call) -> Answer | None:
-        if not call.path.startswith("/cloudquotas/v1/"):
-            return None
-        infos = [{"dimensions": {"zone": FIRST}, "details": {"value": "16"}, "applicableLocations": [FIRST]}]
-        return Answer(json={"dimensionsInfos": infos})
-
-    trial.world.faults.append(quotas)
-    with new_client(trial.world.clock) as client:
-        assert quota_of(client, "acme", "tpu.googleapis.com", "TPUV6E", FIRST) == 16
-        assert quota_of(client, "acme", "tpu.googleapis.com", "TPUV6E", SECOND) is None
 
 
 def test_a_list_that_would_be_incomplete_is_an_error(trial: Trial) -> None:

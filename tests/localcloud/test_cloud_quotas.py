@@ -60,8 +60,17 @@ def test_the_quotas_of_leases_hold_for_zones_or_regions_with_the_hardware(quotas
     assert quotas(name).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("name", "limit"), [("CpuAllocPerProjectRegion", "cpu_milli"), ("MemAllocPerProjectRegion", "memory_bytes")]
+)
+def test_cpus_and_memory_are_told_by_the_number_that_refuses_a_service(quotas, name, limit):
+    (info,) = quotas(name).json()["dimensionsInfos"]
+    assert info["details"]["value"] == str(limits()["quotas"][limit])
+    assert {"us-east4", "us-central1"} <= {*info["applicableLocations"]}
+
+
 def test_no_other_quota_is_known(quotas):
-    assert quotas("CpuAllocPerProjectRegion").status_code == 404
+    assert quotas("RequestsPerMinutePerProject").status_code == 404
     assert quotas(L4, service="compute.googleapis.com").status_code == 404
 
 

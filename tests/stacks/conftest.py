@@ -1,4 +1,4 @@
-"""Cloud Run as each stack finds it in previews: reachable, with no service yet."""
+"""Cloud Run as each stack finds it in previews: reachable, with no service yet, and with room for two revisions."""
 
 from collections.abc import Iterator
 
@@ -10,4 +10,5 @@ from tests.components.fake_run import FakeRun, running
 @pytest.fixture(autouse=True)
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
     with running(monkeypatch) as fake:
+        fake.quota = 2
         yield fake

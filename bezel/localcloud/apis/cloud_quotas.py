@@ -1,4 +1,4 @@
-"""Cloud Quotas v1: how many GPUs Cloud Run allows a project in each region, and how many chips and GPUs may be leased.
+"""Cloud Quotas v1: the GPUs, CPUs and memory that Cloud Run allows in each region, and the chips and GPUs to lease.
 
 The shape is QuotaInfo's of Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota, and
 asking for more: what a project has here is in data/cloud_run.toml and data/machines.toml.
@@ -13,6 +13,7 @@ from bezel.localcloud.errors import ApiError
 from bezel.localcloud.faults.platform import gpu_quota
 from bezel.localcloud.layout import PROJECT_NUMBER
 from bezel.localcloud.machines.market import quota_places
+from bezel.localcloud.regions import regions
 from bezel.localcloud.run.quotas import gpu_quota_of
 from bezel.localcloud.run.spec import limits
 
@@ -26,7 +27,7 @@ _INFO = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/
 
 @api.route("GET", _INFO, needs="cloudquotas.quotas.get")
 def get_info(call: Call) -> Json:
-    """What a quota of GPUs allows, and where.
+    """What a quota allows, and where.
 
     Raises:
         ApiError: NOT_FOUND for any other quota.
@@ -39,6 +40,9 @@ def get_info(call: Call) -> Json:
                 continue
             value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
             return _info(service, wanted, value, "region", known["regions"])
+    of_region = {"CpuAllocPerProjectRegion": "cpu_milli", "MemAllocPerProjectRegion": "memory_bytes"}
+    if service == "run.googleapis.com" and wanted in of_region:
+        return _info(service, wanted, limits()["quotas"][of_region[wanted]], "region", sorted(regions()))
     leased = call.cloud.machines.quotas()
     if wanted in leased:
         owner, dimension, places = quota_places(wanted)

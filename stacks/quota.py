@@ -1,0 +1,101 @@
+"""A look, before anything is declared, whether the project's quotas hold what a stack may need.
+
+A shortage that is known stops the run, in a preview as in an `up`. What is not known is said in previews, and so is
+what may become short only with other services at their most.
+"""
+
+import pulumi
+
+from bezel.planner import LeasePlan, Plan, PlanError, Problem
+from bezel.planner.quota import (
+    Need,
+    is_short,
+    lease_needs,
+    lease_shortage,
+    leases_that_fit,
+    request,
+    service_needs,
+    shortage,
+    unknown,
+)
+from bezel.planner.quota_use import has_already, used_by_others
+from bezel.quotas import Limit
+from components.quota_now import Found, leases_there, look_up
+
+
+def look_for_room(plan: Plan, *, gated: bool) -> None:
+    """Look whether the region has room for a service; what serves already with as much is never a reason to stop.
+
+    Raises:
+        PlanError: It has not; holds a problem for each quota.
+    """
+    service = plan.service
+    needs = service_needs(service, gated=gated)
+    found = look_up(plan.project, _limits(needs), service.region)
+    problems: list[Problem] = []
+    services = [] if isinstance(found.services, str) else found.services
+    for need, allowed in zip(needs, found.allowed, strict=True):
+        if isinstance(allowed, str):
+            continue
+        others = used_by_others(services, service.name, need.quota.id)
+        holders = ", ".join(others.holders)
+        if is_short(need, allowed, others.held):
+            problem = shortage(need, allowed, project=plan.project, held=others.held, holders=holders)
+            if has_already(services, service.name, need):
+                _say(f"{problem.key}: {problem.consequence} What serves goes on; an update cannot. {problem.repair}")
+            else:
+                problems.append(problem)
+        elif need.quota.thing == "GPU" and is_short(need, allowed, others.most):
+            _say(
+                f"{need.quota.id}: this project has {allowed:g} in {need.place}, this stack may need {need.wanted} and "
+                f"its other services {others.most} with all their instances. Cloud Run may then refuse a revision, or "
+                "start fewer instances."
+            )
+    if problems:
+        raise PlanError(tuple(problems), stack=plan.stack)
+    _say_what_is_unknown(needs, found, plan.project)
+    if isinstance(found.services, str):
+        _say(f"what other services of {service.region} use of its quotas is not known ({found.services}).")
+
+
+def look_for_chips(plan: LeasePlan) -> None:
+    """Look whether the zones of a lease have quota for it. Leases that are there already hold theirs.
+
+    Raises:
+        PlanError: None has, or all together have not enough.
+    """
+    terms = plan.terms
+    needs = lease_needs(terms)
+    found = look_up(plan.project, _limits(needs))
+    known = {need: value for need, value in zip(needs, found.allowed, strict=True) if not isinstance(value, str)}
+    if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
+        problem = lease_shortage(plan, known)
+        if not leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones]):
+            raise PlanError((problem,), stack=plan.stack)
+        _say(f"{problem.key}: {problem.consequence} What is leased stays; nothing can be leased anew. {problem.repair}")
+    else:
+        for need, value in known.items():
+            if is_short(need, value):
+                _say(
+                    f"{need.place}: a lease needs {need.quota.told(need.wanted)}, this project has {value:g} there: "
+                    f"it is passed over. `{request(need, plan.project, need.wanted)}` asks for more."
+                )
+    _say_what_is_unknown(needs, found, plan.project)
+
+
+def _limits(needs: tuple[Need, ...]) -> list[Limit]:
+    return [Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions) for need in needs]
+
+
+def _say_what_is_unknown(needs: tuple[Need, ...], found: Found, project: str) -> None:
+    by_reason: dict[str, list[Need]] = {}
+    for need, value in zip(needs, found.allowed, strict=True):
+        if isinstance(value, str):
+            by_reason.setdefault(value, []).append(need)
+    for why, concerned in by_reason.items():
+        _say(unknown(tuple(concerned), project, why))
+
+
+def _say(text: str) -> None:
+    if pulumi.runtime.is_dry_run():
+        pulumi.log.warn(text)

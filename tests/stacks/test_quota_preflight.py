@@ -1,0 +1,166 @@
+"""Before anything is declared: what the project may have, what the stack may need, and what others hold of it."""
+
+import shlex
+from typing import Any
+
+import pytest
+
+from bezel.planner import PlanError, make_plan
+from stacks.deploying import deploy
+from tests.components.fake_engine import Declarations, declare
+from tests.components.fake_run import QUOTA, FakeRun
+from tests.planner.v6e_stack import V6E4_MOE, changed
+
+SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+CPU, MEMORY = "CpuAllocPerProjectRegion", "MemAllocPerProjectRegion"
+TPU = "TPUV6EPreemptiblePerProjectPerZoneForTPUAPI"
+OWN = "bezel-l4-qat"
+
+
+def deployed(*, preview: bool = True, **settings: Any) -> Declarations:
+    made = make_plan({**SETTINGS, **settings}, project="acme-llm", stack="l4-qat")
+    return declare(lambda: deploy(made), preview=preview)
+
+
+def leased(*, preview: bool = True, **changes: Any) -> Declarations:
+    made = make_plan(changed(V6E4_MOE, **changes), project="acme-llm", stack="moe")
+    return declare(lambda: deploy(made), preview=preview)
+
+
+def service(name: str, *, least: int = 0, most: int = 1, ready: bool = True) -> dict[str, Any]:
+    """A service with one L4 an instance, as run v2 describes it."""
+    limits = {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
+    return {
+        "name": f"projects/acme-llm/locations/us-east4/services/{name}",
+        "terminalCondition": {"state": "CONDITION_SUCCEEDED" if ready else "CONDITION_FAILED"},
+        "template": {
+            "scaling": {"minInstanceCount": least, "maxInstanceCount": most},
+            "nodeSelector": {"accelerator": "nvidia-l4"},
+            "gpuZonalRedundancyDisabled": True,
+            "containers": [{"resources": {"limits": limits}}],
+        },
+    }
+
+
+@pytest.mark.parametrize("preview", [True, False])
+@pytest.mark.parametrize("rollout", ["direct", "gated"])
+def test_no_gpu_at_all_stops_before_anything_is_declared(run: FakeRun, rollout: str, preview: bool) -> None:
+    run.quota = 0
+    with pytest.raises(PlanError) as refused:
+        deployed(rollout=rollout, preview=preview)
+    (problem,) = refused.value.problems
+    needed = 2 if rollout == "gated" else 1
+    assert f"{needed} of {QUOTA}" in problem.consequence
+    assert "this project has 0 in us-east4" in problem.consequence
+    (command,) = [part for part in problem.repair.split("`") if part.startswith("gcloud")]
+    assert shlex.split(command)[:5] == ["gcloud", "beta", "quotas", "preferences", "create"]
+    assert {f"--quota-id={QUOTA}", "--dimensions=region=us-east4", f"--preferred-value={needed}"} <= {*command.split()}
+
+
+@pytest.mark.parametrize(
+    ("quota", "allowed", "told"),
+    [(CPU, 7999, "8000 of CpuAllocPerProjectRegion (8 vCPU)"), (MEMORY, (32 << 30) - 1, "(32 GiB)")],
+)
+def test_cpus_and_memory_have_quotas_too(run: FakeRun, quota: str, allowed: int, told: str) -> None:
+    run.quotas[quota] = allowed
+    with pytest.raises(PlanError) as refused:
+        deployed(scaling={"max_instances": 2})
+    (problem,) = refused.value.problems
+    assert told in problem.consequence
+    assert "lower bezel:scaling.max_instances to 1, or ask for" in problem.repair
+    run.quotas[quota] = allowed + 1
+    assert deployed(scaling={"max_instances": 2}).all
+
+
+def test_every_quota_that_is_short_is_told_at_once(run: FakeRun) -> None:
+    run.quota, run.quotas = 0, {CPU: 0, MEMORY: 0}
+    with pytest.raises(PlanError) as refused:
+        deployed()
+    assert [quota in str(refused.value) for quota in (QUOTA, CPU, MEMORY)] == [True] * 3
+
+
+def test_a_gated_rollout_needs_room_for_two_and_direct_is_offered_where_it_fits(run: FakeRun) -> None:
+    run.quota = 1
+    with pytest.raises(PlanError, match="set bezel:rollout to direct, or ask for 2"):
+        deployed(rollout="gated")
+    assert deployed(rollout="direct").all
+
+
+def test_what_other_services_hold_without_traffic_is_not_there_for_this_one(run: FakeRun) -> None:
+    run.neighbours = [service("chat", least=2, most=2), service("idle", least=0, most=2)]
+    with pytest.raises(PlanError, match=r"has 2 in us-east4, of which chat hold 2: .*\n   Repair: ask for 3"):
+        deployed()
+
+
+def test_what_others_may_scale_to_is_told_and_stops_nobody(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    run.neighbours = [service("chat", most=2)]
+    assert deployed().all
+    assert "its other services 2 with all their instances" in caplog.text
+
+
+def test_its_own_instances_are_never_counted_against_a_stack(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    run.neighbours = [service(OWN, least=2, most=2)]
+    settings: dict[str, Any] = {"scaling": {"max_instances": 2, "min_instances": 2}, "environment": "prod"}
+    assert deployed(**settings).all
+    assert caplog.text == ""
+
+
+def test_what_serves_already_is_no_reason_to_stop_and_more_than_that_is(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.quota, run.neighbours = 0, [service(OWN)]
+    assert deployed().all
+    assert "What serves goes on; an update cannot." in caplog.text
+    with pytest.raises(PlanError, match="2 instances may need 2"):
+        deployed(scaling={"max_instances": 2})
+    run.neighbours = [service(OWN, ready=False)]
+    with pytest.raises(PlanError, match="1 instance may need 1"):
+        deployed()
+
+
+def test_a_quota_that_nobody_knows_is_said_in_previews_with_how_to_know_it(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.quota = None
+    deployed()
+    assert f"Needed at a time: 1 of {QUOTA} (1 GPU); 4000 of {CPU} (4 vCPU); 17179869184 of {MEMORY}" in caplog.text
+    assert "gcloud services enable cloudquotas.googleapis.com --project=acme-llm" in caplog.text
+    caplog.clear()
+    deployed(preview=False)
+    assert "not known" not in caplog.text
+
+
+def test_who_may_read_nothing_is_told_so_and_goes_on(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    run.denied, run.neighbours = True, None
+    assert deployed().all
+    assert "quota of us-east4 is not known" in caplog.text
+    assert "what other services of us-east4 use of its quotas is not known" in caplog.text
+
+
+def test_the_api_that_tells_quotas_is_on_after_the_first_deploy_of_every_service() -> None:
+    assert deployed().named("apis-cloudquotas")
+
+
+def test_a_lease_that_no_zone_has_quota_for_is_refused(run: FakeRun) -> None:
+    run.quotas[TPU] = 3
+    with pytest.raises(PlanError) as refused:
+        leased()
+    (problem,) = refused.value.problems
+    assert problem.key == "bezel:lease.zones"
+    assert f"need 4 of {TPU} (4 chip), and this project has 3 in europe-west4-a, 3 in us-east5-a" in problem.consequence
+    assert "--dimensions=zone=europe-west4-a --preferred-value=4" in problem.repair
+    run.quotas[TPU] = 4
+    assert leased().all
+
+
+def test_leases_of_a_fleet_share_the_quotas_of_their_zones(run: FakeRun) -> None:
+    run.quotas[TPU] = 4
+    assert leased(lease={"count": 2}).all
+    with pytest.raises(PlanError, match=r"3 leases of v6e-4 need 12 of .* no zone would grant them all"):
+        leased(lease={"count": 3})
+
+
+def test_quotas_of_leases_that_nobody_knows_are_said(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    run.quota = None
+    leased()
+    assert f"Needed at a time: 4 of {TPU} (4 chip)" in caplog.text
