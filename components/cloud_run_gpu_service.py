@@ -42,6 +42,32 @@ SERVICE_SECONDS = 2400
 """How long a service's operation is waited for: the longest probe window, 30 minutes, and what comes before it."""
 
 
+class VpcEgress(ComponentArgs):
+    """A network that a service sends through, without a connector."""
+
+    network: str = ""
+    """Its name, or `projects/P/global/networks/N`; "" where the subnetwork says it."""
+    subnetwork: str = ""
+    """In the service's region; "" for the one that is called as the network is."""
+    egress: str = "PRIVATE_RANGES_ONLY"
+    """What goes that way: this, or `ALL_TRAFFIC`."""
+    tags: tuple[str, ...] = ()
+    """Network tags, for firewall rules."""
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> "VpcEgress":
+        if not (self.network or self.subnetwork):
+            raise ValueError("neither network nor subnetwork is named; name one, or leave the whole out")
+        return self
+
+    def cloud_run_access(self) -> cloudrunv2.ServiceTemplateVpcAccessArgs:
+        """Render it as a revision's; what is not named stays out, for the platform to choose."""
+        interface = cloudrunv2.ServiceTemplateVpcAccessNetworkInterfaceArgs(
+            network=self.network or None, subnetwork=self.subnetwork or None, tags=list(self.tags) or None
+        )
+        return cloudrunv2.ServiceTemplateVpcAccessArgs(egress=self.egress, network_interfaces=[interface])
+
+
 class CloudRunGpuServiceArgs(ComponentArgs):
     """Arguments of `CloudRunGpuService`."""
 
@@ -64,6 +90,8 @@ class CloudRunGpuServiceArgs(ComponentArgs):
     timeout_seconds: int = 3600
     ingress: str = "INGRESS_TRAFFIC_ALL"
     """From where requests may come; they need an identity all the same unless `public`."""
+    vpc: VpcEgress | None = None
+    """The network that it sends through; none by default."""
     invokers: tuple[str, ...] = ()
     """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
     public: bool = False
@@ -194,4 +222,5 @@ def _template(args: CloudRunGpuServiceArgs, annotations: dict[str, str] | None) 
         timeout=f"{args.timeout_seconds}s",
         containers=[args.container.cloud_run_container(args.image)],
         volumes=[mount.cloud_run_volume() for mount in args.container.mounts],
+        vpc_access=args.vpc.cloud_run_access() if args.vpc else None,
     )

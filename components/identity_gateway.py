@@ -86,6 +86,8 @@ class IdentityGatewayArgs(ComponentArgs):
     tags: tuple[str, ...] = ()
     """Network tags of the service."""
     max_instances: int = Field(2, ge=1)
+    ingress: str = "INGRESS_TRAFFIC_ALL"
+    """From where requests may come; they need an identity all the same unless `public`."""
     invokers: tuple[str, ...] = ()
     """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
     public: bool = False
@@ -131,7 +133,7 @@ class IdentityGateway(pulumi.ComponentResource):
             project=args.project,
             location=args.location,
             name=args.service,
-            ingress="INGRESS_TRAFFIC_ALL",
+            ingress=args.ingress,
             deletion_protection=args.deletion_protection,
             labels=dict(args.labels),
             template=_template(args, account.email),

@@ -89,6 +89,8 @@ class VllmContainer(ComponentArgs):
     cpu: int
     memory_gib: int
     accelerators: int = 1
+    cpu_boost: bool = False
+    """Whether an instance has more CPUs while it starts."""
     startup_probe: Probe
     liveness_probe: Probe | None = None
     mounts: tuple[BucketMount, ...] = ()
@@ -126,6 +128,8 @@ class VllmContainer(ComponentArgs):
                     "nvidia.com/gpu": str(self.accelerators),
                 },
                 cpu_idle=False,
+                # Left out where it is off, as the platform leaves it out.
+                startup_cpu_boost=self.cpu_boost or None,
             ),
             startup_probe=cloudrunv2.ServiceTemplateContainerStartupProbeArgs(
                 initial_delay_seconds=self.startup_probe.initial_delay_seconds,

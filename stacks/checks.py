@@ -6,6 +6,13 @@ from bezel.planner import SmokePlan
 from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
 from smoke.health import HealthCheck, HealthCheckArgs
 
+INGRESS = {
+    "all": "INGRESS_TRAFFIC_ALL",
+    "internal": "INGRESS_TRAFFIC_INTERNAL_ONLY",
+    "internal-and-cloud-load-balancing": "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER",
+}
+"""Cloud Run's words for from where requests may come."""
+
 
 def check_and_measure(
     wanted: SmokePlan,

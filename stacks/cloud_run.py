@@ -11,7 +11,7 @@ from typing import Any
 import pulumi
 
 from bezel.planner import Plan, plan_output
-from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService, CloudRunGpuServiceArgs
+from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService, CloudRunGpuServiceArgs, VpcEgress
 from components.container_image import ContainerImage, ContainerImageArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.model_files import ModelFiles, ModelFilesArgs
@@ -20,7 +20,7 @@ from components.vllm_container import BucketMount, Probe, VllmContainer
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from smoke.hooks import service_failure_hook
 from stacks import config, quota, rollout
-from stacks.checks import check_and_measure
+from stacks.checks import INGRESS, check_and_measure
 
 
 def deploy(plan: Plan) -> dict[str, Any]:
@@ -99,6 +99,8 @@ def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
             max_instances=wanted.max_instances,
             request_concurrency=wanted.request_concurrency,
             timeout_seconds=wanted.timeout_seconds,
+            ingress=INGRESS[wanted.ingress],
+            vpc=_vpc(plan),
             invokers=wanted.invokers,
             public=wanted.public,
             gated=rollout.is_gated(plan),
@@ -157,10 +159,19 @@ def _container(plan: Plan) -> VllmContainer:
         cpu=wanted.cpu,
         memory_gib=wanted.memory_gib,
         accelerators=wanted.accelerator_count,
+        cpu_boost=wanted.cpu_boost,
         startup_probe=Probe(**asdict(wanted.startup_probe)),
         liveness_probe=None if wanted.liveness_probe is None else Probe(**asdict(wanted.liveness_probe)),
         mounts=_mounts(plan),
     )
+
+
+def _vpc(plan: Plan) -> VpcEgress | None:
+    wanted = plan.service.vpc
+    if wanted is None:
+        return None
+    egress = wanted.egress.replace("-", "_").upper()
+    return VpcEgress(network=wanted.network, subnetwork=wanted.subnetwork, egress=egress, tags=wanted.tags)
 
 
 def _mounts(plan: Plan) -> tuple[BucketMount, ...]:

@@ -23,7 +23,7 @@ from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from stacks import config, quota
-from stacks.checks import check_and_measure
+from stacks.checks import INGRESS, check_and_measure
 
 
 def deploy(plan: LeasePlan) -> dict[str, Any]:
@@ -238,6 +238,7 @@ def _gateway(
             network=network.network,
             subnetwork=network.gateway_subnetwork,
             max_instances=wanted.max_instances,
+            ingress=INGRESS[wanted.ingress],
             invokers=wanted.invokers,
             public=wanted.public,
             deletion_protection=wanted.deletion_protection,

@@ -75,6 +75,8 @@ class Cost:
     lines: tuple[CostLine, ...]
     min_instances: int
     max_instances: int
+    boost: CostLine | None = None
+    """The vCPUs that an instance has beside its own while it starts."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -108,7 +110,8 @@ class Cost:
 
     def cold_start(self, seconds: float) -> Amount:
         """A start of so many seconds: an instance is paid for from its beginning, whether it answers or not."""
-        return times(self.hourly, Decimal(repr(seconds)) / 3600)
+        hourly = total([self.hourly, self.boost.hourly]) if self.boost else self.hourly
+        return times(hourly, Decimal(repr(seconds)) / 3600)
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output; an unknown figure says "unknown"."""
@@ -141,6 +144,7 @@ def service_cost(
     max_instances: int,
     accelerator_count: int = 1,
     zonal_redundancy: bool = False,
+    boost_cpu: int = 0,
     own_prices: Sequence[PriceRow] = (),
 ) -> Cost:
     """The cost of a Cloud Run service with a GPU.
@@ -154,6 +158,7 @@ def service_cost(
         max_instances: most instances at a time.
         accelerator_count: GPUs of one instance.
         zonal_redundancy: whether capacity in another zone is reserved.
+        boost_cpu: vCPUs that an instance has beside its own while it starts.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """
 
@@ -169,6 +174,7 @@ def service_cost(
         ),
         min_instances=min_instances,
         max_instances=max_instances,
+        boost=line("vcpu", boost_cpu) if boost_cpu else None,
     )
 
 

@@ -29,6 +29,7 @@ from bezel.planner.loading import HUB, LOADINGS, Loading, loading_of, loading_op
 from bezel.planner.loading_checks import check_loading
 from bezel.planner.memory import MemoryFit, memory_fit
 from bezel.planner.memory_checks import check_memory
+from bezel.planner.network_checks import check_vpc, check_way_in
 from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.plan import SmokePlan
 from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting, shown
@@ -208,6 +209,8 @@ def _platform_problems(settings: Settings, gpu: Accelerator | None, environment:
         *platform.check_probe(settings.probe),
         *platform.check_scaling(settings.scaling),
         *platform.check_access(settings.access),
+        *check_way_in(settings.access, settings.smoke),
+        *check_vpc(settings.vpc, settings.weights),
         *platform.check_secrets(settings.secrets, environment),
         *platform.check_labels(settings.labels),
         *check_weights(settings.weights),
@@ -215,6 +218,7 @@ def _platform_problems(settings: Settings, gpu: Accelerator | None, environment:
     ]
     if gpu:
         problems += platform.check_resources(settings.resources, gpu)
+        problems += platform.check_boost(settings.resources, gpu)
         problems += platform.check_region(settings.region, gpu) if settings.region else []
     return problems
 
@@ -249,11 +253,16 @@ def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems
         memory_gib=memory_gib,
         min_instances=settings.scaling.min_instances,
         max_instances=settings.scaling.max_instances,
+        zonal_redundancy=settings.scaling.zonal_redundancy,
+        boost_cpu=platform.boosted(gpu, settings.resources),
         own_prices=settings.cost.prices,
     )
     if settings.region in (*gpu.regions, *gpu.regions_on_invitation):
         problems += check_cost(
-            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=_priced(gpu)
+            cost,
+            region=settings.region,
+            limit=settings.cost.max_hourly_usd,
+            priced_regions=_priced(gpu, zonal_redundancy=settings.scaling.zonal_redundancy),
         )
         problems += check_idle_cost(cost, environment=settings.environment, limit=settings.cost.max_idle_hourly_usd)
     return cost
@@ -278,8 +287,8 @@ def _fit(checkpoint: Model, gpu: Accelerator, engine: Engine, memory_gib: int) -
     )
 
 
-def _priced(gpu: Accelerator) -> tuple[str, ...]:
-    items = (gpu_item(gpu.id, zonal_redundancy=False), "vcpu", "memory")
+def _priced(gpu: Accelerator, *, zonal_redundancy: bool) -> tuple[str, ...]:
+    items = (gpu_item(gpu.id, zonal_redundancy=zonal_redundancy), "vcpu", "memory")
     return tuple(
         region
         for region in gpu.regions

@@ -14,7 +14,7 @@ from bezel.catalog import closest
 from bezel.planner.durations import duration_text, parse_duration
 from bezel.planner.option_values import as_float
 from bezel.planner.problems import NOT_SET, Problem, of_option, setting, shown
-from bezel.planner.settings import LeaseSettings, NetworkSettings, Probe, Resources, Scaling
+from bezel.planner.settings import LeaseSettings, NetworkSettings, Probe, Resources, Scaling, Vpc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +61,7 @@ def check_lease_only(settings: Settings) -> list[Problem]:
         ("resources", settings.resources, Resources(), of_machine),
         ("probe", settings.probe, Probe(), f"the machine's start is bounded by {setting('lease.boot_deadline')}"),
         ("rollout", settings.rollout, "direct", "a lease is replaced, not rolled out"),
+        ("vpc", settings.vpc, Vpc(), f"its machines stand in a network of their own, see {setting('network')}"),
         (
             "cost.max_idle_hourly_usd",
             settings.cost.max_idle_hourly_usd,

@@ -29,6 +29,7 @@ from bezel.planner.lease_start import lease_start
 from bezel.planner.lease_total import check_lease_total, lease_total
 from bezel.planner.loading import HUB
 from bezel.planner.money import Priced
+from bezel.planner.network_checks import check_way_in
 from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.problems import setting
 from bezel.planner.reading import read_settings
@@ -188,6 +189,7 @@ def _platform_problems(
         *check_lease_loading(settings),
         *check_variables(settings.variables, planned, settings.secrets, tpu=hardware.device == "tpu"),
         *platform.check_access(settings.access),
+        *check_way_in(settings.access, settings.smoke),
         *platform.check_secrets(settings.secrets, planned),
         *platform.check_labels(settings.labels),
         *check_weights(settings.weights),

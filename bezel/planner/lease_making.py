@@ -156,6 +156,7 @@ def _gateway(judged: JudgedLease, stack: str) -> GatewayPlan:
         image=GATEWAY_IMAGE,
         max_instances=GATEWAY_INSTANCES,
         invokers=settings.access.invokers,
+        ingress=settings.access.ingress,
         public=settings.access.public,
         deletion_protection=settings.protects_from_deletion,
         service_account_id=resource_name(stack, suffix="gw", length=ACCOUNT_LENGTH),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bezel.planner.lease_total import LeaseTotal
     from bezel.planner.leased import BackEnd, Leased
     from bezel.planner.memory import MemoryFit
-    from bezel.planner.plan import ImagePlan, SmokePlan, WeightsPlan
+    from bezel.planner.plan import ImagePlan, Ingress, SmokePlan, WeightsPlan
     from bezel.planner.roofline import Estimate
     from bezel.planner.settings import Settings
     from bezel.planner.speculation import Gain
@@ -92,6 +92,7 @@ class GatewayPlan:
     image: ImagePlan
     max_instances: int
     invokers: tuple[str, ...]
+    ingress: Ingress
     public: bool
     deletion_protection: bool
     service_account_id: str

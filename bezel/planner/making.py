@@ -17,7 +17,7 @@ from bezel.planner.loading import MOUNT_FLAGS
 from bezel.planner.memory import sequences_at_a_time
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
 from bezel.planner.origins import origins
-from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, WeightsPlan
+from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, VpcPlan, WeightsPlan
 from bezel.planner.roofline import Estimate, Peaks, estimate, gpu_peaks
 from bezel.planner.speculation import Gain, speculative_gain
 from bezel.planner.speculation_checks import drafting
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from bezel.planner.judging import Judged
     from bezel.planner.lease_plan import LeasePlan
+    from bezel.planner.settings import Settings
 
 REQUEST_TIMEOUT_SECONDS = 3600
 HEALTH = "/health"
@@ -100,7 +101,7 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
         memory_gib=judged.memory_gib,
         accelerator=gpu.id,
         accelerator_count=gpu.gpus_per_instance,
-        zonal_redundancy=False,
+        zonal_redundancy=settings.scaling.zonal_redundancy,
         startup_probe=_startup_probe(judged),
         # A hung engine leaves the port open; three minutes without an answer is no busy server but a dead one.
         liveness_probe=ProbePlan(HEALTH, 0, 60, 30, 3),
@@ -109,6 +110,9 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
         max_instances=settings.scaling.max_instances,
         request_concurrency=request_concurrency(settings, judged.engine),
         timeout_seconds=REQUEST_TIMEOUT_SECONDS,
+        cpu_boost=settings.resources.cpu_boost,
+        ingress=settings.access.ingress,
+        vpc=_vpc(settings),
         invokers=settings.access.invokers,
         public=settings.access.public,
         deletion_protection=settings.protects_from_deletion,
@@ -116,6 +120,13 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
         service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
     )
+
+
+def _vpc(settings: Settings) -> VpcPlan | None:
+    chosen = settings.vpc
+    if chosen.network is None and chosen.subnetwork is None:
+        return None
+    return VpcPlan(chosen.network or "", chosen.subnetwork or "", chosen.egress, chosen.tags)
 
 
 def _weights(judged: Judged) -> WeightsPlan:

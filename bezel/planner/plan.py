@@ -71,6 +71,19 @@ class WeightsPlan:
         return {"loading": self.loading, "model": self.model, "mounted_at": self.mount_path}
 
 
+Ingress = Literal["all", "internal", "internal-and-cloud-load-balancing"]
+
+
+@dataclass(frozen=True, slots=True)
+class VpcPlan:
+    """The network that a service sends through; "" for a network or subnetwork that the other names."""
+
+    network: str
+    subnetwork: str
+    egress: Literal["private-ranges-only", "all-traffic"]
+    tags: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
     """One Cloud Run service with a GPU.
@@ -98,6 +111,9 @@ class ServicePlan:
     max_instances: int
     request_concurrency: int
     timeout_seconds: int
+    cpu_boost: bool
+    ingress: Ingress
+    vpc: VpcPlan | None
     invokers: tuple[str, ...]
     public: bool
     deletion_protection: bool

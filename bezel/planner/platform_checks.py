@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 GPU_PROBE_WINDOW_SECONDS = 1800
 PROBE_DELAY_SECONDS = 240
 PROBE_PERIOD_SECONDS = 240
+BOOSTED_CPU = 8  # of startup CPU boost with four vCPUs or more (its table, November 2026)
 # Cloud Run's table of the most memory that a number of vCPUs may have. Only an accelerator that needs more vCPUs than
 # stand in it gets more; how many at most is not known here.
 MEMORY_OF_CPU = {1: 4, 2: 8, 4: 16, 6: 24, 8: 32}
@@ -30,6 +31,7 @@ _SECRET_ID = re.compile(r"[A-Za-z0-9_-]{1,255}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
+API_KEY = "VLLM_API_KEY"
 RESERVED = ("PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION")
 
 
@@ -156,6 +158,27 @@ def check_resources(resources: Resources, accelerator: Accelerator) -> list[Prob
     return problems
 
 
+def boosted(accelerator: Accelerator, resources: Resources) -> int:
+    """VCPUs that startup CPU boost adds to an instance while it starts; 0 without it."""
+    cpu = accelerator.min_cpu if resources.cpu is None else resources.cpu
+    return max(0, BOOSTED_CPU - cpu) if resources.cpu_boost else 0
+
+
+def check_boost(resources: Resources, accelerator: Accelerator) -> list[Problem]:
+    """Startup CPU boost gives an instance of four or six vCPUs eight; larger ones get nothing."""
+    if not resources.cpu_boost or boosted(accelerator, resources):
+        return []
+    cpu = accelerator.min_cpu if resources.cpu is None else resources.cpu
+    return [
+        Problem(
+            setting("resources.cpu_boost"),
+            "true",
+            f"an instance with {cpu} vCPUs gets no more while it starts: it would have no effect.",
+            "remove it.",
+        )
+    ]
+
+
 def check_region(region: str, accelerator: Accelerator) -> list[Problem]:
     """The accelerator must be offered in the region, to everyone or on invitation."""
     offered = (*accelerator.regions, *accelerator.regions_on_invitation)
@@ -212,6 +235,9 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
     problems = []
     for variable, name in secrets.items():
         key = setting(f"secrets.{shown(variable)}")
+        if variable == API_KEY:
+            problems.append(refused_key(key))
+            continue
         why = _refused_variable(variable, environment)
         if why:
             problems.append(Problem(key, shown(variable), why, "choose another variable, e.g. HF_TOKEN."))
@@ -228,12 +254,24 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
     return problems
 
 
+def refused_key(key: str) -> Problem:
+    """A key of vLLM's own, however it is set: it is wanted where the caller's identity stands already."""
+    return Problem(
+        key,
+        NOT_SHOWN,
+        "vLLM wants its key in the header that carries a caller's identity to Cloud Run: the health check, the "
+        "benchmark and every caller would get 401.",
+        f"remove it: callers are let in by their identity, e.g. `{setting('access')}: "
+        "{invokers: [serviceAccount:NAME@PROJECT.iam.gserviceaccount.com]}`.",
+    )
+
+
 def _refused_variable(variable: str, environment: Mapping[str, str]) -> str | None:
     if variable in environment:
         return "the plan sets it itself."
     if not VARIABLE.fullmatch(variable) or variable in RESERVED:
         return "Cloud Run refuses such a variable."
-    if variable.startswith("VLLM_") and variable != "VLLM_API_KEY":
+    if variable.startswith("VLLM_"):
         return "vLLM reads no secret from it, and exits on a VLLM_ variable that it does not know."
     return None
 

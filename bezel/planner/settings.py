@@ -48,6 +48,9 @@ class Resources(_Section):
     memory: str | None = Field(
         None, description="memory of the host, e.g. `16Gi`; default the accelerator's minimum", examples=["16Gi"]
     )
+    cpu_boost: bool = Field(
+        default=False, description="more vCPUs while an instance starts, which are paid for (4 and 6 become 8)"
+    )
 
 
 class Scaling(_Section):
@@ -61,6 +64,10 @@ class Scaling(_Section):
         ge=1,
         le=1000,
         description="requests that one instance takes at a time; default twice max-num-seqs, at most 1000",
+    )
+    zonal_redundancy: bool = Field(
+        default=False,
+        description="keep GPUs of another zone in reserve: a dearer price, and another quota, which begins at 0",
     )
 
 
@@ -84,6 +91,23 @@ class Access(_Section):
         examples=["[user:NAME@DOMAIN]"],
     )
     public: bool = Field(default=False, description="let anyone on the internet call it, without a token")
+    ingress: Literal["all", "internal", "internal-and-cloud-load-balancing"] = Field(
+        "all", description="from where requests may come; they need an identity all the same"
+    )
+
+
+class Vpc(_Section):
+    """The network that a Cloud Run service sends its requests through."""
+
+    network: str | None = Field(None, description="VPC network, by its name or `projects/P/global/networks/N`")
+    subnetwork: str | None = Field(
+        None, description="its subnetwork in the region, /26 or larger; default the one of the network's name"
+    )
+    egress: Literal["private-ranges-only", "all-traffic"] = Field(
+        "private-ranges-only",
+        description="what goes that way; `all-traffic` needs Private Google Access in the subnetwork for the weights",
+    )
+    tags: tuple[str, ...] = Field((), description="network tags that firewall rules know the service by")
 
 
 class PriceRow(_Section):
@@ -177,6 +201,9 @@ class Smoke(_Section):
     impersonate: str | None = Field(
         None, description="service account that identity tokens are made for, where the caller's own cannot"
     )
+    inside: bool = Field(
+        default=False, description="whoever deploys is inside the project's networks, where internal ingress lets in"
+    )
 
 
 class Settings(_Section):
@@ -211,6 +238,7 @@ class Settings(_Section):
     )
     probe: Probe = Field(Probe(), description="startup probe on /health", examples=["{failure_threshold: 180}"])
     access: Access = Field(Access(), description="who may call the service", examples=["{public: false}"])
+    vpc: Vpc = Field(Vpc(), description="the network that the service sends through", examples=["{network: default}"])
     variables: dict[str, str] = Field(
         {},
         description="plain environment variables of the container, nothing secret",

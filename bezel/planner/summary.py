@@ -68,6 +68,14 @@ def _stack(plan: Plan) -> Iterable[Row]:
         either(origin, "scaling.min_instances", "scaling.max_instances"),
     )
     yield "requests at a time", service.request_concurrency, origin["scaling.request_concurrency"]
+    if service.zonal_redundancy:
+        yield "zonal redundancy", "on: GPUs of another zone in reserve", origin["scaling.zonal_redundancy"]
+    if service.cpu_boost:
+        yield "startup CPU boost", "on", origin["resources.cpu_boost"]
+    yield "ingress", service.ingress, origin["access.ingress"]
+    if service.vpc:
+        name = service.vpc.subnetwork or service.vpc.network
+        yield "sends through", f"{name}, {service.vpc.egress}", either(origin, "vpc.network", "vpc.subnetwork")
     yield "rollout", plan.settings.rollout, origin["rollout"]
     yield (
         "startup probe",

@@ -7,6 +7,7 @@ import pytest
 from bezel.planner import Plan, make_plan
 from stacks.cloud_run import deploy
 from tests.components.fake_engine import CREATED, DIGEST, REVISION, Declarations, declare, has_unknown
+from tests.components.fake_run import FakeRun
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 SERVICE = "cloudrunv2/service:Service"
@@ -139,3 +140,31 @@ def test_without_the_sign_of_a_simulation_nothing_says_so(monkeypatch: pytest.Mo
 def test_the_revision_in_the_outputs_is_the_one_that_answers() -> None:
     (component,) = deployed().of("CloudRunGpuService")
     assert component.outputs["revision"] == REVISION
+
+
+def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run() -> None:
+    declared = deployed(
+        access={"ingress": "internal-and-cloud-load-balancing"},
+        smoke={"inside": True},
+        vpc={"subnetwork": "llm-east", "egress": "all-traffic", "tags": ["llm"]},
+    )
+    service = declared.one(SERVICE).inputs
+    assert service["ingress"] == "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER"
+    assert service["template"]["vpcAccess"] == {
+        "egress": "ALL_TRAFFIC",
+        "networkInterfaces": [{"subnetwork": "llm-east", "tags": ["llm"]}],
+    }
+    plain = deployed().one(SERVICE).inputs
+    assert plain["ingress"] == "INGRESS_TRAFFIC_ALL"
+    assert "vpcAccess" not in plain["template"]
+
+
+def test_a_reserve_and_a_boost_arrive_at_cloud_run(run: FakeRun) -> None:
+    settings: dict[str, Any] = {"scaling": {"zonal_redundancy": True}, "resources": {"cpu_boost": True}}
+    found = template(**settings)
+    assert found["gpuZonalRedundancyDisabled"] is False
+    assert found["containers"][0]["resources"]["startupCpuBoost"] is True
+    asked = [call.path.rpartition("/")[2] for call in run.server.calls]
+    assert "NvidiaL4GpuAllocPerProjectRegion" in asked
+    assert template()["gpuZonalRedundancyDisabled"] is True
+    assert "startupCpuBoost" not in template()["containers"][0]["resources"]

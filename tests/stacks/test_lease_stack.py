@@ -132,3 +132,9 @@ def test_the_outputs_tell_where_the_lease_is_when_it_ends_and_what_it_costs() ->
     outputs = declare(lambda: deploy(plan()), preview=False).result
     assert set(outputs) == {"url", "leases", "image", "model", "arguments", "plan", "smoke", "simulated"}
     assert set(outputs["leases"]["bezel-moe"]) == {"state", "zone", "ends_at", "cost"}
+
+
+def test_the_gateway_is_reached_from_where_the_plan_says() -> None:
+    declared = deployed(access={"ingress": "internal"}, smoke={"inside": True})
+    assert declared.one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_INTERNAL_ONLY"
+    assert deployed().one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_ALL"

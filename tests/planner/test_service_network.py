@@ -1,0 +1,67 @@
+"""Where a service is reached, what it sends through, its reserve and its boost: planned, priced and told."""
+
+from decimal import Decimal
+
+from bezel.planner import Plan, make_plan, plan_summary
+from bezel.planner.money import Priced
+from tests.planner.l4_stack import with_changes
+from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+
+
+def planned(**changes: object) -> Plan:
+    plan = make_plan(with_changes(changes), project="bezel-local", stack="l4-qat")
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def test_what_is_not_said_is_as_the_platform_has_it() -> None:
+    service = planned().service
+    assert (service.ingress, service.vpc, service.zonal_redundancy, service.cpu_boost) == ("all", None, False, False)
+
+
+def test_a_network_is_planned_as_it_is_written() -> None:
+    vpc = planned(vpc={"subnetwork": "llm-east", "tags": ["llm"]}).service.vpc
+    assert vpc is not None
+    assert (vpc.network, vpc.subnetwork, vpc.egress, vpc.tags) == ("", "llm-east", "private-ranges-only", ("llm",))
+
+
+def test_a_reserve_in_another_zone_has_its_own_price() -> None:
+    """0.0002909 instead of 0.0001867 USD for a second of an L4 (prices.csv)."""
+    dear = planned(scaling={"zonal_redundancy": True}, cost={"max_hourly_usd": 1.5}).cost.hourly
+    plain = planned().cost.hourly
+    assert isinstance(dear, Priced)
+    assert isinstance(plain, Priced)
+    assert dear.usd - plain.usd == (Decimal("0.0002909") - Decimal("0.0001867")) * 3600
+
+
+def test_a_boost_is_paid_for_while_an_instance_starts_and_not_afterwards() -> None:
+    boosted, plain = planned(resources={"cpu_boost": True}), planned()
+    assert boosted.cost.hourly == plain.cost.hourly
+    a_start, a_plain_start = boosted.cost.cold_start(3600), plain.cost.cold_start(3600)
+    assert isinstance(a_start, Priced)
+    assert isinstance(a_plain_start, Priced)
+    (cpu,) = [line for line in plain.cost.lines if line.item == "vcpu"]
+    assert isinstance(cpu.hourly, Priced)
+    assert a_start.usd - a_plain_start.usd == cpu.hourly.usd  # four more beside its four
+
+
+def test_the_summary_says_what_is_not_as_usual() -> None:
+    text = plan_summary(
+        planned(
+            access={"ingress": "internal"},
+            smoke={"inside": True},
+            vpc={"network": "llm"},
+            resources={"cpu_boost": True},
+        )
+    )
+    assert [word in text for word in ("internal", "startup CPU boost", "llm, private-ranges-only")] == [True] * 3
+    assert "CPU boost" not in plan_summary(planned())
+
+
+def test_a_gateway_of_leases_has_a_way_in_too_and_their_machines_a_network_of_their_own() -> None:
+    inside = changed(V6E4_MOE, access={"ingress": "internal"}, smoke={"inside": True})
+    assert lease_plan(inside).gateway.ingress == "internal"
+    (shut_out,) = lease_problems(changed(V6E4_MOE, access={"ingress": "internal"}))
+    assert shut_out.key == "bezel:access.ingress"
+    (of_another,) = lease_problems(changed(V6E4_MOE, vpc={"network": "llm"}))
+    assert (of_another.key, "no effect" in of_another.consequence) == ("bezel:vpc", True)
