@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bezel.catalog import closest, removed_options
 from bezel.planner.arguments import as_word, canonical
 from bezel.planner.option_values import as_float, as_int, human_int
+from bezel.planner.platform_checks import refused_key
 from bezel.planner.problems import NOT_SHOWN, Problem, one_of, setting, shown
 
 if TYPE_CHECKING:
@@ -40,10 +41,9 @@ _OWNED = {
     "kv-cache-memory-bytes": (_UNPLANNED, "set gpu-memory-utilization instead."),
     "num-gpu-blocks-override": (_UNPLANNED, "set gpu-memory-utilization instead."),
     "disable-hybrid-kv-cache-manager": (_UNPLANNED, "remove it."),
-    "api-key": (_SECRET, f"write `{setting('secrets')}: {{VLLM_API_KEY: NAME_OF_SECRET}}`."),
     "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
 }
-_SECRET_OPTIONS = ("api-key", "hf-token")
+_SECRET_OPTIONS = ("hf-token",)
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
 
 
@@ -59,6 +59,8 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> li
         found = options.find(f"--{name}")
         if found is None:
             problems.append(_unknown(name, argument.value, options))
+        elif name == "api-key":
+            problems.append(refused_key(setting("vllm.api-key")))
         elif name in _OWNED and argument.from_stack:
             consequence, repair = _OWNED[name]
             value = NOT_SHOWN if name in _SECRET_OPTIONS else shown(argument.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.planner.plain_secrets import is_secret
-from bezel.planner.platform_checks import RESERVED, VARIABLE
+from bezel.planner.platform_checks import API_KEY, RESERVED, VARIABLE, refused_key
 from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def check_variables(
             problems.append(
                 Problem(key, shown(value), "it is no name of a variable.", "write letters, digits and underscores.")
             )
+        elif name == API_KEY:
+            problems.append(refused_key(key))
         elif is_secret(name, value) or shown(value) == NOT_SHOWN:
             problems.append(
                 Problem(

@@ -53,7 +53,12 @@ PLANNED = {
     },
     "the newer vLLM": {"vllm_version": "0.33.0", "vllm": {"disable-log-requests": True}},
     "callers by name": {"access": {"invokers": ["user:a@example.com", "group:b@example.com"]}},
-    "a secret's name": {"secrets": {"HF_TOKEN": "hf-token", "VLLM_API_KEY": "key"}},
+    "a secret's name": {"secrets": {"HF_TOKEN": "hf-token"}},
+    "a door inside, and checks from there": {"access": {"ingress": "internal"}, "smoke": {"inside": True}},
+    "a network by its name": {"vpc": {"network": "llm", "egress": "all-traffic", "tags": ["llm"]}},
+    "a subnetwork of another project": {"vpc": {"subnetwork": "projects/host-1/regions/us-east4/subnetworks/llm"}},
+    "more CPUs while it starts": {"resources": {"cpu_boost": True}},
+    "a reserve in another zone": {"scaling": {"zonal_redundancy": True}, "cost": {"max_hourly_usd": 1.5}},
     "as many at a time as the service takes": {"smoke": {"concurrency": 16}},
     "eager loading on a larger host": {
         "vllm": {"safetensors-load-strategy": "eager"},
