@@ -54,7 +54,7 @@ lint: setup ## ruff, the import table, the workflow files
 types: setup ## mypy, strict
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
-	@cd tools/pulumi/host && ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
+	@cd tools/pulumi/host && MYPYPATH=../../.. ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
 
 test: check ## everything, with the real engine on the embedded cloud
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m slow

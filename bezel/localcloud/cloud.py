@@ -20,6 +20,7 @@ from bezel.localcloud.machines.keeper import Keeper
 from bezel.localcloud.objects import ObjectFiles
 from bezel.localcloud.run.controller import Controller
 from bezel.localcloud.run.jobs import Jobs
+from bezel.localcloud.run.sockets import Sockets
 from bezel.localcloud.shapes import timestamp, without_zeros
 from bezel.localcloud.store import Store
 from bezel.localcloud.wire import WireLog
@@ -41,10 +42,18 @@ ENABLED_FROM_THE_START = frozenset(
     f"{name}.googleapis.com"
     for name in ("serviceusage", "cloudresourcemanager", "compute", "storage", "storage-api", "logging", "monitoring")
 )
+_TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the last two are Google's limits
 BUILT_IN_ACCOUNTS = frozenset({DEPLOYER, DEFAULT_COMPUTE_ACCOUNT})
 BUILT_IN_BINDINGS = frozenset(
     {("roles/owner", f"serviceAccount:{DEPLOYER}"), ("roles/run.serviceAgent", f"serviceAccount:{RUN_AGENT}")}
 )
+
+
+def largest_body(path: str) -> int:
+    """How many bytes the body of a request to the APIs may have: an object goes to the disk piece by piece."""
+    if path == "/token":
+        return _TOKEN_REQUEST
+    return _OBJECT if path.startswith("/upload/") else _MESSAGE
 
 
 class NoNodes:
@@ -77,6 +86,7 @@ class Cloud:
     Attributes:
         base: Address of the APIs, set once the daemon listens.
         faults: What is to go wrong, and does.
+        sockets: Where instances listen.
         nodes: What runs the machines that TPU and Compute Engine sell.
     """
 
@@ -99,6 +109,7 @@ class Cloud:
         self.objects = ObjectFiles(layout, self.store)
         issuer_key = keys.load_or_make(layout.issuer_key)
         self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
+        self.sockets = Sockets(layout.sockets)
         self.services = Controller(self, launcher, timing)
         self.jobs = Jobs(self, launcher, timing)
         self.faults.listen(self._heed_full_disk)

@@ -11,7 +11,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.cloud import Cloud
+from bezel.localcloud.cloud import Cloud, largest_body
 from bezel.localcloud.layout import Endpoint, Layout, engine_of
 from bezel.localcloud.locks import locked
 from bezel.localcloud.logfile import LogFile
@@ -88,7 +88,7 @@ async def _run(
     cloud.store.set_setting("port", str(port))
     cloud.base = f"http://127.0.0.1:{port}"
     cloud.prepare()
-    http = HttpServer(cloud.application(), listener)
+    http = HttpServer(cloud.application(), listener, largest_body)
     await cloud.services.resume()
     cloud.jobs.resume()
     cloud.machines.resume()

@@ -62,6 +62,11 @@ class Layout:
         return self.logs / "wire.jsonl"
 
     @property
+    def sockets(self) -> Path:
+        """Where instances listen."""
+        return self.root / "sockets"
+
+    @property
     def endpoint(self) -> Path:
         """Written when the daemon is ready, removed when it stops."""
         return self.root / "endpoint.json"

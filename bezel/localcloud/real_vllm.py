@@ -32,6 +32,7 @@ _DROPPED = {
     "attention-backend": "kernels are those of this machine",
     "load-format": "the small model lies on disk",
     "host": "",
+    "uds": "",
     "port": "",
     "model": "",
 }
@@ -61,13 +62,13 @@ class _Given:
     values: tuple[str, ...]
 
 
-def command(args: Sequence[str], *, model_dir: Path, port: int) -> tuple[list[str], list[str], dict[str, str]]:
+def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list[str], list[str], dict[str, str]]:
     """The command line for a real server that answers as the container would.
 
     Args:
         args: the container's arguments, what follows `vllm serve`.
         model_dir: the small model's folder; an assistant for speculative decoding lies beside it as `<name>-assistant`.
-        port: where it listens on 127.0.0.1.
+        address: path of the socket that it listens at.
 
     Returns:
         The command beginning with "vllm", a note for each rewritten argument, and environment variables to add unless
@@ -89,7 +90,7 @@ def command(args: Sequence[str], *, model_dir: Path, port: int) -> tuple[list[st
         notes.append(f"--served-model-name={path} added: clients know the model by its path")
     result += [f"--kv-cache-memory-bytes={_cache_bytes(given, model)}", "--enforce-eager"]
     notes.append(f"{result[-2]} --enforce-eager added: memory and compilation for this machine")
-    result += ["--host=127.0.0.1", f"--port={port}"]
+    result.append(f"--uds={address}")
     return result, notes, dict(ENVIRONMENT)
 
 

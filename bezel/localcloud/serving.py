@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from bezel.localcloud.callers import is_own
+from bezel.localcloud.doors import OWN, Door
+
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,17 +29,23 @@ async def hang_up(scope: Scope, receive: Receive) -> None:
 
 
 class _Protocol(H11Protocol):
-    """A connection that an application may close: ASGI itself has no word for it."""
+    """A connection that knows whose it is, and that an application may close: ASGI itself has no word for either."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         app = self.app
 
-        async def with_its_end(scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_both(scope: Scope, receive: Receive, send: Send) -> None:
             scope[_HANG_UP] = self.transport.close
+            scope[OWN] = self._own
             await app(scope, receive, send)
 
-        self.app = with_its_end
+        self.app = with_both
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Ask at once whose it is: of a client that has gone nobody knows it any more."""
+        super().connection_made(transport)
+        self._own = is_own(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
 
 
 class _Server(uvicorn.Server):
@@ -63,11 +72,18 @@ class _Server(uvicorn.Server):
 
 
 class HttpServer:
-    """One listening socket and the application behind it."""
+    """One listening socket and the application behind its door."""
 
-    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+    def __init__(self, app: ASGIApp, listener: socket.socket, most: Callable[[str], int]) -> None:
+        """Stand at a socket.
+
+        Args:
+            app: What answers.
+            listener: Bound and listening.
+            most: Path -> how many bytes a request's body may have there.
+        """
         config = uvicorn.Config(
-            app,
+            Door(app, most),
             http=_Protocol,
             ws="none",
             interface="asgi3",

@@ -193,9 +193,7 @@ class Local:
         from bezel.planner import Plan
 
         if self.server == "vllm" and self.model and isinstance(plan, Plan):
-            _, notes, _ = real_vllm.command(
-                plan.service.arguments, model_dir=self.model.absolute(), port=plan.service.port
-            )
+            _, notes, _ = real_vllm.command(plan.service.arguments, model_dir=self.model.absolute(), address="")
             for note in notes:
                 _say(f"  for the model on this machine: {note}")
 

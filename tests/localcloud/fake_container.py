@@ -89,7 +89,8 @@ if __name__ == "__main__":
         time.sleep(3600)
     if "starts-in" in OPTIONS:
         os.write(int(os.environ["LOCALCLOUD_START_REPORT"]), OPTIONS["starts-in"].encode())
-    host, port = os.environ["LOCALCLOUD_LISTEN"].split(":")
-    listener = socket.create_server((host, int(port)), backlog=64)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(os.environ["LOCALCLOUD_LISTEN"].removeprefix("unix:"))
+    listener.listen(1024)
     while True:
         threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()

@@ -9,7 +9,7 @@ from pathlib import Path
 from cloud_client import PARENT, REGION, RUNTIME, Client, until
 from fake_daemon import launch_fake
 
-from bezel.localcloud.cloud import Cloud
+from bezel.localcloud.cloud import Cloud, largest_body
 from bezel.localcloud.layout import PROJECT, Endpoint, Layout
 from bezel.localcloud.node.host import Nodes
 from bezel.localcloud.node.spec import NodeSpec
@@ -57,7 +57,7 @@ class RunningCloud:
         listener = listen(0)
         self.cloud.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self.cloud.prepare()
-        self.server = HttpServer(self.cloud.application(), listener)
+        self.server = HttpServer(self.cloud.application(), listener, largest_body)
         await self.server.start()
         self.endpoint = Endpoint(layout.root, os.getpid(), self.cloud.base, "sim", 10_000)
 

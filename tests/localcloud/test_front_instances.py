@@ -1,6 +1,7 @@
 """Instances behind a front: how many, how long a request waits for one, when one ends, and what the log says of it."""
 
 import asyncio
+import json
 import os
 import re
 import subprocess
@@ -14,12 +15,12 @@ from virtual_loop import run_virtually
 
 from bezel.localcloud.logbook import Logbook, Source
 from bezel.localcloud.pace import Pace
-from bezel.localcloud.ports import free_port
 from bezel.localcloud.run.failures import container_failure
 from bezel.localcloud.run.instance import Instance
 from bezel.localcloud.run.launch import Command
 from bezel.localcloud.run.pool import DEMAND, LEAST, NoInstanceError, Pool, Scaling
 from bezel.localcloud.run.probes import passes
+from bezel.localcloud.run.sockets import Sockets
 from bezel.localcloud.run.spec import Probe, revision_spec
 from bezel.localcloud.store import Store
 
@@ -282,7 +283,7 @@ def test_the_processes_of_a_container_end_with_it(cloud):
 
 # Runs an instance of the fake container and tells the ids of its processes; then waits to be killed.
 OWNER = """
-import asyncio, json, os, sys, urllib.request
+import asyncio, os, sys
 sys.path.insert(0, os.getcwd())
 import test_front_instances as tests
 from pathlib import Path
@@ -290,8 +291,7 @@ from pathlib import Path
 async def main():
     instance = tests.instance_in(Path(sys.argv[1]))
     await tests.started(instance)
-    url = f"http://127.0.0.1:{instance.port}/child"
-    seen = json.loads(await asyncio.to_thread(lambda: urllib.request.urlopen(url).read()))
+    seen = await tests.asked(instance, "/child")
     print(seen["pid"], seen["children"][0], flush=True)
     await asyncio.sleep(60)
 
@@ -301,14 +301,23 @@ asyncio.run(main())
 
 def instance_in(folder):
     logbook = Logbook(Store(folder / "cloud.db"), Pace(1))
-    return Instance(Source("l", "s", "r"), revision_spec({}, {}), free_port(), logbook)
+    return Instance(Source("l", "s", "r"), revision_spec({}, {}), Sockets(folder / "sockets").new(8080), logbook)
+
+
+async def asked(instance, path):
+    """What the container saw of a request."""
+    reader, writer = await asyncio.open_unix_connection(instance.address)
+    writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+    content = await reader.read()
+    writer.close()
+    return json.loads(content.partition(b"\r\n\r\n")[2])
 
 
 async def started(instance):
     """The instance once it listens."""
-    environment = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{instance.port}", "PATH": os.environ["PATH"]}
+    environment = {"LOCALCLOUD_LISTEN": f"unix:{instance.address}", "PATH": os.environ["PATH"]}
     await instance.start(Command((sys.executable, "-S", "-E", str(FAKE)), environment), DEMAND)
-    while not await passes(Probe(None, 0, 0.0, 1.0, 1.0, 1), instance.port, 1.0):  # noqa: ASYNC110 - another process
+    while not await passes(Probe(None, 0, 0.0, 1.0, 1.0, 1), instance.address, 1.0):  # noqa: ASYNC110 - another process
         await asyncio.sleep(0.01)
 
 
@@ -334,8 +343,7 @@ def test_a_liveness_probe_gives_up_on_the_unhealthy_and_never_on_the_healthy(tmp
         lost = asyncio.ensure_future(instance.alive(Probe("/health", 0, 0.0, 1.0, 0.02, 2)))
         await asyncio.wait([lost], timeout=0.3)
         healthy = not lost.done()
-        _, writer = await asyncio.open_connection("127.0.0.1", instance.port)
-        writer.write(b"GET /hang-up HTTP/1.1\r\n\r\n")
+        await asked(instance, "/hang-up")
         await asyncio.wait([lost], timeout=5)
         gave_up = lost.done()
         await instance.stop()

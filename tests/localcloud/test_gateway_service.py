@@ -148,10 +148,10 @@ def test_an_image_that_is_no_vllm_runs_as_its_program_or_says_why_it_cannot():
         "",
     ]
     spec = SimpleNamespace(command=("sh",), args=("-c", "x"))
-    container = SimpleNamespace(spec=spec, environment={"A": "b", "PORT": "8080"}, port=4321)
+    container = SimpleNamespace(spec=spec, environment={"A": "b", "PORT": "80"}, address="/s/1:8080")
     command = program(container, "sh")
     assert command.argv == ("sh", "-c", "x")
-    assert (command.environment["A"], command.environment["PORT"]) == ("b", "4321")
+    assert [command.environment[name] for name in ("A", "PORT", "GATEWAY_ADDRESS")] == ["b", "8080", "unix@/s/1"]
     with pytest.raises(RevisionFailureError, match="no-such-proxy is not on this machine: run `make setup`"):
         program(container, "no-such-proxy")
     with pytest.raises(RevisionFailureError, match="by a command only"):

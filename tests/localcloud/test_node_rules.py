@@ -208,14 +208,14 @@ def test_guest_attributes_are_kept_only_where_they_are_turned_on(metadata):
 
 @pytest.mark.parametrize("words", [["ps"], ["run", "image"], ["run", "--detach", "--restart", "always", "image"]])
 def test_a_command_line_that_is_not_known_is_refused_and_named(words):
-    engine = SimpleNamespace(installed=True, run=None)
+    engine = SimpleNamespace(installed=True, run=None, disk=Path.cwd())
     refused = asyncio.run(answer(engine, "docker", words, "", Path("nowhere")))
     assert refused.code == 125
     assert "stand-in does not know" in refused.err
 
 
 def test_docker_is_missing_until_it_is_installed_over_the_internet():
-    engine = SimpleNamespace(installed=False, ways=SimpleNamespace(internet=lambda: False))
+    engine = SimpleNamespace(installed=False, disk=Path.cwd(), ways=SimpleNamespace(internet=lambda: False))
 
     def run(program, *words):
         return asyncio.run(answer(engine, program, words, "", Path("nowhere"))).code

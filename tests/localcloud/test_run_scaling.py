@@ -152,5 +152,5 @@ def test_a_mask_of_what_cannot_be_set_is_refused(cloud, service):
 
 
 @pytest.mark.parametrize("probe", [Probe("/", 0, 0, 1, 1, 1), Probe(None, 0, 0, 1, 1, 1)])
-def test_a_probe_of_a_port_where_nobody_listens_fails(probe):
-    assert asyncio.run(passes(probe, 1, 0.5)) is False
+def test_a_probe_where_nobody_listens_fails(probe, tmp_path):
+    assert asyncio.run(passes(probe, str(tmp_path / "nobody"), 0.5)) is False

@@ -9,9 +9,9 @@ from fake_daemon import FAKE
 
 from bezel.localcloud.logbook import Logbook, Source
 from bezel.localcloud.pace import InstanceTiming, Pace
-from bezel.localcloud.ports import free_port
 from bezel.localcloud.run.instance import Instance
 from bezel.localcloud.run.launch import Command
+from bezel.localcloud.run.sockets import Sockets
 from bezel.localcloud.run.spec import Probe, revision_spec
 from bezel.localcloud.store import Store
 
@@ -24,8 +24,9 @@ def healthy(tmp_path):
     store = Store(tmp_path / "cloud.db")
 
     async def outcome(arguments, window, timing):
-        instance = Instance(Source("l", "s", "r"), revision_spec({}, {}), free_port(), Logbook(store, Pace(1)))
-        environment = {"LOCALCLOUD_LISTEN": f"127.0.0.1:{instance.port}", "PATH": os.environ["PATH"]}
+        address = Sockets(tmp_path / "sockets").new(8080)
+        instance = Instance(Source("l", "s", "r"), revision_spec({}, {}), address, Logbook(store, Pace(1)))
+        environment = {"LOCALCLOUD_LISTEN": f"unix:{instance.address}", "PATH": os.environ["PATH"]}
         await instance.start(Command((sys.executable, "-S", "-E", str(FAKE), *arguments), environment), "DEMAND")
         try:
             return await instance.healthy(Probe("/health", 0, 0.0, 1.0, 1.0, window), timing)

@@ -8,13 +8,16 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+import grpc
 import pytest
 from google.protobuf import empty_pb2
+from other_user import nobodys_way_to
 from provider_client import PLUGINS, StartedProvider, urn
 from provider_google import FakeGoogle
 from provider_kills import Outcome, Scene
 from provider_programs import PROGRAMS
 from pulumi.runtime.proto import provider_pb2 as pb
+from pulumi.runtime.proto import provider_pb2_grpc
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +32,20 @@ def test_it_prints_its_port_and_ends_at_an_interrupt(name: str) -> None:
     provider.process.send_signal(signal.SIGINT)
     out, err = provider.process.communicate(timeout=10)
     assert (provider.process.returncode, out, err) == (0, "", "")
+
+
+def test_it_does_nothing_for_another_user_of_the_machine(google: FakeGoogle) -> None:
+    provider = StartedProvider("gcp", google.environment())
+    sent = len(google.sent("POST"))
+    with nobodys_way_to(provider.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
+        theirs = provider_pb2_grpc.ResourceProviderStub(channel)
+        request = pb.CreateRequest(urn=urn(SECRET), properties=provider.check(SECRET, PROGRAMS[SECRET]).inputs)
+        for call in (lambda: theirs.Create(request, timeout=10), lambda: theirs.Cancel(empty_pb2.Empty(), timeout=10)):
+            with pytest.raises(grpc.RpcError) as refused:
+                call()
+            assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert len(google.sent("POST")) == sent
+    provider.close()
 
 
 def test_it_names_the_version_that_the_installed_sdk_asks_for() -> None:

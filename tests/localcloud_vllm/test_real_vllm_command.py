@@ -25,7 +25,7 @@ CONTAINER = (
 
 
 def made(mount, *arguments: str):
-    return command([*CONTAINER, *arguments], model_dir=mount / "tiny", port=18000)
+    return command([*CONTAINER, *arguments], model_dir=mount / "tiny", address="/s/1:8000")
 
 
 def test_names_lengths_batching_and_parsers_pass_unchanged(mount):
@@ -33,7 +33,7 @@ def test_names_lengths_batching_and_parsers_pass_unchanged(mount):
     assert argv[:3] == ["vllm", "serve", str(mount / "tiny")]
     for kept in ("--served-model-name=gemma", "--max-model-len=8192", "--max-num-seqs=8", "--tool-call-parser=gemma4"):
         assert kept in argv
-    assert argv[-2:] == ["--host=127.0.0.1", "--port=18000"]
+    assert argv[-1] == "--uds=/s/1:8000"
     assert "--port=8080" not in argv
 
 
@@ -47,14 +47,14 @@ def test_what_speaks_of_the_accelerator_is_left_out_and_said(mount):
 
 
 def test_without_a_served_name_clients_still_find_the_model_by_its_path(mount):
-    argv, _, _ = command(["/mnt/models/m"], model_dir=mount / "tiny", port=1)
+    argv, _, _ = command(["/mnt/models/m"], model_dir=mount / "tiny", address="/s/1:8000")
     assert "--served-model-name=/mnt/models/m" in argv
     assert not any(word.startswith("--served-model-name=/mnt") for word in made(mount)[0])
 
 
 @pytest.mark.parametrize(("asked", "kept"), [("8k", "8k"), ("300000", "16384"), ("auto", "auto")])
 def test_a_context_beyond_the_small_model_is_cut_to_it(mount, asked, kept):
-    argv, notes, _ = command(["/m", "--max-model-len", asked], model_dir=mount / "tiny", port=1)
+    argv, notes, _ = command(["/m", "--max-model-len", asked], model_dir=mount / "tiny", address="/s/1:8000")
     joined = " ".join(argv)
     assert f"--max-model-len={kept}" in joined or f"--max-model-len {kept}" in joined
     assert any("max-model-len" in note for note in notes) == (asked == "300000")
@@ -72,7 +72,8 @@ def test_the_assistant_beside_the_small_model_takes_the_real_ones_place(mount):
 
 
 def test_without_an_assistant_a_model_does_not_draft(mount):
-    argv, notes, _ = command(["/m", "--spec-model=/mnt/a", "--spec-tokens=3"], model_dir=mount / "moe", port=1)
+    given = ["/m", "--spec-model=/mnt/a", "--spec-tokens=3"]
+    argv, notes, _ = command(given, model_dir=mount / "moe", address="/s/1:8000")
     assert not any("spec" in word for word in argv)
     assert sum("there is no assistant" in note for note in notes) == 2
 

@@ -37,6 +37,7 @@ class Provider:
     """A provider at the other end of a gRPC channel."""
 
     def __init__(self, port: int, config: dict[str, Any] | None = None) -> None:
+        self.port = port
         self.channel = grpc.insecure_channel(f"127.0.0.1:{port}")
         self.stub = provider_pb2_grpc.ResourceProviderStub(self.channel)
         self.configured = self.call("Configure", pb.ConfigureRequest(args=encode(config or {})))

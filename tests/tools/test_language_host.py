@@ -12,6 +12,7 @@ from pathlib import Path
 import grpc
 import pytest
 from google.protobuf import empty_pb2, struct_pb2
+from other_user import nobodys_way_to
 from pulumi.runtime.proto import language_pb2 as pb
 from pulumi.runtime.proto import language_pb2_grpc
 
@@ -51,7 +52,8 @@ class Host:
         )
         assert self.engine.stdout is not None
         self.pid = int(self.engine.stdout.readline())
-        self.channel = grpc.insecure_channel(f"127.0.0.1:{self.engine.stdout.readline().strip()}")
+        self.port = int(self.engine.stdout.readline())
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{self.port}")
         self.calls = language_pb2_grpc.LanguageRuntimeStub(self.channel)
 
     def end(self) -> None:
@@ -100,6 +102,25 @@ def test_tells_interpreter_and_packages_of_the_project(host: Host, tmp_path: Pat
 
 def test_tells_the_version_of_the_sdk_beside_it(host: Host) -> None:
     assert host.calls.GetPluginInfo(empty_pb2.Empty()).version == metadata.version("pulumi")
+
+
+def test_runs_nothing_for_another_user_of_the_machine(host: Host, scripts: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    script(scripts, f"#!/bin/sh\ntouch {ran}\n")
+    with nobodys_way_to(host.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
+        theirs = language_pb2_grpc.LanguageRuntimeStub(channel)
+        calls = [
+            lambda: theirs.GetPluginInfo(empty_pb2.Empty(), timeout=SECONDS),
+            lambda: theirs.Run(pb.RunRequest(info=info(tmp_path), program=str(tmp_path)), timeout=SECONDS),
+            lambda: list(
+                theirs.InstallDependencies(pb.InstallDependenciesRequest(info=info(tmp_path)), timeout=SECONDS)
+            ),
+        ]
+        for call in calls:
+            with pytest.raises(grpc.RpcError) as refused:
+                call()
+            assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    assert not ran.exists()
 
 
 def test_asks_an_interpreter_that_is_not_its_own_for_its_version(host: Host, tmp_path: Path) -> None:

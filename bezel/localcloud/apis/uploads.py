@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bezel.localcloud.shapes import Json
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
+_MULTIPART = 64 << 20  # bytes; Google's clients send an object of more than 16 MiB in another way
+_METADATA = 1 << 20
 _PATH = "/upload/storage/v1/b/{bucket:id}/o"
 
 
@@ -39,17 +41,19 @@ async def upload(call: Call) -> Json | Response:
     kind, conditions = call.query("uploadType"), conditions_of(call.arguments)
     if kind == "media":
         metadata = {"name": call.query("name"), "contentType": call.request.headers.get("content-type")}
+        if metadata["name"]:
+            check_permitted(call, str(metadata["name"]))  # before a byte of it is on the disk
         return object_shown(
             call, place_object(call, metadata, conditions, await call.cloud.objects.receive(call.request.stream()))
         )
     if kind == "multipart":
-        metadata, content = _parts(await call.request.body(), call.request.headers.get("content-type", ""))
+        metadata, content = _parts(await _whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
         metadata.setdefault("name", call.query("name"))
         return object_shown(
             call, place_object(call, metadata, conditions, await call.cloud.objects.receive(_once(content)))
         )
     if kind == "resumable":
-        metadata = _checked(json_object(await call.request.body()))
+        metadata = _checked(json_object(await _whole(call, _METADATA)))
         metadata.setdefault("name", call.query("name"))
         metadata.setdefault("contentType", call.request.headers.get("x-upload-content-type", ""))
         return _open_session(call, metadata, conditions)
@@ -112,6 +116,21 @@ def check_permitted(call: Call, name: str) -> None:
     for permission in needed:
         if not call.cloud.access.allows(call.caller, permission, resource):
             raise permission_denied(permission, resource)
+
+
+async def _whole(call: Call, most: int) -> bytes:
+    """The body, which is kept in memory.
+
+    Raises:
+        ApiError: 413, it is longer than `most` bytes.
+    """
+    body = b""
+    async for chunk in call.request.stream():
+        body += chunk
+        if len(body) > most:
+            text = f"Request payload size exceeds the limit: {most} bytes."
+            raise ApiError("INVALID_ARGUMENT", text, status=413)
+    return body
 
 
 def _open_session(call: Call, metadata: Json, conditions: dict[str, str]) -> Response:

@@ -60,7 +60,7 @@ async def answer(engine: Engine, program: str, argv: Sequence[str], given: str, 
             return Answer(127, err=f"{program}: command not found")
         if program != "docker":
             return Answer()
-        return await _docker(engine, argv, given, config)
+        return await _docker(engine, argv, given, _on_disk(engine, config))
     except RefusedError as refusal:
         return Answer(refusal.code, err=str(refusal))
 
@@ -89,7 +89,7 @@ async def _docker(engine: Engine, argv: Sequence[str], given: str, config: Path)
             engine.pull(image, _token(config, image.partition("/")[0]))
             return Answer(out=image)
         case ["run", *words]:
-            return Answer(out=await engine.run(*_run_words(words)))
+            return Answer(out=await engine.run(*_run_words(engine, words)))
     return await _container(engine, argv)
 
 
@@ -107,6 +107,18 @@ async def _container(engine: Engine, argv: Sequence[str]) -> Answer:
         case ["logs", "--tail", lines, name]:
             return Answer(out="\n".join(list(engine.container(name).log)[-int(lines) :]))
     raise RefusedError(f"docker: localcloud's stand-in does not know this command line: {' '.join(argv)}", 125)
+
+
+def _on_disk(engine: Engine, path: Path) -> Path:
+    """A path of the machine as one of this computer.
+
+    Raises:
+        RefusedError: It leads, as it is or by a link, out of the folder that is the machine's file system.
+    """
+    resolved = path.resolve()
+    if not resolved.is_relative_to(engine.disk):
+        raise RefusedError(f"docker: {path} is not on this machine's disk, {engine.disk}", 125)
+    return resolved
 
 
 def _login(engine: Engine, registry: str, user: str, token: str, config: Path) -> Answer:
@@ -140,7 +152,7 @@ class RunOptions:
     volumes: dict[str, str]
 
 
-def _run_words(words: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
+def _run_words(engine: Engine, words: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
     """(options, image, command) of `docker run`."""
     parser = _Parser(prog="docker run", add_help=False, allow_abbrev=False)
     for flag in ("--detach", "--privileged"):
@@ -162,15 +174,18 @@ def _run_words(words: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
         privileged=given.privileged,
         gpus=given.gpus == "all",
         entrypoint=given.entrypoint,
-        environment={name: value for path in given.env_file for name, value in _variables(Path(path)).items()},
-        volumes={inside: outside for outside, inside in (text.split(":")[:2] for text in given.volume)},
+        environment={name: value for path in given.env_file for name, value in _variables(engine, path).items()},
+        volumes={
+            inside: str(_on_disk(engine, Path(outside)))
+            for outside, inside in (text.split(":")[:2] for text in given.volume)
+        },
     )
     return options, given.image, tuple(given.command)
 
 
-def _variables(path: Path) -> dict[str, str]:
+def _variables(engine: Engine, path: str) -> dict[str, str]:
     try:
-        lines = path.read_text().splitlines()
+        lines = _on_disk(engine, Path(path)).read_text().splitlines()
     except OSError:
         raise RefusedError(f"docker: open {path}: no such file or directory", 125) from None
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.node.process import Process
@@ -26,12 +27,14 @@ class Container:
         log: The last lines of all its processes.
     """
 
-    def __init__(self, command: Command, most_restarts: int, speed: float) -> None:
+    def __init__(self, command: Command, address: str, most_restarts: int, speed: float) -> None:
+        """A container that is not started yet; `address` is the path of the socket that it listens at."""
         self.status = "created"
         self.restarts = 0
         self.code = 0
         self.log: deque[str] = deque(maxlen=_LOG_LINES)
         self._command = command
+        self._socket = Path(address)
         self._most = most_restarts
         self._speed = speed
         self._process: Process | None = None
@@ -54,9 +57,11 @@ class Container:
         if self._process is not None:
             await self._process.stop(_GRACE)
             self.code = self._process.code or 0
+        self._socket.unlink(missing_ok=True)
         self.status = "exited"
 
     async def _started(self) -> Process:
+        self._socket.unlink(missing_ok=True)  # a process that was killed has left it
         process = Process(self.log.append)
         await process.start(self._command.argv, self._command.environment)
         self.status = "running"

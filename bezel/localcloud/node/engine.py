@@ -17,12 +17,12 @@ from bezel.localcloud.node.commands import RefusedError
 from bezel.localcloud.node.containers import Container
 from bezel.localcloud.node.peers import NODE_VARIABLE, owner
 from bezel.localcloud.node.relay import Relay
-from bezel.localcloud.ports import free_port
 from bezel.localcloud.run.failures import RevisionFailureError
 from bezel.localcloud.run.launch import Container as Launched
 from bezel.localcloud.run.launch import serve_arguments
 from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
 from bezel.localcloud.run.spec import revision_spec
+from bezel.localcloud.run.variables import handed_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,14 +50,22 @@ class Engine:
         installed: Whether the machine has docker at all.
         images: References that were pulled.
         ways: The network around the machine.
+        disk: The folder that is the machine's file system: no path of a command leads out of it.
     """
 
     def __init__(
-        self, cloud: Cloud, spec: NodeSpec, ways: Ways, launcher: Callable[[Launched], Command], speed: float
+        self,
+        cloud: Cloud,
+        spec: NodeSpec,
+        ways: Ways,
+        launcher: Callable[[Launched], Command],
+        speed: float,
+        disk: Path,
     ) -> None:
         self.installed = "docker" not in spec.metadata.get("bezel-packages", "").split()
         self.images: set[str] = set()
         self.ways = ways
+        self.disk = disk.resolve()
         self._cloud = cloud
         self._spec = spec
         self._launcher = launcher
@@ -106,15 +114,15 @@ class Engine:
             raise RefusedError(f'docker: Error response from daemon: Conflict. "{options.name}" is in use.', 125)
         if image not in self.images:
             raise RefusedError(f"Unable to find image '{image}' locally", 125)
-        port = free_port()
         try:
             arguments = serve_arguments((options.entrypoint, *command), ())
-            launched = self._launcher(self._launched(options, image, arguments, port))
+            address = self._cloud.sockets.new(_port(arguments))
+            launched = self._launcher(self._launched(options, image, arguments, address))
         except RevisionFailureError as failure:
             raise RefusedError(f"docker: Error response from daemon: {failure.text}", 127) from None
-        container = Container(launched, options.restarts, self._speed)
+        container = Container(launched, address, options.restarts, self._speed)
         try:
-            relays = await self._expose(_port(arguments), port) if options.host_network else []
+            relays = await self._expose(_port(arguments), address) if options.host_network else []
             self._containers[options.name] = container, relays
             await container.start()
         except OSError as error:
@@ -152,7 +160,7 @@ class Engine:
             why = "net/http: request canceled while waiting for connection (Client.Timeout exceeded)"
             raise RefusedError(f'Error response from daemon: Get "https://{registry}/v2/": {why}')
 
-    async def _expose(self, port: int, behind: int) -> list[Relay]:
+    async def _expose(self, port: int, behind: str) -> list[Relay]:
         """The port at each of the machine's addresses.
 
         Raises:
@@ -171,7 +179,7 @@ class Engine:
     async def _admits(self, address: str, port: int, peer: tuple[str, int]) -> bool:
         return self.ways.admits(await asyncio.to_thread(owner, peer, (address, port)), address, port)
 
-    def _launched(self, options: RunOptions, image: str, arguments: tuple[str, ...], port: int) -> Launched:
+    def _launched(self, options: RunOptions, image: str, arguments: tuple[str, ...], address: str) -> Launched:
         machine = machines()[self._spec.hardware]
         reached = options.privileged if machine["reached_by"] == "privileged" else options.gpus
         limits = {
@@ -191,14 +199,14 @@ class Engine:
             environment=self._environment(options.environment),
             mounts=options.volumes,
             spec=revision_spec(template, {}),
-            port=port,
+            address=address,
             speed=self._speed,
             faults=self._cloud.faults.container_file,
         )
 
     def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
         own = {NODE_VARIABLE: self._spec.name, DIRECTORY_VARIABLE: str(self._cloud.layout.root)}
-        return {"HF_ENDPOINT": self.hub} | dict(given) | own
+        return {"HF_ENDPOINT": self.hub} | handed_on(given) | own
 
 
 def _port(arguments: tuple[str, ...]) -> int:

@@ -1,13 +1,16 @@
 """One machine: its metadata server, its way out, and its startup script, which runs as on the real one.
 
 What differs from a real machine: its file system is a folder, its 127.0.0.1 is its own address, its waits are as short
-as localcloud's clock is fast, and docker, gsutil and what installs packages are stand-ins of ours.
+as localcloud's clock is fast, and docker, gsutil and what installs packages are stand-ins of ours. Where a real machine
+has docker's socket, which root opens, it has a key that only its startup script is given.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
+import secrets
 import shlex
 import shutil
 import socket
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 _CONSOLE_LINES = 5000
 _COMMANDS = "/localcloud/commands"
+_LARGEST = 1 << 20  # bytes of a request: a command line, or a guest attribute
 _PROGRAMS = Path(__file__).with_name("programs")
 _SLEEP = """#!/bin/sh
 exec {sleep} "$(awk -v given="$1" 'BEGIN {{ printf "%.3f", given / {speed:g} }}')"
@@ -70,7 +74,8 @@ class Machine:
         self._speed = speed
         self._folder = folder_of_all(cloud) / ".".join(spec.name.split("/")[3::2])
         self._metadata = Metadata(spec, cloud.store, cloud.tokens)
-        self._engine = Engine(cloud, spec, ways, launcher, speed)
+        self._engine = Engine(cloud, spec, ways, launcher, speed, self._folder)
+        self._key = secrets.token_urlsafe(32)
         self._server: HttpServer | None = None
         self._relays: list[Relay] = []
         self._script = Process(self._heard)
@@ -87,7 +92,7 @@ class Machine:
             OSError: Its address is none of this computer's.
         """
         listener = _listening(self._spec.address)
-        self._server = HttpServer(self._application(), listener)
+        self._server = HttpServer(self._application(), listener, lambda _: _LARGEST)
         await self._server.start()
         google = await self._way_out(self._ways.google)
         internet = await self._way_out(self._ways.internet)
@@ -111,6 +116,9 @@ class Machine:
 
     def _application(self) -> Starlette:
         async def command(request: Request) -> JSONResponse:
+            given_key = request.headers.get("authorization", "").encode()
+            if not hmac.compare_digest(given_key, f"Bearer {self._key}".encode()):
+                return JSONResponse({"error": "commands of a machine take its key"}, 401)
             asked = json.loads(await request.body())
             config = Path(asked["config"])
             given = await commands.answer(self._engine, asked["program"], asked["argv"], asked["stdin"], config)
@@ -160,6 +168,7 @@ class Machine:
             "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": f"{google}/secretmanager/v1/",
             "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{google}/storage/v1/",
             "LOCALCLOUD_MACHINE": f"http://{metadata}{_COMMANDS}",
+            "LOCALCLOUD_MACHINE_KEY": self._key,
             NODE_VARIABLE: self._spec.name,
             DIRECTORY_VARIABLE: str(self._cloud.layout.root),
         }

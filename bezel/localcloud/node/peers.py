@@ -1,18 +1,18 @@
 """Who holds the other end of a connection of this machine: the variables of its process. Linux only.
 
-Instances and machines mark every process that they start; elsewhere nobody is told from a stranger.
+Instances and machines mark every process that they start; elsewhere nobody is told from a stranger. Anybody may give a
+process of theirs the same variables: those of another user's count for nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
-import socket
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.callers import owner_of
 from bezel.localcloud.run.instance import INSTANCE_VARIABLE
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 NODE_VARIABLE = "LOCALCLOUD_NODE"
 _MARKS = tuple(f"{name}=".encode() for name in (INSTANCE_VARIABLE, NODE_VARIABLE))
-_INODE = 9  # column of /proc/net/tcp
-# The table is read page by page while sockets come and go, and then leaves out some that are there all the time.
-_LOOKS = 5
 # Who was found last is looked at first: a gateway makes many connections.
 _recent: deque[Path] = deque(maxlen=4)
 
@@ -37,13 +34,13 @@ def owner(peer: tuple[str, int], here: tuple[str, int]) -> Mapping[str, str]:
     Returns:
         {} if no instance and no machine of a cloud holds it.
     """
-    inode = _inode(peer, here)
-    if inode is None:
+    end = owner_of(peer, here)
+    if end is None or end.uid != os.geteuid():
         return {}
     for folder in (*_recent, *Path("/proc").glob("[0-9]*")):
         with contextlib.suppress(OSError):  # it has ended, or is another user's
             entries = (folder / "environ").read_bytes().split(b"\0")
-            if any(entry.startswith(_MARKS) for entry in entries) and _holds(folder, inode):
+            if any(entry.startswith(_MARKS) for entry in entries) and _holds(folder, end.inode):
                 if folder not in _recent:
                     _recent.appendleft(folder)
                 pairs = (entry.decode(errors="replace").partition("=") for entry in entries if entry)
@@ -51,20 +48,7 @@ def owner(peer: tuple[str, int], here: tuple[str, int]) -> Mapping[str, str]:
     return {}
 
 
-def _inode(peer: tuple[str, int], here: tuple[str, int]) -> str | None:
-    ends = " ".join(f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}" for host, port in (peer, here))
-    line = re.compile(rf"^ *\d+: {ends} .*$", re.MULTILINE)
-    for _ in range(_LOOKS):
-        try:
-            found = line.search(Path("/proc/net/tcp").read_text())
-        except OSError:
-            return None
-        if found and (inode := found[0].split()[_INODE]) != "0":
-            return inode
-    return None
-
-
-def _holds(folder: Path, inode: str) -> bool:
+def _holds(folder: Path, inode: int) -> bool:
     return any(_link(entry) == f"socket:[{inode}]" for entry in (folder / "fd").iterdir())
 
 

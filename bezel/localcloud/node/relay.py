@@ -1,4 +1,8 @@
-"""A TCP port that passes connections on, or cuts them off where a rule does not let them through."""
+"""A TCP port that passes connections on, or cuts them off where a rule does not let them through.
+
+To what is behind, all of them come from the daemon: so another user of this computer hears 403 here, in the words of
+HTTP, which all that is passed on speaks.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,25 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
+from bezel.localcloud.callers import is_own
+from bezel.localcloud.doors import OTHER_USER
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+_FOREIGN = (
+    f"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    f"Content-Length: {len(OTHER_USER)}\r\n\r\n{OTHER_USER}"
+).encode()
 _PIECE = 64 * 1024
+_ASKS_WITHIN = 5.0  # seconds for a stranger to send what will not be read
 _RESET = struct.pack("ii", 1, 0)  # linger no second: the other end sees a reset
 
 
 class Relay:
-    """One listening port in front of one port of 127.0.0.1."""
+    """One listening port in front of a socket's path, or of a port of 127.0.0.1."""
 
-    def __init__(self, target: int, admits: Callable[[tuple[str, int]], Awaitable[bool]]) -> None:
+    def __init__(self, target: int | str, admits: Callable[[tuple[str, int]], Awaitable[bool]]) -> None:
         self._target = target
         self._admits = admits
         self._server: asyncio.Server | None = None
@@ -48,9 +60,13 @@ class Relay:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if not await self._admits(writer.get_extra_info("peername")[:2]):
+            peer, here = (writer.get_extra_info(end) for end in ("peername", "sockname"))
+            if not is_own(peer, here):
+                await _refuse(reader, writer)
                 return
-            behind, before = await asyncio.open_connection("127.0.0.1", self._target)
+            if not await self._admits(peer):
+                return
+            behind, before = await self._connected()
             try:
                 ways = [asyncio.create_task(_pass(*way)) for way in ((reader, before), (behind, writer))]
                 # An error of one way is the end of both; the end of one way only is what it is.
@@ -67,6 +83,20 @@ class Relay:
             if not writer.is_closing():
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 writer.transport.abort()
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self._target, str):
+            return await asyncio.open_unix_connection(self._target)
+        return await asyncio.open_connection("127.0.0.1", self._target)
+
+
+async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Say no once something was asked, and nothing else: closed over unread bytes, the answer would be lost."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(reader.read(_PIECE), _ASKS_WITHIN)
+    writer.write(_FOREIGN)
+    await writer.drain()
+    writer.close()
 
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

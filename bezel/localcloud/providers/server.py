@@ -16,6 +16,8 @@ import grpc
 from google.protobuf import any_pb2, empty_pb2, message
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
+from bezel.localcloud.own_calls import OwnCalls
+
 from .lean import sdk_version
 from .wire import decode
 
@@ -75,8 +77,10 @@ def refuse(context: Context, text: str, detail: message.Message | None = None) -
 
 def serve(plugin: Plugin) -> NoReturn:
     """Serve until the engine interrupts or is gone. The port is the one line on stdout."""
+    own = OwnCalls()
     server = grpc.server(
         futures.ThreadPoolExecutor(_CALLS),
+        interceptors=[own],
         options=[("grpc.max_receive_message_length", LARGEST), ("grpc.max_send_message_length", LARGEST)],
     )
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(plugin, server)
@@ -88,7 +92,7 @@ def serve(plugin: Plugin) -> NoReturn:
 
     signal.signal(signal.SIGINT, end)
     signal.signal(signal.SIGTERM, end)
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = own.port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     parent = os.getppid()
     sys.stdout.write(f"{port}\n")

@@ -5,6 +5,7 @@ The same for an instance of a service and a task of a job. Leaves out the proces
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.images import program_of
@@ -12,6 +13,7 @@ from bezel.localcloud.layout import HUB_PREFIX
 from bezel.localcloud.run.launch import Command, Container, program, serve_arguments
 from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
 from bezel.localcloud.run.references import resolve_environment, resolve_mounts
+from bezel.localcloud.run.variables import handed_on, note_of_kept_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +26,7 @@ def container_command(
     cloud: Cloud,
     launcher: Callable[[Container], Command],
     spec: RevisionSpec,
-    port: int,
+    address: str,
     speed: float,
     platform: Mapping[str, str],
 ) -> Command:
@@ -34,24 +36,25 @@ def container_command(
         cloud: Where its secrets and buckets are.
         launcher: Turns a container into a command where its image is no program of this machine.
         spec: What is to run.
-        port: Free port of this machine that stands for the container's.
+        address: Path of the socket that stands for the container's port.
         speed: Simulated seconds in one second while it starts.
         platform: The variables that the platform sets, which win over the container's own.
 
     Raises:
         RevisionFailureError: A secret, a bucket or the program is not there, or may not be read.
     """
-    runs = program_of(spec.image)
+    runs, given = program_of(spec.image), resolve_environment(cloud, spec)
     container = Container(
         args=() if runs else serve_arguments(spec.command, spec.args),
         environment={"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"}
-        | resolve_environment(cloud, spec)
+        | handed_on(given)
         | dict(platform)
         | {DIRECTORY_VARIABLE: str(cloud.layout.root)},
         faults=cloud.faults.container_file,
         mounts=resolve_mounts(cloud, spec),
         spec=spec,
-        port=port,
+        address=address,
         speed=speed,
     )
-    return program(container, runs) if runs else launcher(container)
+    command = program(container, runs) if runs else launcher(container)
+    return replace(command, notes=(*command.notes, *note_of_kept_back(given)))

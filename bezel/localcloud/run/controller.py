@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.disk import written
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.logbook import Source
-from bezel.localcloud.ports import free_port
 from bezel.localcloud.run import egress, status, traffic
 from bezel.localcloud.run.containers import container_command
 from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
@@ -198,11 +197,11 @@ class Controller:
         )
 
     async def _start(self, spec: RevisionSpec, source: Source, revision: str, reason: str) -> Instance:
-        instance = Instance(source, spec, free_port(), self._cloud.logbook)
+        instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
         try:
             platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
             speed = self._timing.startup_speed
-            command = container_command(self._cloud, self._launcher, spec, instance.port, speed, platform)
+            command = container_command(self._cloud, self._launcher, spec, instance.address, speed, platform)
             # Before it starts: what it sends first already comes from its subnetwork.
             self._forget(None)
             self._instances.append((revision, instance))

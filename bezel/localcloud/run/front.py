@@ -41,6 +41,7 @@ _HOP_BY_HOP = frozenset(
 # What the front says itself, whatever the client said.
 _OURS = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-cloud-trace-context", b"traceparent"))
 _GONE = 499
+_ANY_LENGTH = 1 << 62
 # How long an instance whose connection broke may take to turn out as ended.
 _ENDING_SECONDS = 0.25
 _PUBLIC = "INGRESS_TRAFFIC_ALL"
@@ -72,7 +73,8 @@ class Front:
         self._controller = controller
         self._name = name
         self._tag = tag
-        self._server = HttpServer(Spoiled(self._app, cloud.faults, "service"), listener)
+        # It refuses a body that is too long itself, in Cloud Run's own words.
+        self._server = HttpServer(Spoiled(self._app, cloud.faults, "service"), listener, lambda _: _ANY_LENGTH)
         self.port = int(listener.getsockname()[1])
         self.uri = f"http://127.0.0.1:{self.port}"
 
@@ -182,7 +184,7 @@ class Front:
             (b"x-cloud-trace-context", f"{request.trace}/{int(request.span, 16)};o=1".encode()),
             (b"traceparent", f"00-{request.trace}-{request.span}-01".encode()),
         ]
-        async with Upstream(instance.port) as upstream:
+        async with Upstream(instance.address) as upstream:
             status, answer = await upstream.ask(request.method, request.target, kept, request.body)
             dropped = _HOP_BY_HOP | {b"server", b"date"}
             answer = [(key, value) for key, value in answer if key not in dropped]

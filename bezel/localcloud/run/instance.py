@@ -12,6 +12,7 @@ import signal
 import tempfile
 import uuid
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.guarded import Output, guard
@@ -35,7 +36,7 @@ class Instance:
 
     Attributes:
         id: Made-up id, in the log's labels and in the process's environment.
-        port: Where it listens on 127.0.0.1.
+        address: Path of the socket that it listens at.
         in_flight: Requests that it answers right now.
         idle_since: When its last request ended, in the event loop's seconds.
         exited: Set when the process has ended.
@@ -43,9 +44,10 @@ class Instance:
         source: The revision or task, and this instance's id.
     """
 
-    def __init__(self, source: Source, spec: RevisionSpec, port: int, logbook: Logbook) -> None:
+    def __init__(self, source: Source, spec: RevisionSpec, address: str, logbook: Logbook) -> None:
         self.id = uuid.uuid4().hex
-        self.port = port
+        self.address = address
+        self._socket = Path(address)
         self.in_flight = 0
         self.idle_since = 0.0
         self.exited = asyncio.Event()
@@ -166,8 +168,8 @@ class Instance:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _passes(self, probe: Probe, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
-        # Of the container's ports the one that it takes requests at is the only one that stands for a real one.
-        return probe.port in {0, self._spec.port} and await passes(probe, self.port, timeout)
+        # Of the container's ports the one that it takes requests at is the only one that something here stands for.
+        return probe.port in {0, self._spec.port} and await passes(probe, self.address, timeout)
 
     def _start_seconds(self) -> float:
         """Seconds of the platform that a simulated server's start took, 0 of any other process or while it starts."""
@@ -207,6 +209,7 @@ class Instance:
         if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
             self._logbook.platform(self.source, *self._last_words(code))
         self._report.close()
+        self._socket.unlink(missing_ok=True)
         if self._guard is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._guard.kill()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from bezel.localcloud.disk import written
 from bezel.localcloud.logbook import TaskSource
-from bezel.localcloud.ports import free_port
 from bezel.localcloud.run import job_status
 from bezel.localcloud.run.containers import container_command
 from bezel.localcloud.run.failures import RevisionFailureError
@@ -125,11 +124,11 @@ class Jobs:
         """One container of a task, from its start to its end: a TaskAttemptResult."""
         location, attempt = task["name"].split("/")[3], task.get("retried", 0)
         source = TaskSource(location, task["job"], task["execution"], task=task["index"], attempt=attempt)
-        instance = Instance(source, spec, free_port(), self._cloud.logbook)
+        instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
         platform = self._environment(task, metadata)
         seconds = seconds_of(task["timeout"], 0.0)
         try:
-            command = container_command(self._cloud, self._launcher, spec, instance.port, self._speed, platform)
+            command = container_command(self._cloud, self._launcher, spec, instance.address, self._speed, platform)
             await instance.start(command, "JOB_TASK")
             await asyncio.wait_for(instance.exited.wait(), seconds)
         except TimeoutError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.run.failures import container_failure
+from bezel.localcloud.run.sockets import LISTEN_VARIABLE, PREFIX
 from bezel.localcloud.run.spec import GIB
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Container:
         args: What follows `vllm serve`.
         environment: The container's own variables, secrets resolved.
         mounts: Mount path -> folder of this machine.
-        port: Free port of this machine that stands for the container's port.
+        address: Path of the socket that stands for the container's port, see sockets.py.
         faults: File that tells a simulated server what is to go wrong in it.
     """
 
@@ -40,7 +41,7 @@ class Container:
     environment: Mapping[str, str] = field(repr=False)
     mounts: Mapping[str, str]
     spec: RevisionSpec
-    port: int
+    address: str
     speed: float
     faults: Path
 
@@ -88,7 +89,7 @@ def environment_of(container: Container) -> dict[str, str]:
         | dict(container.environment)
         | {
             "PORT": str(spec.port),
-            "LOCALCLOUD_LISTEN": f"127.0.0.1:{container.port}",
+            LISTEN_VARIABLE: f"{PREFIX}{container.address}",
             "LOCALCLOUD_HARDWARE": json.dumps(hardware),
             "LOCALCLOUD_MOUNTS": json.dumps(dict(container.mounts)),
             "LOCALCLOUD_SPEED": f"{container.speed:g}",
@@ -100,8 +101,7 @@ def environment_of(container: Container) -> dict[str, str]:
 def program(container: Container, name: str) -> Command:
     """A program of this machine, by the container's own command and with its own environment.
 
-    It listens where `PORT` says, which on a machine of many instances is a port of this one's own, and on the loopback
-    address only.
+    It listens where `GATEWAY_ADDRESS` and `PORT` say: what HAProxy makes of them is the path of a socket.
 
     Args:
         container: What to start; its `args` are not looked at.
@@ -117,7 +117,8 @@ def program(container: Container, name: str) -> Command:
         raise container_failure(
             f"{name} is not on this machine: run `make setup`, or install it so that it is on PATH."
         )
-    variables = {"PATH": path, "PORT": str(container.port), "GATEWAY_ADDRESS": "127.0.0.1"}
+    address, _, port = container.address.rpartition(":")
+    variables = {"PATH": path, "PORT": port, "GATEWAY_ADDRESS": f"unix@{address}"}
     return Command((*container.spec.command, *container.spec.args), {**container.environment, **variables})
 
 
@@ -135,7 +136,7 @@ def real(container: Container) -> Command:
     if not model:
         raise container_failure("LOCALCLOUD_VLLM_MODEL is not set: it names the folder of the model for the real vLLM.")
     try:
-        argv, notes, defaults = command(container.args, model_dir=Path(model), port=container.port)
+        argv, notes, defaults = command(container.args, model_dir=Path(model), address=container.address)
     except OSError as error:
         raise container_failure(f"LOCALCLOUD_VLLM_MODEL={model} holds no model: {error}") from None
     return Command(tuple(argv), defaults | environment_of(container), tuple(notes))

@@ -37,7 +37,7 @@ class TaskMetadata:
             "instance/region": f"projects/{PROJECT_NUMBER}/regions/{region}",
         }
         routes = [Route("/", self._root), Route(f"{ROOT}/{{path:path}}", self._read)]
-        self._server = HttpServer(Starlette(routes=routes), listener)
+        self._server = HttpServer(Starlette(routes=routes), listener, lambda _: 0)
 
     async def start(self) -> None:
         """Serve; returns when connections are accepted."""

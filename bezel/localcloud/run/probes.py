@@ -1,4 +1,4 @@
-"""One attempt of a health probe against a port of this machine."""
+"""One attempt of a health probe against an instance."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 _HEADERS = "Host: 127.0.0.1\r\nUser-Agent: GoogleHC/1.0\r\nConnection: close\r\n"
 
 
-async def passes(probe: Probe, port: int, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
-    """Whether the port answers: to HTTP with a status from 200 to 399, to TCP with a connection."""
+async def passes(probe: Probe, address: str, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
+    """Whether an instance answers at its socket: to HTTP with a status from 200 to 399, to TCP with a connection."""
     try:
         async with asyncio.timeout(timeout):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_unix_connection(address)
             try:
                 if probe.path is None:
                     return True

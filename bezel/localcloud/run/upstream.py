@@ -29,10 +29,10 @@ class NotListeningError(UpstreamError):
 
 
 class Upstream:
-    """A connection to a port of this machine, as an asynchronous context."""
+    """A connection to the socket of an instance, as an asynchronous context."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, address: str) -> None:
+        self._address = address
         self._http = h11.Connection(h11.CLIENT)
 
     async def __aenter__(self) -> Self:
@@ -42,7 +42,7 @@ class Upstream:
             NotListeningError: If nobody listens.
         """
         try:
-            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+            self._reader, self._writer = await asyncio.open_unix_connection(self._address)
         except OSError as error:
             raise NotListeningError(type(error).__name__) from None
         return self

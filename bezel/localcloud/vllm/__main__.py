@@ -1,6 +1,6 @@
 """`python -m bezel.localcloud.vllm ARG...`: what runs in place of `vllm serve ARG...` in a container of localcloud.
 
-Environment, beside the container's own: LOCALCLOUD_LISTEN (host:port, instead of --host and --port),
+Environment, beside the container's own: LOCALCLOUD_LISTEN (host:port, or unix:PATH, instead of --host and --port),
 LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS (see `hardware.py`), LOCALCLOUD_SPEED (divides start-up times),
 LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of an open file that is told
 the simulated seconds of the start), LOCALCLOUD_FAULTS (see `faults.py`).
@@ -50,11 +50,13 @@ def main() -> int:
     # Imported when the start has succeeded: a refused command line should not pay for a web server.
     from bezel.localcloud.vllm.serving import How, serve
 
-    host, _, port = environment.get("LOCALCLOUD_LISTEN", f"{options.host or '0.0.0.0'}:{settings.port}").rpartition(":")
+    listen = environment.get("LOCALCLOUD_LISTEN", f"{options.host or '0.0.0.0'}:{settings.port}")
+    host, _, port = listen.rpartition(":")
     fault_file = environment.get(faults.VARIABLE)
     how = How(
-        host=host,
+        host=options.host or "0.0.0.0" if listen.startswith("unix:") else host,
         port=int(port),
+        path=listen.removeprefix("unix:") if listen.startswith("unix:") else "",
         speed=float(environment.get("LOCALCLOUD_SERVING_SPEED") or 1),
         log_level=options.uvicorn_log_level,
         access_log=not options.disable_uvicorn_access_log,

@@ -51,7 +51,7 @@ class AccessFormatter(UvicornFormatter):
         if isinstance(record.args, tuple) and len(record.args) == 5:
             client, method, path, version, status = record.args
             phrase = _PHRASES.get(int(str(status)), "")
-            message = f'{client} - "{method} {path} HTTP/{version}" {status} {phrase}'
+            message = f'{client or _NEIGHBOUR} - "{method} {path} HTTP/{version}" {status} {phrase}'
             return f"({API} pid={os.getpid()}) {record.levelname + ':':<10}{message}"
         return super().format(record)
 
@@ -69,6 +69,7 @@ def uvicorn_logging(level: str, *, access: bool) -> None:
         logging.getLogger("uvicorn.access").disabled = True
 
 
+_NEIGHBOUR = "127.0.0.1:0"  # who comes by a socket file has no address
 _PHRASES = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed"} | {
     500: "Internal Server Error",
     503: "Service Unavailable",

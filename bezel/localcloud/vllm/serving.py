@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 import time
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from bezel.localcloud.doors import Bounded
 from bezel.localcloud.vllm.clock import RealClock
 from bezel.localcloud.vllm.engine import Engine
 from bezel.localcloud.vllm.logs import line, traceback, uvicorn_logging
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _STATS_SECONDS = 10.0
 _BACKLOG = 4096
+_LARGEST = 32 << 20  # bytes of a body: what Cloud Run lets through; the real server has no limit of its own
 _WATCHDOG_SECONDS = 5.0
 _CRASH_CHECK_SECONDS = 0.2
 
@@ -48,6 +51,7 @@ class How:
     Attributes:
         host: address to listen on.
         port: port to listen on.
+        path: of the socket to listen at instead, "" for none; host and port are then what the container has.
         speed: how many seconds of the engine pass in a real one.
         log_level: uvicorn's.
         access_log: whether each request is logged.
@@ -57,6 +61,7 @@ class How:
 
     host: str
     port: int
+    path: str
     speed: float
     log_level: str
     access_log: bool
@@ -77,7 +82,7 @@ async def _serve(settings: Settings, how: How) -> int:
     uvicorn_logging(how.log_level, access=how.access_log)
     engine = Engine(settings, RealClock(how.speed), time.time, how.strikes)
     config = uvicorn.Config(
-        Server(engine).application(),
+        Bounded(Server(engine).application(), lambda _: _LARGEST),
         host=how.host,
         port=how.port,
         log_config=None,
@@ -94,7 +99,7 @@ async def _serve(settings: Settings, how: How) -> int:
     if how.strikes:
         tasks.append(asyncio.create_task(_crash(how.strikes)))
     try:
-        await server.serve()
+        await server.serve([_listening(how.path)] if how.path else None)
     except SystemExit:
         # uvicorn has said why it could not listen.
         return 1
@@ -103,6 +108,12 @@ async def _serve(settings: Settings, how: How) -> int:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return 0
+
+
+def _listening(path: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    return listener
 
 
 async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:

@@ -20,7 +20,7 @@ def _protocol_modules_only() -> None:
     """Put site-packages on the path, and make the SDK's packages bare namespaces without running their `__init__`."""
     lib = Path(sys.executable).parent.parent / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
     site = lib / "site-packages"
-    sys.path.append(str(site))
+    sys.path += [str(site), str(Path(__file__).parents[3])]
     for name in ("pulumi", "pulumi.runtime", "pulumi.runtime.proto"):
         bare = types.ModuleType(name)
         bare.__path__ = [str(site.joinpath(*name.split(".")))]
@@ -39,12 +39,15 @@ def main() -> None:
     from pulumi.runtime.proto import language_pb2_grpc
     from runtime import Host
 
+    from bezel.localcloud.own_calls import OwnCalls
+
     children = Children()
     limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT), ("grpc.max_send_message_length", MESSAGE_LIMIT)]
-    server = grpc.server(ThreadPoolExecutor(32), options=limits)
+    own = OwnCalls()
+    server = grpc.server(ThreadPoolExecutor(32), interceptors=[own], options=limits)
     host = Host(engine=sys.argv[-1] if len(sys.argv) > 1 else "", children=children)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = own.port = server.add_insecure_port("127.0.0.1:0")
     server.start()
 
     # A signal may land in a thread of gRPC; the pipe wakes the main thread all the same.

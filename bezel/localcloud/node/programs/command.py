@@ -19,7 +19,8 @@ def main() -> int:
         "stdin": sys.stdin.read() if "--password-stdin" in argv else "",
         "config": os.environ.get("DOCKER_CONFIG", str(home / ".docker")),
     }
-    request = urllib.request.Request(os.environ["LOCALCLOUD_MACHINE"], json.dumps(asked).encode())  # noqa: S310
+    key = {"Authorization": f"Bearer {os.environ['LOCALCLOUD_MACHINE_KEY']}"}
+    request = urllib.request.Request(os.environ["LOCALCLOUD_MACHINE"], json.dumps(asked).encode(), key)  # noqa: S310
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=60) as reply:
         answer = json.load(reply)

@@ -1,0 +1,97 @@
+"""Which user is at the other end of a TCP connection within this machine, as the kernel says it. Linux only.
+
+A port of the loopback is open to every user of the machine, and TCP carries no name. The kernel knows the owner of each
+socket: one message to its socket diagnostics names it; where a sandbox has none (gVisor), the table in /proc does. A
+client that has closed its end already has no owner any more: it counts as unknown, never as root.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+_SOCK_DIAG = 4  # protocol of netlink, linux/netlink.h
+_BY_FAMILY = 20  # type of a message, linux/sock_diag.h
+_REQUEST = 1  # flag of a message
+_HEADER = struct.Struct("=IHHII")
+_ANY_STATE = 0xFFFFFFFF
+_NO_COOKIE = b"\xff" * 8
+_OWNER = struct.Struct("=II")
+_OWNER_AT = _HEADER.size + 4 + 48 + 12  # behind family, state and the socket's identity, and three counters
+# The table is read page by page while sockets come and go, and then leaves out some that are there all the time.
+_LOOKS = 5
+_UID, _INODE = 7, 9  # columns of the table
+
+Address = tuple[str, int]
+
+
+class Owner(NamedTuple):
+    """Whose a socket is: the user's id, and the socket's inode, by which a process can be found."""
+
+    uid: int
+    inode: int
+
+
+def owner_of(peer: Address, here: Address) -> Owner | None:
+    """The owner of the other end of a connection, None where nobody knows.
+
+    Args:
+        peer: Its address and port, as whoever accepted the connection sees them.
+        here: Address and port of this end: one port of the other side may lead to several places at a time.
+    """
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
+            return _asked(kernel, peer, here)
+    except OSError:
+        return _in_table(peer, here)
+
+
+def is_own(peer: Address, here: Address) -> bool:
+    """Whether the other end of a connection belongs to the user that this process runs as.
+
+    On another system than Linux nobody can tell, and everybody counts: there a port is guarded by its tokens only.
+    """
+    if sys.platform != "linux":
+        return True
+    owner = owner_of(peer, here)
+    return owner is not None and owner.uid == os.geteuid()
+
+
+def _asked(kernel: socket.socket, peer: Address, here: Address) -> Owner | None:
+    ends = b"".join(
+        (
+            struct.pack("!HH", peer[1], here[1]),
+            *(socket.inet_aton(host).ljust(16, b"\0") for host, _ in (peer, here)),
+            struct.pack("=I", 0),
+            _NO_COOKIE,
+        )
+    )
+    asked = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 0, _ANY_STATE) + ends
+    kernel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST, 1, 0) + asked)
+    answer = kernel.recv(4096)
+    if _HEADER.unpack_from(answer)[1] != _BY_FAMILY:
+        code = -struct.unpack_from("=i", answer, _HEADER.size)[0]
+        if code == errno.ENOENT:
+            return None
+        raise OSError(code, os.strerror(code))
+    uid, inode = _OWNER.unpack_from(answer, _OWNER_AT)
+    return Owner(uid, inode) if inode else None
+
+
+def _in_table(peer: Address, here: Address) -> Owner | None:
+    ends = " ".join(f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}" for host, port in (peer, here))
+    line = re.compile(rf"^ *\d+: {ends} .*$", re.MULTILINE)
+    for _ in range(_LOOKS):
+        try:
+            found = line.search(Path("/proc/net/tcp").read_text())
+        except OSError:
+            return None
+        if found and (inode := int((columns := found[0].split())[_INODE])):
+            return Owner(int(columns[_UID]), inode)
+    return None
