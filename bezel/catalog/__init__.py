@@ -11,6 +11,7 @@ from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.records import DataFileError, NotInCatalogueError, closest
 from bezel.catalog.tpus import TpuSlice, tpu, tpus
 from bezel.catalog.vllm_options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
+from bezel.catalog.vllm_risks import Risk, vllm_risks
 from bezel.catalog.vllm_variables import Variable, tpu_variables
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Model",
     "NotInCatalogueError",
     "Price",
+    "Risk",
     "TpuSlice",
     "Unpriced",
     "Variable",
@@ -43,5 +45,6 @@ __all__ = [
     "tpus",
     "unservable_form",
     "vllm_options",
+    "vllm_risks",
     "vllm_versions",
 ]

@@ -29,15 +29,18 @@ from bezel.planner.loading import HUB, LOADINGS, Loading, loading_of, loading_op
 from bezel.planner.loading_checks import check_loading
 from bezel.planner.memory import MemoryFit, memory_fit
 from bezel.planner.memory_checks import check_memory
+from bezel.planner.names import stack_labels
 from bezel.planner.network_checks import check_vpc, check_way_in
 from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.plan import SmokePlan
+from bezel.planner.platform_limits import check_label_count
 from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting, shown
 from bezel.planner.reading import read_settings
+from bezel.planner.risk_checks import check_risks
 from bezel.planner.smoke_checks import check_patience, check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
 from bezel.planner.storage_checks import bucket_of, check_own_copy, check_own_prices, check_weights
-from bezel.planner.variables import check_variables
+from bezel.planner.variable_checks import check_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,9 +84,9 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
     problems += check_project(project)
     gpu, checkpoint, options = _look_up(settings, problems)
     chosen = settings.weights.loading
-    planned = _environment(gpu, offline=chosen != HUB.id)
+    planned = planned_variables(gpu, offline=chosen != HUB.id)
     environment = planned | settings.variables
-    problems += check_variables(settings.variables, planned, settings.secrets, tpu=False)
+    problems += check_environment(settings, planned, options)
     problems += check_service_only(settings) if gpu else []
     problems += _platform_problems(settings, gpu, planned)
     problems += check_own_copy(settings.weights, checkpoint) if checkpoint and chosen != HUB.id else []
@@ -94,6 +97,9 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> J
         arguments = merge(_defaults(checkpoint, memory_gib, chosen), settings.vllm, options)
         problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
+        problems += check_risks(settings.variables, arguments, settings.access.accepted_risks, options)
+    if checkpoint:
+        problems += check_label_count(settings.labels, stack_labels(settings, checkpoint, stack))
     if options and checkpoint:
         bucket = bucket_of(settings.weights, project or "PROJECT")
         copies_at = LOADINGS[chosen].place(bucket) if chosen else MOUNT_PATH
@@ -223,7 +229,8 @@ def _platform_problems(settings: Settings, gpu: Accelerator | None, environment:
     return problems
 
 
-def _environment(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
+def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
+    """What the plan itself sets in the container."""
     environment = ({"HF_HUB_OFFLINE": "1"} if offline else {}) | {"VLLM_NO_USAGE_STATS": "1"}
     if gpu and gpu.forward_compatible_cuda:
         environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"

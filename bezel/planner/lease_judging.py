@@ -29,13 +29,16 @@ from bezel.planner.lease_start import lease_start
 from bezel.planner.lease_total import check_lease_total, lease_total
 from bezel.planner.loading import HUB
 from bezel.planner.money import Priced
+from bezel.planner.names import stack_labels
 from bezel.planner.network_checks import check_way_in
 from bezel.planner.option_checks import check_options, check_spellings
+from bezel.planner.platform_limits import check_label_count
 from bezel.planner.problems import setting
 from bezel.planner.reading import read_settings
+from bezel.planner.risk_checks import check_risks
 from bezel.planner.smoke_checks import check_smoke
 from bezel.planner.storage_checks import check_own_copy, check_own_prices, check_weights
-from bezel.planner.variables import check_variables
+from bezel.planner.variable_checks import check_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +92,12 @@ def judge_lease(config: Mapping[str, object], hardware: Leased, *, project: str 
     planned = {"VLLM_NO_USAGE_STATS": "1"} | ({"HF_HUB_OFFLINE": "1"} if offline else {})
     environment = planned | settings.variables
     problems += _platform_problems(settings, hardware, back_end, planned)
+    tpu = hardware.device == "tpu"
+    set_by_us = planned | _of_machine(tpu=tpu, offline=offline)
+    problems += check_environment(settings, set_by_us, options, tpu=tpu, leased=True)
     problems += check_own_copy(settings.weights, checkpoint) if checkpoint and offline else []
+    if checkpoint:
+        problems += check_label_count(settings.labels, stack_labels(settings, checkpoint, stack))
     arguments: dict[str, Argument] = {}
     engine = None
     place = (TPU_MODELS if hardware.device == "tpu" else GPU_MODELS) if offline else ""
@@ -98,6 +106,7 @@ def judge_lease(config: Mapping[str, object], hardware: Leased, *, project: str 
         arguments = merge(defaults, settings.vllm, options)
         problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
+        problems += check_risks(settings.variables, arguments, settings.access.accepted_risks, options)
         problems += check_traps(
             arguments,
             checkpoint,
@@ -145,6 +154,12 @@ def judge_lease(config: Mapping[str, object], hardware: Leased, *, project: str 
     )
 
 
+def _of_machine(*, tpu: bool, offline: bool) -> dict[str, str]:
+    """Variables that the machine's own program sets, behind those of the stack file; see components/node."""
+    names = ["VLLM_XLA_CACHE_PATH" if tpu else "VLLM_CACHE_ROOT", *([] if offline else ["HF_HOME"])]
+    return dict.fromkeys(names, "")
+
+
 def _cost(settings: Settings, hardware: Leased, problems: list[Problem]) -> LeaseTotal | None:
     """The cost, held against what may be spent; None where zones or duration are not known well enough."""
     run_seconds = parse_duration(settings.lease.duration)
@@ -187,7 +202,6 @@ def _platform_problems(
         *check_lease(settings.lease, hardware, back_end),
         *check_way_out(settings, hardware, back_end),
         *check_lease_loading(settings),
-        *check_variables(settings.variables, planned, settings.secrets, tpu=hardware.device == "tpu"),
         *platform.check_access(settings.access),
         *check_way_in(settings.access, settings.smoke),
         *platform.check_secrets(settings.secrets, planned),

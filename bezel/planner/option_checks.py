@@ -106,6 +106,14 @@ def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
         return Problem(
             key, shown(value), "the plan writes one value for each option.", f"write `{base}: {{{inner}: …}}`."
         )
+    variable = name.replace("-", "_").upper()
+    if variable in options.variables:
+        return Problem(
+            key,
+            shown(value),
+            "it is an environment variable and no option: vLLM exits with code 2 (unrecognized arguments).",
+            f"write `{setting('variables')}: {{{variable}: …}}`, its value as text in quotes.",
+        )
     near = closest(name, options.names())
     return Problem(
         key,

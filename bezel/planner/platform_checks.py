@@ -240,7 +240,8 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
             continue
         why = _refused_variable(variable, environment)
         if why:
-            problems.append(Problem(key, shown(variable), why, "choose another variable, e.g. HF_TOKEN."))
+            plain = f"write it under {setting('variables')} with its value, or " if variable.startswith("VLLM_") else ""
+            problems.append(Problem(key, shown(variable), why, f"{plain}choose another variable, e.g. HF_TOKEN."))
         if not _SECRET_ID.fullmatch(name) or shown(name) == NOT_SHOWN:
             problems.append(
                 Problem(

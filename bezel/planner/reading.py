@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from bezel.catalog import closest
+from bezel.catalog import closest, vllm_options, vllm_versions
 from bezel.planner.problems import NOT_SET, NOT_SHOWN, Problem, setting, shown
 from bezel.planner.settings import PriceRow, Settings, ZoneWish
 
@@ -108,6 +108,8 @@ def _unknown_key(path: list[str], key: str, value: str) -> Problem:
         repair = f"did you mean `{setting('.'.join([*path[:-1], near]))}`?"
     elif elsewhere and len(path) == 1:
         repair = f"did you mean `{setting(elsewhere[0])}: {{{path[-1]}: …}}`?"
+    elif len(path) == 1 and (section := _of_server(path[0])):
+        repair = f"did you mean `{setting(section)}: {{{path[0]}: …}}`?"
     else:
         repair = "remove it."
     return Problem(
@@ -116,6 +118,14 @@ def _unknown_key(path: list[str], key: str, value: str) -> Problem:
         "no such setting exists: it would have no effect.",
         f"{repair} Known here: {', '.join(sorted(fields))}.",
     )
+
+
+def _of_server(name: str) -> str | None:
+    """The section of what the newest recorded vLLM reads under this name; None where it reads nothing."""
+    options = vllm_options(vllm_versions()[-1])
+    if name in options.variables:
+        return "variables"
+    return "vllm" if options.find(f"--{name.lstrip('-')}") else None
 
 
 def _model_of(annotation: Any) -> type[BaseModel] | None:

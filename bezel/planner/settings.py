@@ -94,6 +94,11 @@ class Access(_Section):
     ingress: Literal["all", "internal", "internal-and-cloud-load-balancing"] = Field(
         "all", description="from where requests may come; they need an identity all the same"
     )
+    accepted_risks: tuple[str, ...] = Field(
+        (),
+        description="variables and options of vLLM, by name, that open the server to its callers and are wanted anyway",
+        examples=["[VLLM_SERVER_DEV_MODE]"],
+    )
 
 
 class Vpc(_Section):

@@ -1,4 +1,4 @@
-"""Plain environment variables of the container: names that can be set, and that mean something where they are set."""
+"""Plain environment variables of the container: names that nobody else sets, and values that everybody may see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_variables(
-    variables: Mapping[str, str], planned: Mapping[str, str], secrets: Mapping[str, str], *, tpu: bool
+    variables: Mapping[str, str], planned: Mapping[str, str], secrets: Mapping[str, str]
 ) -> list[Problem]:
     """Every variable by itself, and against what else sets it.
 
@@ -21,7 +21,6 @@ def check_variables(
         variables: of the stack file.
         planned: what the plan sets itself.
         secrets: variables that get a secret's value.
-        tpu: whether the container runs on TPU chips.
     """
     problems = []
     for name, value in variables.items():
@@ -47,14 +46,5 @@ def check_variables(
         elif name in secrets:
             problems.append(
                 Problem(key, shown(value), f"{setting('secrets')} sets it too.", "keep it in one of the two.")
-            )
-        elif name.startswith("VLLM_TPU_") and not tpu:
-            problems.append(
-                Problem(
-                    key,
-                    shown(value),
-                    "only the server on TPUs knows it; on a GPU vLLM refuses unknown variables and does not start.",
-                    "remove it.",
-                )
             )
     return problems

@@ -60,7 +60,7 @@ HARMLESS = [
 
 def refused_by_plan(name: str, value: str) -> bool:
     """Whether the plan refuses the variable."""
-    return any("Secret Manager" in problem.repair for problem in check_variables({name: value}, {}, {}, tpu=False))
+    return any("Secret Manager" in problem.repair for problem in check_variables({name: value}, {}, {}))
 
 
 def refused_by_policy(name: str, value: str) -> bool:

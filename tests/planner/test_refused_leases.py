@@ -110,7 +110,7 @@ def test_what_only_a_lease_heeds_is_refused_on_cloud_run(changes):
 def test_a_variable_of_the_tpu_server_is_refused_on_a_gpu():
     variables = {"VLLM_TPU_BUCKET_PADDING_GAP": "256"}
     assert lease_plan(changed(V6E4_MOE, variables=variables))
-    with pytest.raises(PlanError, match="only the server on TPUs"):
+    with pytest.raises(PlanError, match="only tpu-inference"):
         make_plan({**L4, "variables": variables}, project="p", stack="s")
 
 
