@@ -4,7 +4,9 @@
 
 p is the chance that two measurements of the same mean print the same digits. The spread is 2 % between labels that
 differ in machine or model, and 0.3 % where only words differ, in favour of the accused. Each value counts once (a flat
-curve repeats itself), a rate that was asked for not at all. Needs 30 bits in one stretch of neighbouring cells.
+curve repeats itself), a rate that was asked for not at all. Needs 30 bits in one stretch of neighbouring cells; cells
+are the same by the columns that both files have. Figures that were all multiplied by one factor, or rounded otherwise,
+are found by bezel.bench.audit.checks.scaled.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bezel.bench.audit.checks import scaled
 from bezel.bench.audit.faults import COPIES, Finding
 from bezel.bench.audit.table import LATENCIES, RATES
 
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 _BITS = 30.0
 _CELLS = 3
 _OTHER, _SAME = 0.02, 0.003
-_Key = tuple[int | None, int | None, float | None, int | None, int | None]
+_Key = tuple[float | None, ...]
+_PARTS = ("context", "users", "rate", "output_tokens", "repeat")
 _REPAIR = "measure the second system, or take its label away"
 
 
@@ -75,7 +79,8 @@ def _pair(first: Source, second: Source) -> Iterator[Finding]:
     if not differ and (systems[0].simulated or systems[1].simulated):
         return  # the same simulation gives the same figures
     spread = _OTHER if differ else _SAME
-    ones, others = _cells(first.rows), _cells(second.rows)
+    columns = _columns(first.rows) & _columns(second.rows)
+    ones, others = _cells(first.rows, columns), _cells(second.rows, columns)
     stretch, best = _Stretch(spread), _Stretch(spread)
     for key, figures in ones.items():
         there = others.get(key, {})
@@ -88,13 +93,14 @@ def _pair(first: Source, second: Source) -> Iterator[Finding]:
         stretch.add(key, [figure for _, figure in shared])
         if stretch.bits > best.bits:
             best = stretch
-    if best.bits < _BITS or len(best.values) < _CELLS:
-        return
     said = (
         f"told of {systems[0].label or first.item} and of {systems[1].label or second.item}"
         if differ
         else "told as two measurements"
     )
+    if best.bits < _BITS or len(best.values) < _CELLS:
+        yield from _multiplied(first, second, columns, said)
+        return
     yield Finding(
         COPIES,
         "contradiction" if differ else "suspect",
@@ -102,7 +108,26 @@ def _pair(first: Source, second: Source) -> Iterator[Finding]:
         f"{len(best.cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed "
         f"digit, {said}; by chance one time in 2^{best.bits:.0f}",
         _REPAIR if differ else "give both runs' own figures, or say that it is one run",
-        tuple(row.cell for row in first.rows if _key(row) in best.cells),
+        tuple(row.cell for row in first.rows if _key(row, columns) in best.cells),
+    )
+
+
+def _multiplied(first: Source, second: Source, columns: frozenset[str], said: str) -> Iterator[Finding]:
+    """Cells that are those of another file times one factor."""
+    found = scaled.best(_cells(first.rows, columns), _cells(second.rows, columns))
+    if found is None or found.bits < _BITS or found.values < _CELLS:
+        return
+    one, other = found.example
+    factor = f"{found.factor:.5g}"
+    yield Finding(
+        COPIES,
+        "suspect",
+        (second.item, first.item),
+        f"{len(found.cells)} neighbouring cells are {factor} times those of {first.item} to the last printed digit "
+        f"({one.value:g} x {factor} = {other.value:g}), {said}, where a file's own figures vary by {found.spread:.1%}; "
+        f"by chance one time in 2^{found.bits:.0f}",
+        "give both runs' own figures, or say that it is one run and what it was multiplied by",
+        tuple(row.cell for row in first.rows if _key(row, columns) in found.cells),
     )
 
 
@@ -116,19 +141,24 @@ def differs(one: System, other: System) -> bool:
     return any(a is not None and b is not None and a != b for a, b in pairs)
 
 
-def _cells(rows: Sequence[Row]) -> dict[_Key, Mapping[str, Figure]]:
+def _columns(rows: Sequence[Row]) -> frozenset[str]:
+    """What the rows of a file are told apart by."""
+    return frozenset(name for name in _PARTS if any(getattr(row, name) is not None for row in rows))
+
+
+def _cells(rows: Sequence[Row], columns: frozenset[str]) -> dict[_Key, Mapping[str, Figure]]:
     cells: dict[_Key, Mapping[str, Figure]] = {}
     for row in rows:
         figures = {name: found for name in (*RATES, *LATENCIES) if (found := row.figure(name))}
-        if row.rate:
+        if row.rate and ("rate" in columns or row.users is None):
             figures = {name: found for name, found in figures.items() if name not in RATES}
         if figures:
-            cells.setdefault(_key(row), figures)
+            cells.setdefault(_key(row, columns), figures)
     return cells
 
 
-def _key(row: Row) -> _Key:
-    return row.context, row.users, row.rate, row.output_tokens, row.repeat
+def _key(row: Row, columns: frozenset[str]) -> _Key:
+    return tuple(getattr(row, name) if name in columns else None for name in _PARTS)
 
 
 def _chance(figure: Figure, spread: float) -> float:
