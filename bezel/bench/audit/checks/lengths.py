@@ -1,4 +1,4 @@
-"""Fault 6: a limit of length that is told as something else: "out of memory" of a prompt that is simply too long.
+"""Fault 6: a limit of length that is told as something else: "out of memory" or "timeout" of a prompt that is too long.
 
     context + output tokens > max-model-len     the server refuses it with a 400 at any load
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bezel.bench.audit.table import Row, Source, Table
 
 _MEMORY = ("oom", "out of memory", "out-of-memory")
+_WAITING = ("timeout", "timed out", "time-out", "deadline exceeded")
 _LOADS = 3
 _REPAIR = "call it infeasible, with the rule that says so, or raise max-model-len and measure it"
 
@@ -26,10 +27,10 @@ _REPAIR = "call it infeasible, with the rule that says so, or raise max-model-le
 def find(table: Table) -> Iterator[Finding]:
     """Claims of a cause, rows with one, and contexts that fail at every load."""
     for claim in table.claims:
-        if str(claim.said.get("value")).lower() in _MEMORY and (text := _refuted(claim.row)):
+        if str(claim.said.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _refuted(claim.row)):
             yield Finding(LENGTHS, "contradiction", (claim.item,), text, _REPAIR)
     for source in table.sources:
-        told = [row for row in source.rows if any(word in f"{row.state} {row.reason}".lower() for word in _MEMORY)]
+        told = [row for row in source.rows if _another_cause(row)]
         refuted = [(row, text) for row in told if (text := _refuted(row))]
         if refuted:
             yield Finding(
@@ -41,6 +42,12 @@ def find(table: Table) -> Iterator[Finding]:
                 tuple(row.cell for row, _ in refuted),
             )
         yield from _cliff(source, {row.order for row, _ in refuted})
+
+
+def _another_cause(row: Row) -> bool:
+    """Whether a row is told to have failed for its memory or its time, and for nothing else."""
+    told = f"{row.state} {row.reason}".lower()
+    return any(word in told for word in (*_MEMORY, *_WAITING)) and "max" not in row.reason.lower()
 
 
 def _refuted(row: Row) -> str | None:

@@ -1,7 +1,8 @@
 """Fault 16: cells that failed and were dropped, or stand there as if they were good.
 
     contexts x users - cells that are there = cells that were dropped
-    "ok" with no answer, or with less than nine of ten
+    "ok", or no word, with no answer; "ok" with less than nine of ten
+    no word, with less than nine of ten where a heavier load lost nothing: no load explains it
 
 Needs a grid for the first, a state beside a success rate for the second, or the number of requests that were wanted.
 """
@@ -15,7 +16,7 @@ from bezel.bench.audit.grids import main_rate
 from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from bezel.bench.audit.faults import Severity
     from bezel.bench.audit.table import Row, Source, Table
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 _FULL = 0.5  # of contexts x users: below it nobody meant a full grid
 _SIDES = 3
 _GOOD = 0.9
-_REST = 0.5
+_WHOLE = 0.98
+_TIMES = 10
 _REPAIR = "keep every cell that was wanted, with its state (failed, timeout, infeasible) and its reason"
 
 
@@ -59,21 +61,58 @@ def _holes(source: Source) -> Iterator[Finding]:
 
 
 def _told_good(source: Source) -> Iterator[Finding]:
-    stated = [row for row in source.rows if row.state is not None and row.good]
-    none = [row for row in stated if row.success is not None and row.success.value == 0]
-    empty = [row for row in stated if main_rate(row) is None]
-    few = [row for row in stated if row.success is not None and 0 < row.success.value < _GOOD]
-    told = [f"{count(len(none), 'cell')} {none[0].state!r} with a success of 0 ({none[0].cell})"] if none else []
-    told += [f"{count(len(empty), 'cell')} {empty[0].state!r} without a figure ({empty[0].cell})"] if empty else []
+    rows = [row for row in source.rows if row.good]
+    none = [row for row in rows if _answered(row) == 0 and (row.state is not None or main_rate(row))]
+    empty = [row for row in rows if row.state is not None and main_rate(row) is None]
+    few = [row for row in rows if 0 < (_answered(row) or 0) < _GOOD and (row.state is not None or _lone(row, rows))]
+    zero = [found for row in rows if row not in none and (found := _between(row, rows))]
+    told = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
+    told += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []
     if few:
-        worst = min(few, key=lambda row: row.success.value if row.success else 1.0)
-        share = worst.success.value if worst.success else 0.0
-        cells_ = f"{count(len(few), 'cell')} {worst.state!r}"
-        told.append(f"{cells_} although requests failed ({worst.cell}: {1 - share:.0%} of them)")
+        worst = min(few, key=lambda row: _answered(row) or 0)
+        cells_ = f"{count(len(few), 'cell')} {_state(worst)}"
+        told.append(f"{cells_} although requests failed ({worst.cell}: {1 - (_answered(worst) or 0):.0%} of them)")
+    if zero:
+        told.append(f"{count(len(zero), 'cell')} {_state(zero[0][0])} without an answer ({zero[0][1]})")
     if told:
-        cells = tuple(row.cell for row in (*none, *empty, *few))
+        cells = tuple(row.cell for row in (*none, *empty, *few, *(row for row, _ in zero)))
         severity: Severity = "contradiction" if none or empty else "suspect"
         yield Finding(MISSING, severity, (source.item,), "; ".join(told), _REPAIR, cells)
+
+
+def _state(row: Row) -> str:
+    return repr(row.state) if row.state else "without a state"
+
+
+def _answered(row: Row) -> float | None:
+    """The share of a grid's cell that was answered, as it is told or by its requests."""
+    if row.success is not None:
+        return row.success.value
+    if row.context is None or row.users is None or row.completed is None or not row.requests:
+        return None
+    return min(1.0, row.completed / row.requests)
+
+
+def _lone(row: Row, rows: Sequence[Row]) -> bool:
+    """Whether a heavier load of the same context lost nothing, so that no load explains what this one lost."""
+    return any(
+        other.context == row.context and (other.users or 0) > (row.users or 0) and (_answered(other) or 0) >= _WHOLE
+        for other in rows
+    )
+
+
+def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
+    """A rate of nothing, with no success told, between a lighter and a heavier load that were answered."""
+    rate = main_rate(row)
+    if rate is None or rate[1].value or _answered(row) is not None or row.users is None:
+        return None
+    alike = [(one.users, found) for one in rows if one.context == row.context and (found := one.figure(rate[0]))]
+    most = _TIMES * rate[1].high
+    lighter = [found for users, found in alike if users is not None and users < row.users and found.low > most]
+    heavier = [found for users, found in alike if users is not None and users > row.users and found.low > most]
+    if not lighter or not heavier:
+        return None
+    return row, f"{row.cell}: {rate[1].value:g} between {lighter[-1].value:g} of fewer and {heavier[0].value:g} of more"
 
 
 def _requests(source: Source) -> Iterator[Finding]:
@@ -93,6 +132,7 @@ def _unaccounted(row: Row) -> str | None:
     if ended < wanted and row.failed is not None:
         ended_how = f"{row.completed} succeeded and {row.failed} failed"
         return f"{wanted} requests were wanted, {ended_how}: {wanted - ended} are gone"
-    if row.state is None and row.completed < _REST * wanted:
+    alone = row.context is None or row.users is None or row.success is None
+    if row.state is None and alone and row.completed < _GOOD * wanted:
         return f"{row.completed} of {wanted} requests succeeded; the latencies and rates are of that rest"
     return None

@@ -119,12 +119,14 @@ def _waiting(source: Source, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Fi
     for row, rate in cells:
         if not row.good or row.success is None or not 0 < row.success.value < _LOST or not rate.value:
             continue
+        if any((other.users or 0) > (row.users or 0) for other, _ in whole.get(row.context, ())):
+            continue  # a heavier load lost nothing: no queue did it
         for other, there in whole.get(row.context, ()):
             fewer = other.users is not None and row.users is not None and other.users * _TIMES <= row.users
             if fewer and rate.value <= _NO_MORE * there.value:
                 found.append((other, row, there, rate))
                 break
-    if len(found) < 2:
+    if not found:
         return
     few, many, before, rate = max(found, key=lambda one: (one[1].users or 0) / (one[0].users or 1))
     lost = 1 - (many.success.value if many.success else 0)
@@ -133,7 +135,7 @@ def _waiting(source: Source, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Fi
         "suspect",
         (source.item,),
         f"{many.cell} give {rate.value:g} where {few.users} give {before.value:g}, and {lost:.0%} are lost to waiting: "
-        f"in {len(found)} cells the added users only stood in a queue",
+        f"in {count(len(found), 'cell')} the added users only stood in a queue",
         _REPAIR,
         tuple(one[1].cell for one in found),
     )
