@@ -29,7 +29,7 @@ FAULTS: dict[int, str] = {
     CAPS: "users capped in the client",
     OUTPUTS: "different output lengths",
     SPECULATION: "speculation judged by too few tokens",
-    SUMS: "sum told as a mean",
+    SUMS: "latencies that do not add up",
     CHUNKS: "chunks counted as tokens",
     UNITS: "input and output tokens mixed",
     LABELS: "wrong label",

@@ -10,12 +10,18 @@ are always right. Leaves out what follows from a share of the roof: that is beze
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bezel.bench.audit.labels import machine_in
+from bezel.bench.audit.words import count
+from bezel.catalog import accelerators, models, tpus
 from bezel.planner.roofline import read_cache_bytes, read_weight_bytes, token_flops
 
 if TYPE_CHECKING:
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.labels import Machine
     from bezel.bench.audit.table import System
 
 # Tokens of a draft where drafts are used and nothing says how many.
@@ -67,10 +73,42 @@ def decode_roof(system: System, output_per_second: float, users: int | None, con
     drafts = f", {tokens} tokens a step with drafts" if tokens > 1 else ""
     text = (
         f"{output_per_second:,.0f} output tokens/s; a step reads {(weights + cache) / 1e9:.1f} GB, at "
-        f"{machine.bandwidth / 1e12:.2f} TB/s {steps:,.0f} steps/s, of {batch:.0f} sequences{drafts} at most "
-        f"{most:,.0f} output tokens/s: {share(output_per_second / most)}"
+        f"{machine.bandwidth / 1e12:.2f} TB/s {steps:,.0f} steps/s, of {count(round(batch), 'sequence')}{drafts} at "
+        f"most {most:,.0f} output tokens/s: {share(output_per_second / most)}"
     )
     return Roof(output_per_second, most, text)
+
+
+def token_roof(system: System, told: Figure, context: int | None) -> Roof:
+    """The time for each token of one answer, against that of reading the weights for it.
+
+    Drafts that nobody denies may have been used. Where machine or model is not known: the catalogue's smallest
+    checkpoint on its fastest machine.
+    """
+    seconds = told.high
+    roof = decode_roof(replace(system, instances=1, speculation=system.speculation or "any"), 1 / seconds, 1, context)
+    text = f"{told.value * 1e3:.4g} ms a token are {1 / told.value:,.0f} output tokens/s for one user"
+    if roof:
+        return Roof(roof.needed, roof.peak, f"{text}; {roof.text.partition('; ')[2]}")
+    machine, weights = _fastest()
+    most = machine.bandwidth / weights * (1 + _DRAFT_TOKENS)
+    return Roof(
+        1 / seconds,
+        most,
+        f"{text}; {machine.id}, the fastest of the catalogue, reads the smallest model's {weights / 1e9:.1f} GB "
+        f"{machine.bandwidth / weights:,.0f} times a second: with {_DRAFT_TOKENS} drafts at most {most:,.0f} output "
+        f"tokens/s: {share(1 / seconds / most)}",
+    )
+
+
+@functools.cache
+def _fastest() -> tuple[Machine, float]:
+    """The machine that reads most a second, and the fewest bytes that a step of a model reads."""
+    known = [machine for name in (*accelerators(), *tpus()) if (machine := machine_in(name))]
+    return (
+        max(known, key=lambda machine: machine.bandwidth),
+        min(read_weight_bytes(model, 1) for model in models().values()),
+    )
 
 
 def batch_of(system: System, users: int) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bezel.bench.audit.figure import Figure, figure, whole
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOTAL, Row, Source
+from bezel.bench.audit.table import INPUT, LATENCIES, OUTPUT, REQUESTS, TOTAL, Row, Source, median_of
 
 # Metric of the report -> figure, factor to seconds.
 _FIGURES = {
@@ -48,11 +48,13 @@ def _row(one: Mapping[str, Any], number: int, label: str) -> Row:
     completed, failed = whole(totals.get("successful")), whole(totals.get("errored"))
     figures: dict[str, Figure] = {}
     for name, (rate, factor) in _FIGURES.items():
-        found = figure(_mean(metrics.get(name)))
-        if found and (found.value or rate not in ("ttft", "tpot", "e2e")):
+        found = figure(_part(metrics.get(name), "successful").get("mean"))
+        if found and (found.value or rate not in LATENCIES):
             figures[rate] = found.scaled(factor)
+        if rate in LATENCIES and (middle := figure(_part(metrics.get(name), "successful").get("median"))):
+            figures[median_of(rate)] = middle.scaled(factor)
     output, prompt = _sum(metrics.get("output_token_count")), _sum(metrics.get("prompt_token_count"))
-    in_flight = figure(_mean(metrics.get("request_concurrency"), "total"))
+    in_flight = figure(_part(metrics.get("request_concurrency"), "total").get("mean"))
     seconds, rate_ = figure(one.get("duration")), figure(strategy.get("rate"))
     streams = whole(strategy.get("streams")) or (1 if strategy.get("type_") == "synchronous" else None)
     backend = config.get("backend") or {}
@@ -78,10 +80,6 @@ def _row(one: Mapping[str, Any], number: int, label: str) -> Row:
 def _part(metric: Any, ended: str) -> Mapping[str, Any]:
     part = metric.get(ended) if isinstance(metric, Mapping) else None
     return part if isinstance(part, Mapping) else {}
-
-
-def _mean(metric: Any, ended: str = "successful") -> Any:
-    return _part(metric, ended).get("mean")
 
 
 def _sum(metric: Any) -> int | None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.bench.audit.figure import Figure, figure
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, Row, Source
+from bezel.bench.audit.table import INPUT, LATENCIES, OUTPUT, REQUESTS, Row, Source, median_of
 
 if TYPE_CHECKING:
     from bezel.bench.audit.table import System
     from bezel.bench.result import Cell, Result, ServedBy
 
-_MEANS = {"ttft": "ttft_mean", "tpot": "tpot_mean", "itl": "itl_mean", "e2e": "e2e_mean"}
+_LATENCIES = {name: f"{name}_mean" for name in LATENCIES} | {median_of(name): f"{name}_p50" for name in LATENCIES}
 
 
 def is_result(document: Any) -> bool:
@@ -50,7 +50,7 @@ def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
     failed = sum(cell.failures.values())
     completed = cell.requests - failed
     figures = {name: found for name in (REQUESTS, OUTPUT, INPUT) if (found := _figure(cell, name, 1.0))}
-    figures |= {name: found for name, metric in _MEANS.items() if (found := _figure(cell, metric, 1e-3))}
+    figures |= {name: found for name, metric in _LATENCIES.items() if (found := _figure(cell, metric, 1e-3))}
     mean_output, cached = cell.value("output_tokens_mean"), cell.value("cached_share")
     prompt = cell.value("prompt_tokens_mean")
     return Row(

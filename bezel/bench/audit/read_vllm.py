@@ -13,7 +13,7 @@ from typing import Any
 from bezel.bench.audit.figure import Figure, figure, whole
 from bezel.bench.audit.labels import date_in
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import OUTPUT, REQUESTS, TOTAL, Row, Source
+from bezel.bench.audit.table import OUTPUT, REQUESTS, TOTAL, Row, Source, median_of
 
 _NEEDED = ("completed", "duration", "request_throughput", "total_output_tokens")
 
@@ -40,8 +40,9 @@ def _row(run: Mapping[str, Any], number: int, label: str, of: int) -> Row:
         if found := figure(run.get(field)):
             figures[name] = found
     for name, field in (("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2e", "e2el")):
-        if found := figure(run.get(f"mean_{field}_ms")):
-            figures[name] = found.scaled(1e-3)
+        for said, told in (("mean", name), ("median", median_of(name))):
+            if found := figure(run.get(f"{said}_{field}_ms")):
+                figures[told] = found.scaled(1e-3)
     rate = figure(run.get("request_rate"))
     seconds = figure(run["duration"])
     return Row(

@@ -26,6 +26,11 @@ RATES = (REQUESTS, OUTPUT, INPUT, TOTAL, TOKENS)
 LATENCIES = ("ttft", "tpot", "itl", "e2e")
 
 
+def median_of(latency: str) -> str:
+    """The name of a latency's median; by its own name it is the mean."""
+    return f"{latency}_median"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
     """What is said to have been measured.

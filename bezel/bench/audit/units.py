@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL
+from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, median_of
 
 _LATENCY = re.compile(
-    r"^(?:mean[_ ]|avg[_ ]|average[_ ])?(ttft|tpot|itl|e2el?|latency|request_latency|time_to_first_token|"
-    r"inter_token_latency)(?:[_ ](?:mean|avg))?(?:[_ ](ms|s|seconds|sec))?$"
+    r"^(?:(mean|avg|average|median|p50)[_ ])?(ttft|tpot|itl|e2el?|latency|request_latency|time_to_first_token|"
+    r"inter_token_latency)(?:[_ ](mean|avg|median|p50))?(?:[_ ](ms|s|seconds|sec))?$"
 )
 _LATENCY_NAMES = {
     "e2el": "e2e",
@@ -39,11 +39,13 @@ def rate_of(unit: str, direction: str = "") -> str | None:
 
 
 def latency_of(column: str) -> tuple[str, float] | None:
-    """Which mean latency a column holds, and the factor to seconds; None where it is none.
+    """Which mean or median latency a column holds, and the factor to seconds; None where it is none.
 
     Without a unit in the name it is taken for seconds.
     """
     found = _LATENCY.match(column.strip().lower())
     if found is None:
         return None
-    return _LATENCY_NAMES.get(found[1], found[1]), 1e-3 if found[2] == "ms" else 1.0
+    name = _LATENCY_NAMES.get(found[2], found[2])
+    middle = {found[1], found[3]} & {"median", "p50"}
+    return median_of(name) if middle else name, 1e-3 if found[4] == "ms" else 1.0

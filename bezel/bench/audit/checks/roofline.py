@@ -2,6 +2,7 @@
 
     computed tokens/s x 2 x active parameters > peak FLOP/s x chips x instances       impossible; above 60 %: suspect
     output tokens/s > steps/s x sequences x tokens a step, by the memory bandwidth    impossible
+    1 / tpot > steps/s x tokens a step, of one sequence                               impossible
 
 Cached prompt tokens are taken off where they are told. Needs machine and model of the catalogue, and a rate. One prompt
 for all requests is a fault by itself: the prefix cache answers it.
@@ -9,15 +10,17 @@ for all requests is a fault by itself: the prefix cache answers it.
 
 from __future__ import annotations
 
+import math
+import statistics
 from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import ROOFLINE, Finding, Open
-from bezel.bench.audit.physics import compute_roof, decode_roof, flops
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL
+from bezel.bench.audit.physics import compute_roof, decode_roof, flops, token_roof
+from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, median_of
 from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bezel.bench.audit.physics import Roof
     from bezel.bench.audit.table import Claim, Row, Source, Table
@@ -26,14 +29,19 @@ if TYPE_CHECKING:
 SUSPECT = 0.60
 _REPAIR = "count computed prompt tokens (without cached ones), with another prompt for each request; check the label"
 _SHARES = ("share of peak", "mfu", "flops utilization", "flops utilisation")
+_FULL = 0.4  # of the context's best: cells of a full server, whatever the noise
+_SEVERAL = 3
 _CERTAIN = 6.0  # above this even drafts that nobody mentions would not explain a rate of output tokens
 
 
 def find(table: Table) -> Iterator[Finding | Open]:
     """The worst row of each item, and how many more are like it."""
     above: dict[str, list[tuple[float, Row, str]]] = {}
+    beside = {source.item: _shares(source) for source in table.sources}
     for item, row in table.statements():
         if row.good and (found := judge(row)):
+            if found[0] <= 1 and _scatter(row.context, beside.get(item, {})):
+                continue
             above.setdefault(item, []).append((found[0], row, found[1]))
     for item, rows in above.items():
         rows.sort(key=lambda one: -one[0])
@@ -52,6 +60,7 @@ def find(table: Table) -> Iterator[Finding | Open]:
         yield from _share_of_peak(claim)
         if claim.item not in above:
             yield from _one_prompt(claim)
+    yield from _token_times(table)
     for source in table.sources:
         one = [row for row in source.rows if row.system.prompts == "identical" and not row.system.cache_study]
         if one and source.item not in above:
@@ -78,8 +87,40 @@ def judge(row: Row) -> tuple[float, str] | None:
     return (found.share, found.text) if found else None
 
 
+def _shares(source: Source) -> dict[int | None, list[float]]:
+    """The shares of the peak of a grid's cells by context, the small ones too."""
+    found: dict[int | None, list[float]] = {}
+    for row in source.rows if source.grid else ():
+        if row.good and (roof := _computed(row)):
+            found.setdefault(row.context, []).append(roof.share)
+    return found
+
+
+def _scatter(context: int | None, shares: Mapping[int | None, list[float]]) -> bool:
+    """Whether the full cells of the context, or of all, are together not above what anyone reaches.
+
+    Noise lifts one of many: what counts is their mean, less twice its error.
+    """
+    alike = _full(shares.get(context, []))
+    if len(alike) < _SEVERAL:
+        alike = _full([share for each in shares.values() for share in each])
+    if len(alike) < _SEVERAL:
+        return False
+    return statistics.fmean(alike) - 2 * statistics.stdev(alike) / math.sqrt(len(alike)) <= math.log(SUSPECT)
+
+
+def _full(shares: Sequence[float]) -> list[float]:
+    """The logarithms of those that a full server gives."""
+    return [math.log(share) for share in shares if share > 0 and share >= _FULL * max(shares)]
+
+
 def _compute(row: Row) -> Roof | None:
-    """Prompt tokens that were computed, and output tokens."""
+    """Prompt tokens that were computed, and output tokens, where they are above what anyone reaches."""
+    roof = _computed(row)
+    return roof if roof and roof.share > SUSPECT else None
+
+
+def _computed(row: Row) -> Roof | None:
     cached = row.cached_tokens / row.completed if row.cached_tokens is not None and row.completed else None
     requests, taken = row.figure(REQUESTS), row.figure(INPUT) or row.figure(TOTAL)
     if row.system.cache_study and cached is None and not row.figure(INPUT):
@@ -93,8 +134,7 @@ def _compute(row: Row) -> Roof | None:
         rate, what = taken.low, f"{taken.value:,.0f} prompt tokens/s"
     else:
         return None
-    roof = compute_roof(row.system, rate, what)
-    return roof if roof and roof.share > SUSPECT else None
+    return compute_roof(row.system, rate, what)
 
 
 def _decode(row: Row) -> Roof | None:
@@ -108,6 +148,27 @@ def _decode(row: Row) -> Roof | None:
     roof = decode_roof(row.system, rate, row.users, row.context)
     most = 1.0 if row.system.speculation is not None else _CERTAIN
     return roof if roof and roof.share > most else None
+
+
+def _token_times(table: Table) -> Iterator[Finding]:
+    """Mean and median times for each token that are shorter than any step."""
+    found: dict[str, list[tuple[float, Row, str]]] = {}
+    for item, row in table.statements():
+        for name, said in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
+            seconds = row.figure(name)
+            if not (row.good and seconds and seconds.value):
+                continue
+            roof = token_roof(row.system, seconds, row.context)
+            if roof.share > 1:
+                found.setdefault(item, []).append((roof.share, row, f"{said}: {roof.text}"))
+    for item, rows in found.items():
+        _, row, text = max(rows, key=lambda one: one[0])
+        cells = tuple(dict.fromkeys(one[1].cell for one in rows))
+        repair = (
+            "take the times where the chunks arrive: answers that a proxy or the client holds back come in one piece, "
+            "and their first token is as late as their last"
+        )
+        yield Finding(ROOFLINE, "impossible", (item,), f"{row.where}: {text}", repair, cells)
 
 
 def _undirected(row: Row) -> tuple[float, str] | None:
