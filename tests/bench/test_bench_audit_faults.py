@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bezel.bench.audit import faults
 from bezel.bench.audit.faults import FAULTS
 from bezel.bench.audit.running import audit_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Claim = dict[str, Any]
 RATE: Claim = {"id": "c", "metric": "throughput", "unit": "req/s", "value": 20.0, "users": 8}
@@ -51,6 +50,12 @@ CLAIMS: list[tuple[str, int, Claim, Claim]] = [
         {"metric": "cause", "value": "OOM", "context": 16384, "output_tokens": 1, "max_model_len": 16384},
         {"max_model_len": 32768},
     ),
+    (
+        "a length called a timeout",
+        faults.LENGTHS,
+        {"metric": "cause", "value": "timeout", "context": 16384, "output_tokens": 1, "max_model_len": 16384},
+        {"max_model_len": 32768},
+    ),
     ("a queue", faults.QUEUES, {**RATE, "users": 64, "service_concurrency": 4, "instances": "1-3"}, {"users": 12}),
     ("a queue of the engine", faults.QUEUES, {**RATE, "users": 1024, "max_num_seqs": 256}, {"users": 256}),
     ("a cap", faults.CAPS, {**RATE, "users": 2048, "requests_cap": 100}, {"users": 100}),
@@ -68,6 +73,31 @@ CLAIMS: list[tuple[str, int, Claim, Claim]] = [
         faults.SUMS,
         {"id": "c", "metric": "itl", "unit": "s", "value": 0.057, "ttft": 0.4, "e2e": 0.46, "output_tokens": 10},
         {"value": 0.0066},
+    ),
+    (
+        "a gap that leaves seconds to nobody",
+        faults.SUMS,
+        {"id": "c", "metric": "tpot", "unit": "s", "value": 0.001, "ttft": 0.4, "e2e": 3.0, "output_tokens": 128},
+        {"value": 0.02},
+    ),
+    (
+        "a gap longer than all together",
+        faults.SUMS,
+        {"id": "c", "metric": "tpot", "unit": "s", "value": 0.95, "ttft": 2.6, "e2e": 3.0},
+        {"value": 0.02},
+    ),
+    (
+        "a sum without a first token",
+        faults.SUMS,
+        {"id": "c", "metric": "tpot", "unit": "s", "value": 2.6, "e2e": 3.0, "output_tokens": 128},
+        {"value": 0.02},
+    ),
+    ("no time for a token", faults.ROOFLINE, {"metric": "tpot", "value": 0.004, "unit": "ms"}, {"value": 4}),
+    (
+        "less than a step for a token",
+        faults.ROOFLINE,
+        {"metric": "tpot", "value": 3, "unit": "ms", "speculation": "none", **ON_L4},
+        {"value": 40},
     ),
     ("chunks", faults.CHUNKS, {**DRAFTS, "counted": "SSE chunks"}, {"counted": "usage"}),
     ("chunks without drafts", faults.CHUNKS, {**DRAFTS, "counted": "SSE chunks"}, {"speculation": "none"}),
@@ -194,9 +224,61 @@ def test_a_copy_under_another_label_is_found_and_another_measurement_is_not(tmp_
 
 
 def test_a_queue_left_over_is_found_after_the_cell_that_left_it(tmp_path: Path) -> None:
-    slow = {**CLEAN, 64: [0.04, *CLEAN[64][1:]]}
-    assert found(tmp_path, a_csv=grid(slow)) == {faults.DRAIN}
-    assert not found(tmp_path, a_csv=grid({**CLEAN, 16: [0.04, *CLEAN[16][1:]]})), "the first cell follows none"
+    """20 % of 512 users at 44.72/s are 2.3 s of work; 1 / 0.39 - 1 / 3.5 are 2.3 s."""
+    before = grid(CLEAN).replace("64,512,44.72,req/s,100,ok", "64,512,44.72,req/s,80,timeout")
+    late = before.replace("256,1,3.52", "256,1,0.39")
+    assert found(tmp_path, a_csv=late) == {faults.DRAIN}
+    assert not found(tmp_path, a_csv=before.replace("256,1,3.52", "256,1,0.03")), "30 s are not what was left"
+    assert not found(tmp_path, a_csv=late.replace("80,timeout", "100,ok")), "nothing was left"
+    assert not found(tmp_path, a_csv=late.replace("16,1,3.81", "16,1,0.39")), "so is a cell that follows none"
+    assert not found(tmp_path, a_csv=before.replace("64,1,3.77", "64,1,0.39")), "it follows another cell"
+
+
+def test_a_queue_left_over_is_found_whatever_the_rate_counts(tmp_path: Path) -> None:
+    lines = [line.split(",") for line in grid(CLEAN).splitlines()[1:]]
+    for line in lines:
+        if line[:2] == ["64", "512"]:
+            line[4:] = ["80", "timeout"]
+        if line[:2] == ["256", "1"]:
+            line[2] = "0.39"
+    for unit, output in (("input tok/s", 0), ("prompt tok/s", 0), ("output tok/s", 0), ("total tok/s", 128)):
+        rows = ""
+        for context, users, value, _, success, state in lines:
+            each = {"input": int(context), "prompt": int(context), "total": int(context) + 128}.get(
+                unit.split()[0], 128
+            )
+            rows += f"{context},{users},{float(value) * each:.2f},{unit},{success},{state},{output or ''}\n"
+        assert found(tmp_path, a_csv=f"{HEAD.strip()},output_tokens\n{rows}") == {faults.DRAIN}, unit
+
+
+def test_totals_that_say_so_are_no_mixed_unit_but_a_question(tmp_path: Path) -> None:
+    text = "".join(f"{context},{users},{9 * context},total tok/s,100,ok\n" for context in (64, 256) for users in (1, 8))
+    assert not found(tmp_path, a_csv=HEAD + text)
+    assert {question.faults for question in audit_files([tmp_path / "a.csv"]).questions} >= {(faults.UNITS,)}
+    assert found(tmp_path, a_csv=HEAD + text.replace("total tok/s", "tok/s")) == {faults.UNITS}
+
+
+def varied(values: dict[int, list[float]], factor: float = 1.0) -> str:
+    """A grid with the scatter of a run."""
+    dice = random.Random(5)  # noqa: S311 - simulated
+    return grid(
+        {key: [value * dice.uniform(0.97, 1.03) for value in line] for key, line in values.items()}, scale=factor
+    )
+
+
+def test_a_copy_that_was_multiplied_or_rounded_is_found_and_a_repeat_is_not(tmp_path: Path) -> None:
+    run = varied(CLEAN)
+    scaled_run, rounded = varied(CLEAN, 1.01), varied(CLEAN, 0.9999999).replace("0,req/s", ",req/s")
+    assert found(tmp_path, a_csv=run, b_csv=scaled_run) == {faults.COPIES}
+    assert found(tmp_path, a_csv=run, b_csv=rounded) == {faults.COPIES}
+    assert not found(tmp_path, a_csv=run, b_csv=grid(CLEAN, scale=1.01)), "the scatter is another"
+
+
+def test_a_copy_with_another_column_is_found(tmp_path: Path) -> None:
+    lines = grid(CLEAN).splitlines()
+    for column, value in (("output_tokens", "128"), ("repeat", "1"), ("request_rate", "50"), ("note", "new")):
+        more = "\n".join([f"{lines[0]},{column}", *(f"{line},{value}" for line in lines[1:])]) + "\n"
+        assert found(tmp_path, v6e1_12b_csv=grid(CLEAN), v6e1_e4b_csv=more) == {faults.COPIES}, column
 
 
 def test_one_timeout_that_explains_every_failure_is_found(tmp_path: Path) -> None:
@@ -208,6 +290,15 @@ def test_one_timeout_that_explains_every_failure_is_found(tmp_path: Path) -> Non
     timed_out = {22.0: 66, 16.1: 48, 11.8: 35, 30.2: 91, 6.6: 20}
     assert faults.TIMEOUTS in found(tmp_path, a_csv=rows(timed_out))
     assert faults.TIMEOUTS not in found(tmp_path, a_csv=rows({22.0: 66, 16.1: 80, 11.8: 91, 30.2: 52, 6.6: 97}))
+
+
+def test_one_cell_in_which_more_users_only_wait_is_a_queue_unless_a_heavier_one_lost_nothing(tmp_path: Path) -> None:
+    lost = grid(CLEAN).replace("1024,64,14.87,req/s,100", "1024,64,9.50,req/s,60")
+    assert found(tmp_path, a_csv=lost) == {faults.MISSING}
+    assert found(tmp_path, a_csv=lost.replace("1024,512,15.02,req/s,100", "1024,512,9.4,req/s,40")) == {
+        faults.MISSING,
+        faults.QUEUES,
+    }
 
 
 def test_more_users_that_only_wait_are_a_queue(tmp_path: Path) -> None:
@@ -222,6 +313,14 @@ def test_a_context_that_fails_at_every_load_is_no_matter_of_memory(tmp_path: Pat
     assert not found(tmp_path, a_csv=grid(CLEAN) + failed.replace("0.0,req/s,0,ok", ",,,infeasible"))
 
 
+def test_a_prompt_that_is_too_long_did_not_time_out(tmp_path: Path) -> None:
+    head = f"{HEAD.strip()},max_model_len\n"
+    text = "".join(f"{context},{users},2.5,req/s,100,ok,4096\n" for context in (16, 1024) for users in (1, 8, 64))
+    late = "".join(f"CONTEXT,{users},,,0,timeout,4096\n" for users in (1, 8, 64))
+    assert found(tmp_path, a_csv=head + text + late.replace("CONTEXT", "4096")) == {faults.LENGTHS}
+    assert not found(tmp_path, a_csv=head + text + late.replace("CONTEXT", "2048"))
+
+
 TABLE = "context_tokens,users,output_tokens,requests_per_second,ttft_ms,tpot_ms,e2e_ms,status\n"
 
 
@@ -229,6 +328,41 @@ def test_users_that_never_were_are_seen_by_the_requests_under_way(tmp_path: Path
     rows = "128,512,64,40.0,300,34.9,2500,ok\n"  # 40/s x 2.5 s = 100
     assert found(tmp_path, a_csv=TABLE + rows) == {faults.CAPS}
     assert not found(tmp_path, a_csv=TABLE + rows.replace(",512,", ",100,"))
+
+
+def test_a_mean_gap_is_checked_by_the_length_that_two_rates_tell(tmp_path: Path) -> None:
+    head = "context_tokens,users,requests_per_second,output_tokens_per_second,ttft_ms,tpot_ms,e2e_ms\n"
+    assert found(tmp_path, a_csv=f"{head}128,8,2.51,321.3,300,2890,3190\n") == {faults.SUMS}
+    assert found(tmp_path, a_csv=f"{head}128,8,2.51,321.3,300,4.1,3190\n") == {faults.SUMS}
+    assert not found(tmp_path, a_csv=f"{head}128,8,2.51,321.3,300,22.8,3190\n")
+
+
+def test_a_mean_gap_that_is_the_whole_span_in_every_row_is_a_sum_of_an_unknown_length(tmp_path: Path) -> None:
+    head = "context_tokens,users,ttft_ms,tpot_ms,e2e_ms,requests_per_second\n"
+    rows = "".join(
+        f"{context},8,300,{span},{300 + span},2.0\n" for context, span in ((16, 2890), (64, 3011), (128, 3090))
+    )
+    assert found(tmp_path, a_csv=head + rows) == {faults.SUMS}
+    assert not found(tmp_path, a_csv=head + rows.replace(",2890,", ",29.1,"))
+
+
+def test_a_median_time_for_a_token_that_no_step_has_is_found(tmp_path: Path) -> None:
+    path = Path(__file__).parent.parent / "fixtures" / "vllm" / "bench-serve-mtp-result-t1.json"
+    run = json.loads(path.read_text(encoding="utf-8"))
+    assert not found(tmp_path, a_json=json.dumps(run))
+    assert found(tmp_path, a_json=json.dumps(run | {"median_tpot_ms": 0.004})) == {faults.ROOFLINE}
+    head = "context_tokens,users,requests_per_second,p50_tpot_ms\n"
+    assert found(tmp_path, a_csv=f"{head}128,8,2.51,0.004\n") == {faults.ROOFLINE}
+    assert not found(tmp_path, a_csv=f"{head}128,8,2.51,4.0\n")
+
+
+def test_one_cell_above_the_share_that_anyone_reaches_is_noise_where_the_others_are_below(tmp_path: Path) -> None:
+    """At 1024 tokens of 12e9 parameters, 22.4 requests a second are 60 % of a v6e-1's peak."""
+    rates = [15.1, 19.9, 24.0, 16.2, 18.8, 21.0]
+    rows = [f"1024,{2**n},{rate:.2f},req/s,100,ok\n" for n, rate in enumerate(rates)]
+    assert not found(tmp_path, v6e1_12b_csv=HEAD + "".join(rows))
+    more = [f"1024,{2**n},{rate * 1.45:.2f},req/s,100,ok\n" for n, rate in enumerate(rates)]
+    assert found(tmp_path, v6e1_12b_csv=HEAD + "".join(more)) == {faults.ROOFLINE}
 
 
 def test_a_table_of_two_lengths_is_not_comparable_unless_each_cell_has_both(tmp_path: Path) -> None:
@@ -270,6 +404,25 @@ def test_a_failure_told_as_good_is_found(tmp_path: Path) -> None:
     bad = grid(CLEAN).replace("1024,512,15.02,req/s,100,ok", "1024,512,0.0,req/s,0,ok")
     assert found(tmp_path, a_csv=bad) == {faults.MISSING}
     assert not found(tmp_path, a_csv=bad.replace("0.0,req/s,0,ok", ",,0,failed"))
+
+
+def test_a_lone_failure_is_found_whichever_column_tells_it(tmp_path: Path) -> None:
+    bad = grid(CLEAN).replace("256,64,38.66,req/s,100,ok", "256,64,0.00,req/s,0,ok")
+    half = grid(CLEAN).replace("256,64,38.66,req/s,100,ok", "256,64,19.3,req/s,50,ok")
+
+    def without(text: str, column: int) -> str:
+        return "".join(
+            ",".join(p for n, p in enumerate(line.split(",")) if n != column) + "\n" for line in text.split()
+        )
+
+    assert found(tmp_path, a_csv=without(bad, 5)) == {faults.MISSING}, "no state"
+    assert found(tmp_path, a_csv=without(bad, 4)) == {faults.MISSING}, "no success"
+    assert found(tmp_path, a_csv=without(half, 5)) == {faults.MISSING}
+    assert not found(tmp_path, a_csv=without(bad.replace("0.00,req/s,0,ok", ",,0,ok"), 5)), "told as a failure"
+    counted = "".join(f"{context},{users},5.{users},100,{users}\n" for context in (16, 64) for users in (99, 100, 98))
+    head = "context_tokens,users,requests_per_second,requests,completed\n"
+    assert not found(tmp_path, a_csv=head + counted)
+    assert found(tmp_path, a_csv=head + counted.replace("16,98,5.98,100,98", "16,98,5.98,100,40")) == {faults.MISSING}
 
 
 def test_a_cap_that_a_claim_tells_explains_the_flat_table_of_that_machine(tmp_path: Path) -> None:

@@ -194,6 +194,17 @@ def _summed_run(dice: Dice) -> Way:
     return case_of(served, File("run.json", document=run)), "run.json"
 
 
+def _lost_time(dice: Dice) -> Way:
+    """A gap of chunks that came together: between first and last token most of the time is nobody's."""
+    served = some_server(dice)
+    loads = sweep(served, *axes(dice), dice.choice((32, 128)), dice)
+    share = dice.uniform(0.05, 0.5)
+    if not any(load.tpot * (load.output - 1) > 0.4 * load.e2e for load in loads):
+        return None
+    rows = rich_rows([replace(load, tpot=load.tpot * share) for load in loads], served, dice)
+    return case_of(served, File("table.csv", rows)), "table.csv"
+
+
 def _summed_latency(dice: Dice) -> Way:
     """The latencies of all users were added up."""
     served = some_server(dice)
@@ -225,5 +236,5 @@ WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
     8: (_capped_table, _few_requests, _capped_run, _capped_report, _cap_claim),
     9: (_mixed_lengths, _unequal_lengths),
     10: (_one_token, _one_token_grid, _no_drafts, _short_run, _ttft_credited),
-    11: (_summed_table, _summed_run, _summed_latency, _summed_claim, _summed_result),
+    11: (_summed_table, _summed_run, _lost_time, _summed_latency, _summed_claim, _summed_result),
 }

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from audit_clean import File, axes, grid_rows, label_of, rich_rows, sweep
 from audit_documents import result, vllm_run
-from audit_injecting import OUTPUT, Dice, Way, around, case_of, claim, grid, ok_rows
-from audit_server import measure, some_server
+from audit_injecting import OUTPUT, Dice, Way, around, case_of, claim, digits_of, grid, ok_rows
+from audit_server import measure, noisy, some_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +92,23 @@ def _copied_in_part(dice: Dice) -> Way:
     return case_of(served, File(names[0], ours), File(names[1], [*ours[:half], *theirs[half:]])), names[1]
 
 
+def _copied_and_multiplied(dice: Dice) -> Way:
+    """Another system's figures, all changed by the same few percent, with another column beside them."""
+    served, other = some_server(dice), some_server(dice)
+    contexts, users = axes(dice)
+    loads = [noisy(measure(served, context, user, OUTPUT), dice, 0.02) for context in contexts for user in users]
+    rows = grid_rows(loads, dice)
+    if len({row["value"] for row in ok_rows(rows) if float(row["value"]) >= 30}) < 16:
+        return None
+    factor = 1 + dice.choice((-1, 1)) * dice.uniform(0.005, 0.1)
+    copy = [
+        row | {"value": row["value"] and digits_of(row, float(row["value"]) * factor), "output_tokens": str(OUTPUT)}
+        for row in rows
+    ]
+    names = [f"{label_of(one, dice)}_{number}.csv" for number, one in enumerate((served, other))]
+    return case_of(served, File(names[0], rows), File(names[1], copy)), names[1]
+
+
 def _copied_run(dice: Dice) -> Way:
     served, other = some_server(dice), some_server(dice)
     if served.model.architecture == other.model.architecture:
@@ -148,6 +165,15 @@ def _too_many_outputs(dice: Dice) -> Way:
     return case_of(served, File("run.json", document=run)), "run.json"
 
 
+def _held_back(dice: Dice) -> Way:
+    """Answers that came in one piece: their first token is as late as their last, and the others took no time."""
+    served = some_server(dice)
+    run = vllm_run(served, dice, detailed=False)
+    run |= {"mean_ttft_ms": run["mean_e2el_ms"] - 0.3, "median_tpot_ms": dice.uniform(0.001, 0.01)}
+    run |= {"mean_tpot_ms": 0.3 / (run["total_output_tokens"] / run["completed"] - 1), "mean_itl_ms": 0.01}
+    return case_of(served, File("run.json", document=run)), "run.json"
+
+
 def _share_of_peak(dice: Dice) -> Way:
     served = some_server(dice)
     value = round(dice.uniform(70, 99), 1)
@@ -163,51 +189,59 @@ def _one_prompt(dice: Dice) -> Way:
 
 # 4 drain
 def _undrained(dice: Dice) -> Way:
-    """After the heaviest load of a context, the first of the next waits for its rest."""
+    """The client gives up after its timeout; the server works off the rest before it looks at the next cell."""
     served = some_server(dice)
     contexts, users = axes(dice)
-    if users[-1] < 256:
-        return None
-    name = f"{label_of(served, dice)}.csv"
-    digits = dice.choice((1, 2, 3))
-    rows = []
-    changed = 0
-    for load in sweep(served, contexts, users, OUTPUT, dice):
-        rate = load.rate
-        if load.users == users[0] and load.context != contexts[0]:
-            left = dice.uniform(20, 59)
-            changed += 1 / load.e2e > 0.1 and load.e2e < 8
-            rate = load.users / (load.e2e + left)
+    patience, digits = dice.uniform(20, 120), dice.choice((1, 2, 3))
+    loads = sweep(served, contexts, users, OUTPUT, dice)
+    left, changed, rows = 0.0, 0, []
+    for load, heavier in zip(loads, [*loads[1:], loads[0]], strict=True):
+        seconds = left + load.users / load.rate
+        if left and seconds > patience:
+            return None
+        changed += bool(left) and _stands_out(load.users / seconds, load.users, heavier.rate, heavier.users)
+        left = max(0.0, seconds - patience)
+        share = min(1.0, patience / seconds)
         rows.append(
             {
                 "context_tokens": str(load.context),
                 "users": str(load.users),
-                "value": f"{rate:.{digits}f}",
+                "value": f"{load.users / seconds:.{digits}f}",
                 "unit": "req/s",
-                "success_pct": "100",
-                "status": "ok",
+                "success_pct": f"{100 * share:.0f}",
+                "status": "ok" if share == 1 else "timeout",
             }
         )
-    return (case_of(served, File(name, rows)), name) if changed > 1 else None
+    name = f"{label_of(served, dice)}.csv"
+    return (case_of(served, File(name, rows)), name) if changed else None
 
 
 def _undrained_result(dice: Dice) -> Way:
     served = some_server(dice)
     document = result(served, dice, shared=False)
+    cells = [cell for cell in document["cells"] if "metrics" in cell]
     changed = 0
-    for before, cell in zip(document["cells"], document["cells"][1:], strict=False):
-        if "metrics" not in cell or cell["users"] * 8 > before["users"] or cell["state"] != "ok":
+    for before, cell, heavier in zip(cells, cells[1:], cells[2:], strict=False):
+        lost = dice.uniform(0.1, 0.8)
+        left = lost * before["users"] / before["metrics"]["requests_per_second"]["value"]
+        metrics, requests = cell["metrics"], cell["requests"]
+        slower = requests / (requests / metrics["requests_per_second"]["value"] + left)
+        next_ = heavier["metrics"]["requests_per_second"]["value"], heavier["users"]
+        if cell["state"] != "ok" or not _stands_out(slower, cell["users"], *next_):
             continue
-        metrics = cell["metrics"]
-        wait = dice.uniform(20, 59) * 1e3
-        late = metrics["e2e_mean"]["value"] + wait
-        changed += metrics["e2e_mean"]["value"] < 8e3
-        slower = metrics["e2e_mean"]["value"] / late
+        before.update(state="failed", reason="timed out", failures={"timeout": round(lost * before["requests"])})
+        changed += 1
+        factor = slower / metrics["requests_per_second"]["value"]
         for name in ("requests_per_second", "output_tokens_per_second", "input_tokens_per_second"):
-            metrics[name]["value"] *= slower
-        metrics["ttft_mean"]["value"] += wait
-        metrics["e2e_mean"]["value"] = late
+            metrics[name]["value"] *= factor
+        for name in ("ttft_mean", "e2e_mean"):  # only the first request of each user waits
+            metrics[name]["value"] += 1e3 * left * cell["users"] / requests
     return (case_of(served, File("run.json", document=document)), "run.json") if changed else None
+
+
+def _stands_out(rate: float, users: int, heavier_rate: float, heavier_users: int) -> bool:
+    """Whether a cell is visibly slower than its share of the next heavier load."""
+    return heavier_users > users and rate < 0.35 * heavier_rate * users / heavier_users
 
 
 # 5 timeout
@@ -249,6 +283,22 @@ def _oom_claim(dice: Dice) -> Way:
     )
 
 
+def _told_as_timeout(dice: Dice) -> Way:
+    """What was refused for its length stands there as a timeout, beside the limit."""
+    served = some_server(dice)
+    contexts, users = axes(dice)
+    rows = grid_rows(sweep(served, contexts, users, OUTPUT, dice), dice)
+    longest = dice.randint(contexts[-2] + OUTPUT, max(contexts[-2] + OUTPUT, contexts[-1] + OUTPUT - 1))
+    if longest >= contexts[-1] + OUTPUT:
+        return None
+    rows = [row | {"output_tokens": str(OUTPUT), "max_model_len": str(longest)} for row in rows]
+    for row in rows:
+        if row["context_tokens"] == str(contexts[-1]):
+            row.update(value="", success_pct="0", status="timeout")
+    name = f"{label_of(served, dice)}.csv"
+    return case_of(served, File(name, rows)), name
+
+
 def _all_fail(dice: Dice) -> Way:
     """The longest context is refused at every load, and stands there as measured."""
     served = some_server(dice)
@@ -267,9 +317,9 @@ def _all_fail(dice: Dice) -> Way:
 
 WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
     1: (_mean_in_claim, _appended, _mean_of_files),
-    2: (_copied, _copied_in_part, _copied_run),
-    3: (_cached_grid, _cached_claim, _too_many_outputs, _share_of_peak, _one_prompt),
+    2: (_copied, _copied_in_part, _copied_and_multiplied, _copied_run),
+    3: (_cached_grid, _cached_claim, _too_many_outputs, _held_back, _share_of_peak, _one_prompt),
     4: (_undrained, _undrained_result),
     5: (_timed_out, _timed_out_claim),
-    6: (_oom_claim, _all_fail),
+    6: (_oom_claim, _told_as_timeout, _all_fail),
 }

@@ -43,7 +43,7 @@ def _chunks_result(dice: Dice) -> Way:
 def _bare_unit(dice: Dice) -> Way:
     served = some_server(dice)
     name, rows, _, _ = grid(dice, served, tokens=True)
-    unit = dice.choice(("tok/s", "tokens/s", "total tok/s", "input and output tokens/s"))
+    unit = dice.choice(("tok/s", "tokens/s", "tps"))
     if not ok_rows(rows):
         return None
     return case_of(served, File(name, [row | {"unit": unit} for row in rows])), name
@@ -168,6 +168,20 @@ def _failed_told_ok(dice: Dice) -> Way:
     return case_of(served, File(name, rows)), name
 
 
+def _lone_failure(dice: Dice) -> Way:
+    """One cell that failed stands as a figure among others, in a table without states, below a heavier one."""
+    served = some_server(dice)
+    name, rows, contexts, users = grid(dice, served)
+    context, user = dice.choice(contexts), dice.choice(users[:-1])
+    places = {(row["context_tokens"], row["users"]): row for row in rows}
+    lone, heavier = places[str(context), str(user)], places[str(context), str(users[-1])]
+    if not ok_rows([lone]) or not ok_rows([heavier]):
+        return None
+    lone["success_pct"] = dice.choice(("0", "4", "50", "85"))
+    lone["value"] = digits_of(lone, float(lone["value"]) * int(lone["success_pct"]) / 100)
+    return case_of(served, File(name, [{key: row[key] for key in row if key != "status"} for row in rows])), name
+
+
 def _gone(dice: Dice) -> Way:
     served = some_server(dice)
     run = vllm_run(served, dice, detailed=False)
@@ -180,5 +194,5 @@ WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
     13: (_bare_unit, _two_units, _both_in_run, _both_in_table, _unnamed_cost),
     14: (_measured_elsewhere, _filed_wrong, _misdated, _too_large, _prices),
     15: (_kv_refuted,),
-    16: (_dropped, _dropped_failures, _failed_told_ok, _gone),
+    16: (_dropped, _dropped_failures, _failed_told_ok, _lone_failure, _gone),
 }

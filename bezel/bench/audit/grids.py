@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.bench.audit.table import RATES
+from bezel.bench.audit.table import INPUT, OUTPUT, RATES, REQUESTS, TOTAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,3 +40,33 @@ def series(rows: Iterable[Row]) -> list[list[tuple[Row, Figure]]]:
         if rate and row.users:
             found.setdefault((row.system, row.output_tokens, rate[0]), []).append((row, rate[1]))
     return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The rate of a row in answers, whatever it is printed in.
+
+    Attributes:
+        rate: Requests a second; of output tokens without a length, answers of one token.
+        told: The printed figure, and what it is divided by.
+        unit: Of a time that is a number of requests over the rate.
+    """
+
+    row: Row
+    rate: Figure
+    told: str
+    unit: str
+
+
+def answers(row: Row, rate: Figure) -> Answers | None:
+    """The rate in answers; None where the tokens of a request are not told."""
+    name = next((name for name in RATES if row.figure(name)), None)
+    if name == REQUESTS:
+        return Answers(row, rate, f"{rate.value:g}", "s")
+    if name == OUTPUT and row.output_tokens is None:
+        return Answers(row, rate, f"{rate.value:g}", "s for each token of an answer")
+    taken, given = row.context if name in (INPUT, TOTAL) else 0, row.output_tokens if name in (OUTPUT, TOTAL) else 0
+    if name not in (INPUT, OUTPUT, TOTAL) or taken is None or given is None or not taken + given:
+        return None
+    each = f"({taken} + {given})" if name == TOTAL else str(taken + given)
+    return Answers(row, rate.scaled(1 / (taken + given)), f"({rate.value:g} / {each})", "s")

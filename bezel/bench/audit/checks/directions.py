@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.bench.audit.faults import UNITS, Finding
+from bezel.bench.audit.faults import UNITS, Finding, Open
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL
 from bezel.bench.audit.units import rate_of
 
@@ -25,7 +25,7 @@ _WITHIN = 0.03
 _REPAIR = "give input and output tokens a second apart, and a price for each"
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: Table) -> Iterator[Finding | Open]:
     """Claims of rates and of costs, tables and single runs."""
     claims = {claim.item: claim for claim in table.claims}
     for claim in table.claims:
@@ -64,15 +64,19 @@ def _claimed(claim: Claim, other: Claim | None) -> str | None:
     return "; ".join(told) if told and (mixed or unnamed) else None
 
 
-def _table(source: Source) -> Iterator[Finding]:
+def _table(source: Source) -> Iterator[Finding | Open]:
     bare = [row for row in source.rows if row.figure(TOKENS)]
     whole = [row for row in source.rows if row.figure(TOTAL) and not row.figure(OUTPUT) and not row.figure(INPUT)]
-    if bare or whole:
-        row = (bare or whole)[0]
-        rate = row.figures[TOKENS if bare else TOTAL]
-        said = "do not say of which tokens" if bare else "count input and output together"
-        text = f"{len(bare or whole)} rates of tokens {said} ({row.cell}: {rate.value:g})"
-        yield Finding(UNITS, "suspect", (source.item,), text, _REPAIR, tuple(one.cell for one in bare or whole))
+    if bare:
+        first = bare[0]
+        text = f"{len(bare)} rates of tokens do not say of which tokens ({first.cell}: {first.figures[TOKENS].value:g})"
+        yield Finding(UNITS, "suspect", (source.item,), text, _REPAIR, tuple(row.cell for row in bare))
+    elif whole:
+        text = (
+            f"{len(whole)} rates count input and output together ({whole[0].cell}: {whole[0].figures[TOTAL].value:g}), "
+            "as they say; a rate or a price of output tokens does not follow from them"
+        )
+        yield Open((UNITS,), source.item, text)
     yield from _one_column(source)
     found = [(row, both) for row in source.rows if row.good and (both := _both(row))]
     if found:
