@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
+from bezel.planner.names import is_own_label
 from bezel.planner.problems import Problem, shown
 
 if TYPE_CHECKING:
@@ -138,3 +140,13 @@ class LabelConfig(PolicyConfig):
         ["owner", "environment", "expires-at"], description="labels that each resource has that takes labels"
     )
     defaults: dict[str, str] = Field({}, description="label -> value that is filled in where the label is missing")
+
+    @field_validator("defaults")
+    @classmethod
+    def _not_whose_it_is(cls, defaults: dict[str, str]) -> dict[str, str]:
+        """Who made a resource, for which stack and environment, is its program's to say."""
+        if own := ", ".join(name for name in defaults if is_own_label(name)):
+            raise PydanticCustomError(
+                "own_label", "{own}: labels by which a stack knows its resources are never filled in", {"own": own}
+            )
+        return defaults

@@ -40,11 +40,19 @@ def label(text: str) -> str:
 
 
 def stack_labels(settings: Settings, model: Model, stack: str) -> dict[str, str]:
-    """The labels of everything that takes them: whose it is, and the stack file's own."""
+    """The labels of everything that takes them: the stack file's own, and whose it is, which nothing overrides."""
     return {
-        "managed-by": "bezel",
+        **settings.labels,
+        "managed-by": PREFIX,
         "stack": label(stack),
         "environment": settings.environment,
         "model": label(model.id),
-        **settings.labels,
     }
+
+
+_OWN_LABEL = re.compile(rf"managed-by|stack|environment|model|{PREFIX}(?:-.*)?|goog(?:-.*)?", re.IGNORECASE)
+
+
+def is_own_label(key: str) -> bool:
+    """Whether a label says whose a resource is: those of a stack, of leases and of load jobs, and Google's own."""
+    return _OWN_LABEL.fullmatch(key.strip()) is not None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import closest
 from bezel.planner.members import member_fault
+from bezel.planner.names import is_own_label
 from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 
 if TYPE_CHECKING:
@@ -278,15 +279,29 @@ def _refused_variable(variable: str, environment: Mapping[str, str]) -> str | No
 
 
 def check_labels(labels: Mapping[str, str]) -> list[Problem]:
-    """Labels as Google Cloud takes them."""
-    return [
-        Problem(
-            setting(f"labels.{key}"),
-            shown(value),
-            "Google Cloud refuses it: keys begin with a lower case letter, both hold lower case letters, digits, "
-            "hyphens and underscores only, at most 63.",
-            "rewrite it, e.g. `team: speech`.",
-        )
-        for key, value in labels.items()
-        if not (_LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value))
-    ]
+    """Labels as Google Cloud takes them, and none of those by which a stack knows its own resources."""
+    problems = []
+    for key, value in labels.items():
+        where = setting(f"labels.{key}")
+        if is_own_label(key):
+            by = f"set `{setting('environment')}`" if key.lower() == "environment" else "remove it"
+            problems.append(
+                Problem(
+                    where,
+                    shown(value),
+                    "this label says whose a resource is: with another value, limits and clean-up of another stack "
+                    "would hold for it.",
+                    f"{by}, or choose a key of your own, e.g. `team: speech`.",
+                )
+            )
+        elif not (_LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value)):
+            problems.append(
+                Problem(
+                    where,
+                    shown(value),
+                    "Google Cloud refuses it: keys begin with a lower case letter, both hold lower case letters, "
+                    "digits, hyphens and underscores only, at most 63.",
+                    "rewrite it, e.g. `team: speech`.",
+                )
+            )
+    return problems

@@ -1,0 +1,53 @@
+"""No label by which a stack knows its own resources can be set from outside: not in a stack file, not by a policy."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from l4_stack import L4, problems_of, with_changes
+from policy_trial import SERVICE, asked, remedied, service
+from v6e_stack import V6E4_MOE, changed, lease_problems
+
+from bezel.catalog import model
+from bezel.leases.names import LEASE, MANAGED_BY, SPEC, STACK
+from bezel.ops.bench_tidying import LABELS, RUN
+from bezel.planner import make_plan
+from bezel.planner.names import stack_labels
+from bezel.planner.reading import read_settings
+
+OF_A_STACK = make_plan(L4, project="p", stack="l4-qat").service.labels.keys() - L4["labels"].keys()
+OWN = sorted({*OF_A_STACK, MANAGED_BY, STACK, LEASE, SPEC, *LABELS, RUN, "goog-pulumi-provisioned"})
+
+
+@pytest.mark.parametrize("key", [*OWN, "Stack", "MANAGED-BY", "bezel-future"])
+def test_an_own_label_is_refused_in_each_kind_of_stack_file(key: str) -> None:
+    (problem,) = problems_of({"labels": {key: "other"}})
+    (of_lease,) = lease_problems(changed(V6E4_MOE, labels={key: "other"}))
+    for found in (problem, of_lease):
+        assert (found.key, found.value) == (f"bezel:labels.{key}", "other")
+        assert "clean-up of another stack" in found.consequence
+        assert "choose a key of your own" in found.repair
+
+
+@pytest.mark.parametrize("key", ["team", "owner", "expires-at", "model-owner", "stack-owner", "my-environment"])
+def test_a_label_of_the_users_own_passes(key: str) -> None:
+    plan = make_plan(with_changes({"labels": {key: "speech"}}), project="p", stack="l4-qat")
+    assert plan.service.labels[key] == "speech"
+    assert plan.service.labels["stack"] == "l4-qat"
+
+
+@given(st.dictionaries(st.sampled_from([*OWN, "team"]), st.sampled_from(["other", "prod"])))
+def test_whatever_labels_say_a_resource_is_its_stacks(labels: dict[str, str]) -> None:
+    settings, _ = read_settings({**L4, "labels": labels})
+    plan = make_plan(L4, project="p", stack="l4-qat")
+    made = stack_labels(settings, model(L4["model"]), "l4-qat")
+    assert {key: made[key] for key in OF_A_STACK} == {key: plan.service.labels[key] for key in OF_A_STACK}
+
+
+@pytest.mark.parametrize("key", OWN)
+def test_no_policy_fills_in_an_own_label(key: str) -> None:
+    filling = {"defaults": {"owner": "ml-platform", key: "other"}}
+    (message,) = asked("labels", SERVICE, service(), filling)
+    assert f"{key}: labels by which a stack knows its resources are never filled in" in message
+    assert remedied("labels", SERVICE, service({f"labels.{key}": None}), filling) is None
