@@ -2,12 +2,14 @@
 
 The plugin process gets the engine's address as its first argument, and ``Engine.Log`` takes messages for a resource:
 an ephemeral one stands in that resource's row while it works and is gone afterwards. (``pulumi.log`` in a plugin only
-prints, under the name of the stack, and stays.) Outside the engine all of this does nothing. Apart from the resources,
-because those of several folders use it; loads Pulumi only where it is called.
+prints, under the name of the stack, and stays.) And an end in no time: see `_end_in_no_time`. Outside the
+engine all of this does nothing. Apart from the resources, because those of several folders use it; loads Pulumi only
+where it is called.
 """
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +69,21 @@ def in_plugin() -> bool:
     """Whether this is the process that the engine started for dynamic resources."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec is not None and spec.name == _PLUGIN
+
+
+def _end_in_no_time() -> None:
+    """Lets the process end as soon as its main thread has, which the engine interrupts.
+
+    The engine waits for it, five seconds for all plugins together: one whose turn comes later hears no `Cancel`, and is
+    called "exited prematurely", a bug of the provider. The interpreter would join the threads of calls whose answer
+    nobody reads any more, and take everything apart that it has loaded, which alone takes some tenths of a second.
+    """
+    # What `atexit` calls comes after the join; this is where concurrent.futures has it done.
+    threading._register_atexit(os._exit, 0)  # type: ignore[attr-defined] # noqa: SLF001
+
+
+if in_plugin():
+    _end_in_no_time()
 
 
 def engine_address() -> str | None:

@@ -7,6 +7,7 @@ its share of the runs of the engine, which take up to two minutes: what is left 
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 gc.set_threshold(50_000, 10, 10)
+
+# A shell without job control lets what it starts in the background ignore an interrupt, and all that it starts in turn:
+# tests that interrupt something would wait for what never comes.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WHOLE_ENGINE = Path(__file__).parent / "e2e"
 WHOLLY_SLOW = ("pytestmark = pytest.mark.slow", "pytestmark = [pytest.mark.slow")

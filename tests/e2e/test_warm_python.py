@@ -22,13 +22,26 @@ sys.exit(7)
 WAITING = "import os, time\nprint(os.getpid(), os.environ.get('OWN'), flush=True)\ntime.sleep(60)\n"
 
 
+@pytest.fixture(scope="module")
+def serving() -> str:
+    """A process that forks, started as by `make test &` in a shell without job control: it ignores an interrupt.
+
+    The engine does not, and neither may what it starts: it would wait five seconds for each such plugin.
+    """
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return warm_python.serving.__wrapped__()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(params=["forked", "started"])
-def start(request: pytest.FixtureRequest, tmp_path: Path) -> Start:
+def start(request: pytest.FixtureRequest, tmp_path: Path, serving: str) -> Start:
     """Start the interpreter of a rehearsal's environment, in a folder that holds two scripts."""
     warm_python.environment(tmp_path / ".venv")
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "waiting.py").write_text(WAITING)
-    warm = {warm_python.VARIABLE: warm_python.serving()} if request.param == "forked" else {}
+    warm = {warm_python.VARIABLE: serving} if request.param == "forked" else {}
 
     def started(*arguments: str, given: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -54,7 +67,7 @@ def test_it_has_arguments_folder_variables_and_streams_of_its_own(
     assert (complained, process.returncode) == ("bad\n", 7)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_it_ends_by_the_signal_that_its_launcher_gets(start: Start, number: signal.Signals) -> None:
     process = start("-u", "waiting.py")
     assert process.stdout is not None

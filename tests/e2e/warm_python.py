@@ -209,6 +209,7 @@ def _kill(pid: int) -> None:
 
 def _become(arguments: list[str], folder: str, variables: dict[str, str]) -> None:
     """Go on as `python -u ARGUMENTS` would."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as the engine starts it, whoever runs the tests
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)

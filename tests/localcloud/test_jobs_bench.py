@@ -163,12 +163,17 @@ def test_a_bucket_or_an_image_that_is_not_there_is_told_with_its_repair(site, mo
     assert site.left() == {}
 
 
-def test_an_interrupted_run_leaves_nothing(site):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing(site, number):
+    # A task's word that it is ready, the second object, is held: however long this test looks, the run cannot end.
+    site.client.put(HOLD, {"method": "POST", "path": "/upload/storage/v1/b/loads/o", "nth": 2, "when": "before"})
     run = site.victim()
-    execution = until(site.executions, 60)[0].rpartition("/")[2]
+    until(lambda: site.client.get(HOLD, seconds=1).json()["reached"], 60)
+    execution = site.executions()[0].rpartition("/")[2]
     tasks = until(lambda: marked("CLOUD_RUN_EXECUTION", execution), 60)
-    run.send_signal(signal.SIGINT)
+    run.send_signal(number)
     run.communicate(timeout=100)
+    site.client.http.delete(HOLD, params={"drop": 1})
     assert run.returncode == 130
     assert site.left() == {}
     until(lambda: not any(is_alive(pid) for pid in tasks))

@@ -30,6 +30,7 @@ def test_it_prints_its_port_and_ends_at_an_interrupt(name: str) -> None:
     assert provider.configured.supportsPreview
     provider.channel.close()
     provider.process.send_signal(signal.SIGINT)
+    provider.process.wait(10)
     out, err = provider.process.communicate(timeout=10)
     assert (provider.process.returncode, out, err) == (0, "", "")
 
@@ -45,6 +46,24 @@ def test_it_does_nothing_for_another_user_of_the_machine(google: FakeGoogle) -> 
                 call()
             assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
     assert len(google.sent("POST")) == sent
+    provider.close()
+
+
+def test_an_engine_that_has_called_off_waits_for_nothing_of_it(google: FakeGoogle) -> None:
+    """It gives all plugins five seconds together: what one takes, the next ones lack."""
+    google.polls = 10_000
+    provider = StartedProvider("gcp", google.environment())
+    kind = "gcp:cloudrunv2/service:Service"
+    request = pb.CreateRequest(urn=urn(kind), properties=provider.check(kind, PROGRAMS[kind]).inputs)
+    waiting = provider.stub.Create.future(request, timeout=20)
+    deadline = time.monotonic() + 10
+    while not google.sent("GET") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    provider.cancel()
+    provider.process.send_signal(signal.SIGINT)
+    # Gone with the call open: an orderly end would have answered it first.
+    assert waiting.exception(timeout=10).code() is grpc.StatusCode.UNAVAILABLE
+    assert provider.process.wait(10) == 0
     provider.close()
 
 
@@ -81,6 +100,20 @@ def test_after_a_kill_the_next_one_goes_on() -> None:
         for point in [*points, (service, "delete", 0, "after")]:
             assert scene.kill(*point) == Outcome(taken_over=False, left=[])
         assert scene.kill(SECRET, "create", 0, "after") == Outcome(taken_over=True, left=[])
+
+
+@pytest.mark.parametrize("name", ["gcp", "docker"])
+def test_it_ends_with_an_engine_that_was_killed_before_it_had_started(name: str) -> None:
+    """Its parent is another process already when it first looks; the pipe to its standard input tells all the same."""
+    listening, engine = os.pipe()
+    os.close(engine)
+    environment = {**os.environ, "BEZEL_PYTHON": sys.executable}
+    with os.fdopen(listening) as closed:
+        command = [str(PLUGINS / f"pulumi-resource-{name}"), "127.0.0.1:1"]
+        ended = subprocess.run(
+            command, stdin=closed, capture_output=True, env=environment, cwd=PLUGINS.parents[2], timeout=20, check=False
+        )
+    assert ended.returncode == 1
 
 
 def test_it_does_not_outlive_a_killed_engine(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -250,6 +251,20 @@ def test_a_plugin_whose_engine_is_gone_ends_instead_of_waiting(project: Project,
             time.sleep(0.02)
         orphan.kill_engine()
         assert orphan.process.wait(15) == 1
+        assert waiting.exception() is not None
+
+
+def test_an_interrupted_plugin_ends_although_a_call_still_waits(project: Project, tmp_path: Path) -> None:
+    """The engine waits for all its plugins five seconds together, and has closed the connection before."""
+    project.health = [503, 502, 504]
+    with plugin_running(project.environment(tmp_path)) as called_off:
+        waiting = called_off.stub.Create.future(
+            provider_pb2.CreateRequest(properties=bag(HEALTH, inputs(project, deadline_seconds=600)))
+        )
+        while not any("waiting for /health" in one.message for one in called_off.engine.logged):
+            time.sleep(0.02)
+        called_off.process.send_signal(signal.SIGINT)
+        assert called_off.process.wait(15) == 0
         assert waiting.exception() is not None
 
 

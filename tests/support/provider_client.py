@@ -125,6 +125,7 @@ class StartedProvider(Provider):
     def __init__(self, name: str, environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
             [PLUGINS / f"pulumi-resource-{name}", "127.0.0.1:1"],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

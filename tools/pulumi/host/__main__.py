@@ -8,6 +8,7 @@ generated protocol modules are imported (`import pulumi` would cost about 80 ms 
 import os
 import select
 import signal
+import stat
 import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
@@ -64,9 +65,12 @@ def main() -> None:
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
 
-    # However the engine ends, we then have another parent.
+    # However the engine ends, its end of our standard input closes; without a pipe we then have another parent.
+    watched = [wakened, 0] if stat.S_ISFIFO(os.fstat(0).st_mode) else [wakened]
     while os.getppid() == parent:
-        select.select([wakened], [], [], 0.5)
+        ready, _, _ = select.select(watched, [], [], 0.5)
+        if 0 in ready and not os.read(0, 4096):
+            break
     leave()
 
 
