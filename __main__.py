@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pulumi
@@ -16,7 +17,8 @@ from stacks.deploying import deploy
 try:
     stack = pulumi.get_stack()
     config.check_stack_file(stack, Path.cwd())
-    plan = make_plan(config.settings(), project=config.google_project(), stack=stack)
+    today = datetime.now(UTC).date()
+    plan = make_plan(config.settings(), project=config.google_project(), stack=stack, today=today)
     for name, value in deploy(plan).items():
         pulumi.export(name, value)
 except (PlanError, pulumi.RunError) as error:

@@ -1,6 +1,7 @@
 """`bezel plan STACK`: the plan of a stack as readable text. Leaves out how it is computed: see `bezel.planner`."""
 
 import sys
+from datetime import UTC, datetime
 
 from bezel.localcloud.layout import PROJECT
 from bezel.ops.project import Project
@@ -13,7 +14,8 @@ def print_plan(project: Project, stack: str) -> int:
     if cloud_project is None:
         sys.stderr.write(f"No Google Cloud project is set (gcp:project, GOOGLE_PROJECT): planned for {PROJECT}.\n\n")
     try:
-        plan = make_plan(project.configuration(stack), project=cloud_project or PROJECT, stack=stack)
+        today = datetime.now(UTC).date()
+        plan = make_plan(project.configuration(stack), project=cloud_project or PROJECT, stack=stack, today=today)
     except PlanError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import Price, price
 from bezel.planner.money import UNKNOWN, Amount, Priced, Unpriced, figure, times, total
+from bezel.planner.price_rows import rows_to_add
 from bezel.planner.problems import Problem, setting
 
 if TYPE_CHECKING:
@@ -179,12 +180,13 @@ def service_cost(
 
 
 def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, model: str) -> Price | None:
-    """The stack file's own price of an item in a region, per second of one unit; None where it has none."""
+    """The stack file's own price of an item in a region, in the unit of bezel.planner.price_rows; None without one."""
     row = next((row for row in reversed(rows) if (row.item, row.region) == (item, region)), None)
     if row is None:
         return None
     usd = Decimal(str(row.usd_per_unit))
-    return Price(service, item, region, model, "second", usd, row.as_of, USER_ROW + row.source)
+    unit = "million requests" if item == "requests" else "second"
+    return Price(service, item, region, model, unit, usd, row.as_of, USER_ROW + row.source)
 
 
 def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> list[Problem]:
@@ -205,8 +207,7 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
                 region,
                 "its price is unknown, so what it would cost cannot be held against any limit. "
                 f"Missing price row: {most.reason}.",
-                f"{there}add the row under `{setting('cost')}: {{prices: […]}}` with item, region, usd_per_unit, "
-                "as_of and source.",
+                there + rows_to_add(line.price for line in cost.lines if not isinstance(line.price, Price)),
             )
         ]
     if limit is None or most.usd <= Decimal(str(limit)):

@@ -34,16 +34,18 @@ from bezel.planner.network_checks import check_vpc, check_way_in
 from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.plan import SmokePlan
 from bezel.planner.platform_limits import check_label_count
+from bezel.planner.price_rows import check_own_prices, mispriced
 from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting, shown
 from bezel.planner.reading import read_settings
 from bezel.planner.risk_checks import check_risks
 from bezel.planner.smoke_checks import check_patience, check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
-from bezel.planner.storage_checks import bucket_of, check_own_copy, check_own_prices, check_weights
+from bezel.planner.storage_checks import bucket_of, check_own_copy, check_weights
 from bezel.planner.variable_checks import check_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
 
     from bezel.catalog import Accelerator, Model, VllmOptions
     from bezel.planner.arguments import Argument
@@ -74,13 +76,14 @@ class Judged:
     smoke: SmokePlan
 
 
-def judge(config: Mapping[str, object], *, project: str | None, stack: str) -> Judged:
+def judge(config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> Judged:
     """Asks every rule that can be asked with what is known.
 
     Raises:
         PlanError: with every problem that was found.
     """
     settings, problems = read_settings(config)
+    problems += check_own_prices(settings.cost.prices, today=today)
     problems += check_project(project)
     gpu, checkpoint, options = _look_up(settings, problems)
     chosen = settings.weights.loading
@@ -220,7 +223,6 @@ def _platform_problems(settings: Settings, gpu: Accelerator | None, environment:
         *platform.check_secrets(settings.secrets, environment),
         *platform.check_labels(settings.labels),
         *check_weights(settings.weights),
-        *check_own_prices(settings.cost.prices),
     ]
     if gpu:
         problems += platform.check_resources(settings.resources, gpu)
@@ -264,7 +266,7 @@ def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems
         boost_cpu=platform.boosted(gpu, settings.resources),
         own_prices=settings.cost.prices,
     )
-    if settings.region in (*gpu.regions, *gpu.regions_on_invitation):
+    if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not mispriced(problems):
         problems += check_cost(
             cost,
             region=settings.region,

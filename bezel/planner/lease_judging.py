@@ -33,15 +33,17 @@ from bezel.planner.names import stack_labels
 from bezel.planner.network_checks import check_way_in
 from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.platform_limits import check_label_count
+from bezel.planner.price_rows import check_own_prices, mispriced
 from bezel.planner.problems import setting
 from bezel.planner.reading import read_settings
 from bezel.planner.risk_checks import check_risks
 from bezel.planner.smoke_checks import check_smoke
-from bezel.planner.storage_checks import check_own_copy, check_own_prices, check_weights
+from bezel.planner.storage_checks import check_own_copy, check_weights
 from bezel.planner.variable_checks import check_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
 
     from bezel.catalog import Model, VllmOptions
     from bezel.planner.arguments import Argument
@@ -78,13 +80,16 @@ class JudgedLease:
     smoke: SmokePlan
 
 
-def judge_lease(config: Mapping[str, object], hardware: Leased, *, project: str | None, stack: str) -> JudgedLease:
+def judge_lease(
+    config: Mapping[str, object], hardware: Leased, *, project: str | None, stack: str, today: date | None
+) -> JudgedLease:
     """Asks every rule that can be asked with what is known.
 
     Raises:
         PlanError: with every problem that was found.
     """
     settings, problems = read_settings(config)
+    problems += check_own_prices(settings.cost.prices, today=today)
     problems += check_project(project)
     checkpoint, options = look_up(settings, problems)
     back_end = settings.lease.back_end or hardware.back_ends[0]
@@ -176,7 +181,8 @@ def _cost(settings: Settings, hardware: Leased, problems: list[Problem]) -> Leas
         gateway_region=settings.region,
         own_prices=own,
     )
-    if any(problem.key.startswith(setting("lease.zones")) for problem in problems) or not settings.region:
+    nowhere = any(problem.key.startswith(setting("lease.zones")) for problem in problems) or not settings.region
+    if nowhere or mispriced(problems):
         return cost  # of a place that there is not no price is missed
     priced = [
         zone
@@ -207,5 +213,4 @@ def _platform_problems(
         *platform.check_secrets(settings.secrets, planned),
         *platform.check_labels(settings.labels),
         *check_weights(settings.weights),
-        *check_own_prices(settings.cost.prices),
     ]

@@ -25,6 +25,7 @@ from bezel.planner.token_cost import token_cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
 
     from bezel.planner.lease_judging import JudgedLease
     from bezel.planner.leased import Leased
@@ -51,7 +52,9 @@ APIS = (
 TPU_API = "tpu.googleapis.com"
 
 
-def make_lease_plan(config: Mapping[str, object], hardware: Leased, *, project: str | None, stack: str) -> LeasePlan:
+def make_lease_plan(
+    config: Mapping[str, object], hardware: Leased, *, project: str | None, stack: str, today: date | None = None
+) -> LeasePlan:
     """Plans a stack of leased machines.
 
     Args:
@@ -59,11 +62,12 @@ def make_lease_plan(config: Mapping[str, object], hardware: Leased, *, project: 
         hardware: what its accelerator is.
         project: id of the Google Cloud project, None where it is not set.
         stack: name of the stack.
+        today: as of make_plan.
 
     Raises:
         PlanError: the stack cannot work as it is set; holds every problem that was found.
     """
-    judged = judge_lease(config, hardware, project=project, stack=stack)
+    judged = judge_lease(config, hardware, project=project, stack=stack, today=today)
     settings, speed = judged.settings, _estimate(judged)
     return LeasePlan(
         stack=stack,

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bezel.catalog import price
+from bezel.catalog import Price, price
 from bezel.planner.cost import SERVICE, CostLine, own_row
 from bezel.planner.lease_cost import NOT_INCLUDED, LeaseCost, lease_cost
 from bezel.planner.money import Priced, Unpriced, dearest, figure, text, times, total
+from bezel.planner.price_rows import rows_to_add
 from bezel.planner.problems import Problem, setting
 
 if TYPE_CHECKING:
@@ -78,10 +79,14 @@ class LeaseTotal:
         return times(self.hourly_at_max, Decimal(self.run_seconds) / 3600)
 
     @property
+    def parts(self) -> list[CostLine]:
+        """Everything that a price row is looked for."""
+        return [cost.line for cost in self.by_zone.values()] + [*self.gateway_lines, self.requests]
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """Names of the price rows that the catalogue does not hold."""
-        lines = [cost.line for cost in self.by_zone.values()] + [*self.gateway_lines, self.requests]
-        return tuple(dict.fromkeys(line.hourly.reason for line in lines if isinstance(line.hourly, Unpriced)))
+        return tuple(dict.fromkeys(part.hourly.reason for part in self.parts if isinstance(part.hourly, Unpriced)))
 
     def seconds(self, seconds: float) -> Amount:
         """All machines for so many seconds: a start is paid for from its beginning."""
@@ -138,7 +143,7 @@ def lease_total(
         count=count,
         run_seconds=run_seconds,
         gateway_lines=(part("vcpu", GATEWAY_CPU), part("memory", GATEWAY_MEMORY_GIB)),
-        requests=CostLine("requests", 1, price(SERVICE, "requests", gateway_region, GATEWAY_BILLING)),
+        requests=part("requests", 1),
     )
 
 
@@ -159,8 +164,7 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
                 ", ".join(unpriced) or "of the gateway",
                 "the price there is unknown, so what it would cost cannot be held against any limit. "
                 f"Missing price row: {'; '.join(cost.missing)}.",
-                f"{there}add the row under `{setting('cost')}: {{prices: […]}}` with item, region, usd_per_unit, "
-                "as_of and source.",
+                there + rows_to_add(line.price for line in cost.parts if not isinstance(line.price, Price)),
             )
         ]
     found = [

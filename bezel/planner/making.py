@@ -26,6 +26,7 @@ from bezel.planner.token_cost import token_cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
 
     from bezel.planner.judging import Judged
     from bezel.planner.lease_plan import LeasePlan
@@ -47,25 +48,30 @@ APIS = (
 )
 
 
-def make_plan(config: Mapping[str, object], *, project: str | None, stack: str) -> Plan | LeasePlan:
+def make_plan(
+    config: Mapping[str, object], *, project: str | None, stack: str, today: date | None = None
+) -> Plan | LeasePlan:
     """Plans a stack: of a Cloud Run service, or of leased machines where its accelerator is one.
 
     Args:
         config: the stack's configuration of namespace `bezel`: keys without the namespace, values JSON-decoded.
         project: id of the Google Cloud project, None where it is not set.
         stack: name of the stack.
+        today: no price row of the stack file may be of a later day; None where nobody asks the clock.
 
     Raises:
         PlanError: the stack cannot work as it is set; holds every problem that was found.
     """
     if hardware := leased(str(config.get("accelerator", "")).strip()):
-        return make_lease_plan(config, hardware, project=project, stack=stack)
-    return make_service_plan(config, project=project, stack=stack)
+        return make_lease_plan(config, hardware, project=project, stack=stack, today=today)
+    return make_service_plan(config, project=project, stack=stack, today=today)
 
 
-def make_service_plan(config: Mapping[str, object], *, project: str | None, stack: str) -> Plan:
+def make_service_plan(
+    config: Mapping[str, object], *, project: str | None, stack: str, today: date | None = None
+) -> Plan:
     """Plans a stack of a Cloud Run service; arguments and errors as of make_plan."""
-    judged = judge(config, project=project, stack=stack)
+    judged = judge(config, project=project, stack=stack, today=today)
     speed = _estimate(judged)
     return Plan(
         stack=stack,

@@ -121,7 +121,9 @@ class PriceRow(_Section):
     item: str = Field(description="the missing row's item, e.g. `gpu nvidia-l4 no zonal redundancy`", examples=["vcpu"])
     region: str = Field(description="the region that it holds for", examples=["us-east4"])
     usd_per_unit: Number = Field(
-        gt=0, description="USD per second of one unit (GPU, chip, machine, vCPU or GiB)", examples=[0.0001867]
+        gt=0,
+        description="USD per second of one unit (GPU, chip, machine, vCPU or GiB), of `requests` per million",
+        examples=[0.0001867],
     )
     as_of: str = Field(description="when it was read, e.g. `2026-11`", examples=["2026-11"])
     source: str = Field(description="where it was read", examples=["our invoice"])

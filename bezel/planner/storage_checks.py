@@ -1,20 +1,15 @@
-"""Names of the bucket and of the folder with the weights, and of the user's own price rows."""
+"""Names of the bucket and of the folder with the weights."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from bezel.catalog import accelerators, closest
-from bezel.planner.cost import gpu_item
-from bezel.planner.leased import leased_hardware
-from bezel.planner.problems import NOT_SET, Problem, one_of, setting, shown
+from bezel.planner.problems import NOT_SET, Problem, setting, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bezel.catalog import Model
-    from bezel.planner.settings import PriceRow, Weights
+    from bezel.planner.settings import Weights
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
 
@@ -64,22 +59,3 @@ def check_own_copy(weights: Weights, model: Model) -> list[Problem]:
             f"write the folder of your own copy, e.g. weights: {{path: {model.id}}}.",
         )
     ]
-
-
-def check_own_prices(rows: Sequence[PriceRow]) -> list[Problem]:
-    """A row of the user's own must be one that a plan looks for, or it would stay unused without a word."""
-    items = [gpu_item(name, zonal_redundancy=False) for name in accelerators()] + ["vcpu", "memory"]
-    items += dict.fromkeys(each.price_item for each in leased_hardware().values())
-    problems = []
-    for number, row in enumerate(rows):
-        if row.item not in items:
-            near = closest(row.item, items)
-            problems.append(
-                Problem(
-                    setting(f"cost.prices.{number}.item"),
-                    shown(row.item),
-                    "no plan looks for such an item: the row would stay unused.",
-                    one_of(items, near),
-                )
-            )
-    return problems

@@ -278,7 +278,7 @@ REFUSED = {
         },
         "bezel:region",
         "gpu nvidia-rtx-pro-6000 zonal redundancy",
-        "add the row",
+        "write what it costs into the stack file",
     ),
     "mtp without a model": (
         {"vllm": {"spec-method": "mtp", "spec-tokens": 3}},

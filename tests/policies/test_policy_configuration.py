@@ -23,6 +23,7 @@ OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("s
         ({}, ["most-instances.limits", "Field required"]),
         ({"limits": {}}, ["most-instances.limits", "at least 1"]),
         ({"limits": {"dev": 2}, "limit": {"dev": 40}}, ["most-instances.limit", "Extra inputs", "limits"]),
+        ({"limits": {"dev": 2}, "prices": [{"item": "vcpu", "usd_per_unit": 1e-300}]}, ["prices", "Extra inputs"]),
         ({"limits": {"dev": 2, "staging": 4}}, ["staging", "'dev' or 'prod'"]),
         ({"limits": {"dev": "two"}}, ["most-instances.limits.dev = two", "valid integer"]),
         ({"limits": {"dev": -1}}, ["greater than or equal to 0"]),

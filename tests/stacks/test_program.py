@@ -1,5 +1,6 @@
 """The program as the engine runs it: it ends well, or tells its reader what is wrong and ends as one who was told."""
 
+import json
 import runpy
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ STACK = {
     "bezel:accelerator": "nvidia-l4",
     "bezel:region": "us-east4",
 }
+
+READ_LATER = {"item": "vcpu", "region": "us-east4", "usd_per_unit": 0.000018, "as_of": "2099-01", "source": "a list"}
 
 
 @pytest.fixture
@@ -52,6 +55,7 @@ def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
     [
         ({"bezel:accelerator": "nvidia-l5"}, (), "", "bezel:accelerator = nvidia-l5"),
         ({"bezel:secrets": "{}"}, ("bezel:secrets",), "", "bezel:secrets: encrypted"),
+        ({"bezel:cost": json.dumps({"prices": [READ_LATER]})}, (), "", "bezel:cost.prices.0.as_of = 2099-01"),
         ({}, (), None, "its digest could not be looked up"),
     ],
 )

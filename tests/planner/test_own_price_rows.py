@@ -1,0 +1,129 @@
+"""A price row of the user's own holds the limits: it is a price of its unit, dated and sourced, or it is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date
+from decimal import Decimal
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from l4_stack import with_changes
+from v6e_stack import L4X8, V6E4_MOE
+
+from bezel.catalog import prices
+from bezel.planner import PlanError, make_plan
+from bezel.planner.money import Priced
+from bezel.planner.price_rows import priced_items
+
+TODAY = date(2026, 11, 23)
+GPU = "gpu nvidia-l4 no zonal redundancy"
+ROW = {"item": GPU, "region": "asia-southeast1", "usd_per_unit": 0.0002, "as_of": "2026-11", "source": "our invoice"}
+UNPRICED = {"region": "asia-southeast1"}
+
+
+def told(config, today=TODAY):
+    """The problems of a configuration, none where it is planned."""
+    try:
+        make_plan(config, project="p", stack="s", today=today)
+    except PlanError as error:
+        return error.problems
+    return ()
+
+
+def with_row(**changes):
+    """The stack in a region where its GPU has no price but this row."""
+    return with_changes(UNPRICED | {"cost": {"max_hourly_usd": 2, "prices": [ROW | changes]}})
+
+
+def test_a_row_that_can_be_true_prices_the_stack():
+    assert told(with_row()) == ()
+    assert told(with_row(as_of="2026-11-23")) == ()
+    assert told(with_row(as_of="2026-11-24")) == ()  # it is that day already in the east
+    assert told(with_row(usd_per_unit=0.0001)) == ()  # half of the list price: a discount that there is
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "words"),
+    [
+        ({"usd_per_unit": 1e-300}, "usd_per_unit", "no limit would hold"),
+        ({"usd_per_unit": 0.00002}, "usd_per_unit", "0.072 USD per hour: far less"),
+        ({"usd_per_unit": 3.9}, "usd_per_unit", "14,040 USD per hour: far more than anybody asks"),
+        ({"usd_per_unit": 1e300}, "usd_per_unit", "far more"),
+        ({"usd_per_unit": 0}, "usd_per_unit", "out of range"),
+        ({"usd_per_unit": -0.0002}, "usd_per_unit", "out of range"),
+        ({"usd_per_unit": math.nan}, "usd_per_unit", "a finite number"),
+        ({"usd_per_unit": math.inf}, "usd_per_unit", "a finite number"),
+        ({"usd_per_unit": "PRICE"}, "usd_per_unit", "a number is needed"),
+        ({"as_of": ""}, "as_of", "how old"),
+        ({"as_of": "YYYY-MM"}, "as_of", "how old"),
+        ({"as_of": "recently"}, "as_of", "how old"),
+        ({"as_of": "2026-13"}, "as_of", "how old"),
+        ({"as_of": "2026-11-25"}, "as_of", "today is 2026-11-23"),
+        ({"as_of": "2026-12"}, "as_of", "today is 2026-11-23"),
+        ({"as_of": "2099-01"}, "as_of", "today is 2026-11-23"),
+        ({"source": ""}, "source", "nobody can check"),
+        ({"source": " - "}, "source", "nobody can check"),
+        ({"item": "gpu l4"}, "item", "unused"),
+    ],
+)
+def test_a_row_that_would_switch_off_limits_is_refused_alone(changes, key, words):
+    found = {problem.key: problem for problem in told(with_row(**changes))}
+    problem = found.pop(f"bezel:cost.prices.0.{key}")
+    assert words in problem.consequence
+    assert not any("max_hourly_usd" in other for other in found)  # nothing is concluded from a wrong price
+
+
+def test_the_price_of_an_hour_is_told_with_what_to_write():
+    (problem,) = told(with_row(usd_per_unit=0.6721))
+    assert "if it is the price of an hour, write `usd_per_unit: 0.0001867`" in problem.repair
+    assert told(with_row(usd_per_unit=0.0001867)) == ()
+
+
+@pytest.mark.parametrize("item", priced_items())
+@given(share=st.floats(1e-12, 0.19), more=st.floats(1, 1e6))
+def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):
+    listed = [
+        row.usd_per_unit / (3600 if row.unit.endswith("-hour") else 1) for row in prices().values() if row.item == item
+    ]
+    lowest, most = min(listed, default=priced_items()[item].least), priced_items()[item].most
+    for usd in (float(lowest) * share, float(most) * (1 + more)):
+        assert any(
+            problem.key == "bezel:cost.prices.0.usd_per_unit" for problem in told(with_row(item=item, usd_per_unit=usd))
+        )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        with_changes(UNPRICED | {"cost": {"max_hourly_usd": 5}}),
+        {**L4X8, "cost": {}},
+        {**V6E4_MOE, "region": "asia-southeast1", "lease": {"zones": [{"zone": "southamerica-west1-a"}]}},
+    ],
+    ids=["service", "machine", "slice with its gateway"],
+)
+def test_a_missing_row_is_shown_ready_to_fill_in_with_its_unit(config):
+    (problem,) = [one for one in told(config) if "Missing price row" in one.consequence]
+    assert "usd_per_unit is USD per second of one " in problem.repair
+    assert "(the price of an hour divided by 3600)" in problem.repair
+    pasted = problem.repair[problem.repair.index("     bezel:cost:") :]
+    unfilled = yaml.safe_load(pasted)["bezel:cost"]
+    refused = {one.key for one in told(config | {"cost": unfilled})}
+    assert {f"bezel:cost.prices.{number}.usd_per_unit" for number in range(len(unfilled["prices"]))} <= refused
+    units = {
+        f"USD_PER_{unit.words.replace(' ', '_').upper()}": (unit.least * unit.most).sqrt()
+        for unit in priced_items().values()
+    }
+    filled = re.sub(r"USD_PER_\w+", lambda found: str(units[found[0]]), pasted)
+    filled = filled.replace("YYYY-MM", "2026-11").replace("source: ''", "source: our invoice")
+    rows = yaml.safe_load(filled)["bezel:cost"]
+    plan = make_plan(config | {"cost": rows}, project="p", stack="s", today=TODAY)
+    assert isinstance(plan.cost.hourly_at_max, Priced)
+    assert plan.cost.hourly_at_max.usd > Decimal("0.1")
+
+
+def test_without_a_clock_no_date_is_too_new():
+    assert told(with_row(as_of="2099-01"), today=None) == ()
