@@ -29,7 +29,7 @@ from bench_tables import written
 from bench_truth import Errors, Mock, errors
 from made_sections import ROOT, put
 
-from bezel.bench.states import CPU_SHARE, LOOP_LAG_MS
+from bezel.bench.states import CPU_SHARE, LATE_MS
 
 DOCUMENT = ROOT / "docs/benchmarks.md"
 RESULTS = ROOT / "tests/results/bench-peers.json"
@@ -122,7 +122,7 @@ def limited(seen: Seen) -> bool | None:
     """Whether the engine says that it fell short, by its own rule; None of others, who say nothing."""
     if not seen.more:
         return None
-    return bool(seen.more["lag_p99_ms"] > LOOP_LAG_MS or seen.more["cpu_share"] > CPU_SHARE)
+    return bool(seen.more["lag_p99_ms"] > LATE_MS or seen.more["cpu_share"] > CPU_SHARE)
 
 
 def keep_best(found: dict[str, Any], name: str, errs: dict[str, Any], cpu: float) -> None:

@@ -139,11 +139,11 @@ def score(oracle: Oracle) -> Score:
 
 
 def _steps(grid: Grid, row: int, truth: dict[Place, float], found: dict[Place, float]) -> int | None:
-    """Steps between the knee by the sweep and that of the whole file; None where a row has no two valid cells."""
+    """Steps between the knee by the sweep and that of the whole file; None where either shows no plateau."""
     columns = [column for column in range(len(grid.users)) if (row, column) in truth and (row, column) in found]
-    if len(columns) < 2:
-        return None
-    return abs(knee([truth[row, one] for one in columns]) - knee([found[row, one] for one in columns]))
+    users = [grid.users[one] for one in columns]
+    true, told = (knee(users, [values[row, one] for one in columns]) if columns else None for values in (truth, found))
+    return None if true is None or told is None else abs(true - told)
 
 
 def simulated() -> list[Oracle]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bezel.bench import statistics
+from bezel.bench.failures import FAILED_SHARE
 from bezel.bench.result import Check
 from bezel.bench.sample import CLIENT, HTTP_401, HTTP_403
 
@@ -26,7 +27,6 @@ CACHED_SHARE = 0.02
 ROUNDS = 3
 DRIFT_SHARE = 0.10
 DRIFT_CERTAINTY = 0.9999
-FAILED_SHARE = 0.01
 SHORT_FOR_DRAFTS = 16
 # What says nothing of the server: who asked was not let in, or the instrument broke.
 _NOT_THE_SERVER = {

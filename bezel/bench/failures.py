@@ -8,6 +8,8 @@ import orjson
 
 from bezel.bench import sample as kinds
 
+FAILED_SHARE: Final = 0.01
+"""Of the requests: where more failed, the rest was a lighter load than the one that is named."""
 _LONGEST: Final = 200
 _OF_STATUS: Final = {401: kinds.HTTP_401, 403: kinds.HTTP_403, 404: kinds.HTTP_404, 429: kinds.HTTP_429}
 _OWN: Final = {

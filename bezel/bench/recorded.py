@@ -55,7 +55,11 @@ def recorded(
         requests=len(columns),
         failures=failures,
         examples=examples,
-        client_limits=states.limits_of_client(client, None if is_closed(load.pattern) else achieved(columns)),
+        client_limits=states.limits_of_client(
+            client,
+            None if is_closed(load.pattern) else achieved(columns),
+            metrics["ttft_p50"].value or metrics["e2e_p50"].value,
+        ),
         saturated=states.backlogged(
             completed_share(load, columns, measured.began),
             metrics["offered_requests_per_second"].value,

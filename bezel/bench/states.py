@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bezel.bench.failures import FAILED_SHARE
+from bezel.bench.sample import CLIENT
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bezel.bench.result import Check, ClientFigures, State
 
 ACHIEVED_SHARE = 0.98
-SCHEDULE_DELAY_MS = 10.0
-LOOP_LAG_MS = 10.0
+# Late by less is no fault of a figure, however fast the server; nor by less than that share of what is measured.
+LATE_MS = 10.0
+LATE_SHARE = 0.05
 CPU_SHARE = 0.85
 # How vLLM begins its refusal of a request that cannot fit.
 _TOO_LONG = ("maximum context length", "max_model_len")
@@ -74,7 +78,10 @@ def state_of(
         return "failed", f"no request succeeded ({kinds}){f': {told}' if told else ''}"
     if not requests:
         return "failed", "no request was sent"
-    # Before the checks: what a client that falls short makes of a server is not the server's.
+    if apart := _failed_apart(checks, requests, failures):
+        also = f"; the client fell short, too: {'; '.join(client_limits)}" if client_limits else ""
+        return "failed", f"{apart.name}: {apart.text}{also}"
+    # Before all other checks: what a client that falls short makes of a server is not the server's.
     if client_limits:
         return "client_limited", f"the client was measured, not the server: {'; '.join(client_limits)}"
     if wrong := [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]:
@@ -84,21 +91,35 @@ def state_of(
     return ("queueing", queueing) if queueing else ("ok", "")
 
 
-def limits_of_client(figures: ClientFigures, achieved: float | None) -> list[str]:
+def _failed_apart(checks: Sequence[Check], requests: int, failures: Mapping[str, int]) -> Check | None:
+    """The check that too many requests failed, where the client's own failures alone would not say so."""
+    theirs = sum(count for kind, count in failures.items() if kind != CLIENT)
+    if CLIENT in failures and theirs <= FAILED_SHARE * requests:
+        return None
+    return next((check for check in checks if check.name == "failures_apart" and check.state == "failed"), None)
+
+
+def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: float | None = None) -> list[str]:
     """Every way in which the client fell short.
 
     Args:
         figures: How it fared.
         achieved: The rate at which it sent, by the rate it was to send at; None for a closed loop.
+        ttft_ms: The shortest time that is measured, in the median: to the first token, or to the end of an answer
+            without a text; None where nothing was.
     """
+    most, of_what = LATE_MS, ""
+    if ttft_ms is not None and ttft_ms * LATE_SHARE > LATE_MS:
+        most, of_what = ttft_ms * LATE_SHARE, f" ({LATE_SHARE:.0%} of the median ttft of {ttft_ms:,.0f} ms)"
     limits = []
     if achieved is not None and achieved < ACHIEVED_SHARE:
         limits.append(f"it sent at {achieved:.1%} of the planned rate, below {ACHIEVED_SHARE:.0%}")
     delay = figures.schedule_delay_p99_ms
-    if delay is not None and delay > SCHEDULE_DELAY_MS:
-        limits.append(f"requests left {delay:.1f} ms late (p99), above {SCHEDULE_DELAY_MS:.0f} ms")
-    if figures.loop_lag_p99_ms > LOOP_LAG_MS:
-        limits.append(f"its event loop lagged by {figures.loop_lag_p99_ms:.1f} ms (p99), above {LOOP_LAG_MS:.0f} ms")
+    if delay is not None and delay > most:
+        limits.append(f"requests left {delay:.1f} ms late (p99), above {most:.0f} ms{of_what}")
+    lag = figures.loop_lag_p99_ms
+    if lag > most:
+        limits.append(f"its event loop lagged by {lag:.1f} ms (p99), above {most:.0f} ms{of_what}")
     if figures.busiest_cpu_share > CPU_SHARE:
         limits.append(f"a worker used {figures.busiest_cpu_share:.0%} of a core, above {CPU_SHARE:.0%}")
     return limits

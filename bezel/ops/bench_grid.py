@@ -14,7 +14,7 @@ _LEGEND = (
     "* measured, left out of the surface"
 )
 _MARKS = {"failed": "x", "infeasible": "-", "queueing": "q", "client_limited": "c", "not_asked": "?"}
-_TOLD = ("surface", "knee", "excluded")
+_TOLD = ("surface", "knee", "no_plateau", "excluded")
 
 
 def grid_table(result: Result, metric: str) -> str:

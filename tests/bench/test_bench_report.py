@@ -21,7 +21,7 @@ from bezel.bench.report.report import Report, report_of
 from bezel.bench.report.slide import as_slide
 from bezel.bench.report.subjects import subjects_of
 from bezel.bench.report.wording import compact, number, percent
-from bezel.bench.result import Histogram, Result
+from bezel.bench.result import Finding, Histogram, Result
 
 JUST_APART, READABLE, VISIBLE = 0.07, 4.5, 3.0
 
@@ -140,6 +140,29 @@ def test_an_unknown_price_of_one_of_two_is_said_beside_the_others_cost() -> None
     report = report_of([line("one", "nvidia-l4", 1.0), line("two", "rtx-pro-6000", 2.0, price=None)])
     cost = next(figure for figure in report.figures if figure.name == "cost")
     assert "The cost of two is unknown." in cost.caption
+
+
+def test_without_a_plateau_no_load_is_the_best_and_the_figures_say_where_they_are() -> None:
+    rising = line("L4", "nvidia-l4", 1.0)
+    found = Finding(name="no_plateau", text="At a context of 1024 tokens no plateau was seen.")
+    result = rising.model_copy(update={"findings": [found], "cells": rising.cells[:5]})
+    report = report_of([result])
+    assert said(report, "best load") == ["none named: no plateau was seen"]
+    assert said(report, "figures at")[0].startswith("16 users")
+    assert "no plateau was seen" in " ".join(report.findings)
+    page, text = as_page(report), as_markdown(report)
+    assert "Best load that is ok" not in page
+    assert "none named: no plateau was seen" in text
+    whole = report_of([rising])
+    assert said(whole, "best load") == said(whole, "figures at")
+    assert said(whole, "best load")[0].startswith("32 users")
+    assert "Best load that is ok" in as_page(whole)
+
+
+def test_a_single_load_is_not_the_best_of_one() -> None:
+    one = line("L4", "nvidia-l4", 1.0)
+    alone = one.model_copy(update={"findings": [], "cells": one.cells[:1]})
+    assert said(report_of([alone]), "best load") == ["none named: one load was measured"]
 
 
 def test_the_knee_of_a_sweep_is_ringed_and_only_there() -> None:

@@ -86,6 +86,40 @@ def test_a_client_that_falls_short_says_so(worse, achieved_share, told):
     assert state(FAILED, client_limits=found)[0] == ("client_limited" if told else "failed")
 
 
+@pytest.mark.parametrize("late", ["schedule_delay_p99_ms", "loop_lag_p99_ms"])
+def test_a_client_is_late_in_relation_to_what_it_measures(late):
+    """10 ms, or 5 % of the time to the first token where that is more."""
+    assert limits_of_client(health(**{late: 99.0}), None, 2000.0) == []
+    assert (
+        "above 100 ms (5% of the median ttft of 2,000 ms)" in limits_of_client(health(**{late: 101.0}), None, 2000)[0]
+    )
+    assert limits_of_client(health(**{late: 9.9}), None, 1.0) == [], "no server is so fast that less is a fault"
+    assert "above 10 ms" in limits_of_client(health(**{late: 10.1}), None, 100.0)[0]
+
+
+APART = Check(name="failures_apart", state="failed", text="13 of 80 requests failed (http_5xx: 13)")
+
+
+@pytest.mark.parametrize(
+    ("failures", "expected"),
+    [
+        ({"http_5xx": 13}, "failed"),
+        ({"timeout": 13}, "failed"),
+        ({"http_401": 1}, "failed"),
+        ({"http_5xx": 13, "client": 1}, "failed"),
+        ({"client": 13}, "client_limited"),
+        ({"client": 13, "http_5xx": 1}, "client_limited"),
+        ({}, "client_limited"),
+    ],
+)
+def test_a_servers_failure_stays_the_servers_however_the_client_fared(failures, expected):
+    checks = (FAILED, APART) if failures else (FAILED,)
+    found, why = state(*checks, requests=100, failures=failures, client_limits=["it lagged"])
+    assert found == expected
+    assert ("13 of 80 requests failed" in why) == (found == "failed")
+    assert "it lagged" in why
+
+
 def test_a_client_that_sends_too_slowly_achieves_less():
     def sent(gap: int) -> float | None:
         samples = [answered(index, BEGAN + index * gap, planned=BEGAN + index * 100 * MS) for index in range(50)]

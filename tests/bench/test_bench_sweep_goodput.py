@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from bench_oracle import cell_of, once
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bezel.bench.result import Metric
+from bezel.bench.sweep import wording
 from bezel.bench.sweep.goodput import Search, conclude, levels, probability, search
 from bezel.bench.sweep.wanted import CellWanted
 from bezel.told import UserError
@@ -54,7 +58,7 @@ def test_a_lowest_load_that_misses_is_said_and_no_edge_made_up() -> None:
     found = search(PLAN, once(Server(0.5).measure), lambda _: None)
     assert (found.kept, found.ended) == (0, "")
     told = conclude(PLAN, found)
-    assert told.text.startswith("Even the lowest load, 1 users, misses ttft_p99 <= 500 ms")
+    assert told.text.startswith("Even the lowest load, 1 user, misses ttft_p99 <= 500 ms")
     assert told.numbers["highest"] is None
     assert any(cell.users == 1 for cell in found.cells)
 
@@ -114,6 +118,53 @@ def test_each_cell_says_how_surely_it_keeps_the_limits() -> None:
     assert two == pytest.approx(0.02), "every limit counts"
     failed = cell_of(WANTED, reason="timeouts")
     assert probability(failed, {"ttft_p99": 500.0}) == pytest.approx(0.02), "failed requests keep no limit"
+
+
+@pytest.mark.parametrize(("edge", "able"), [(21.0, 60.0), (90.0, 60.0), (0.5, 60.0), (21.0, 22.0)])
+def test_a_search_goes_on_below_what_the_client_can_send(edge: float, able: float) -> None:
+    server = Server(edge)
+
+    def limited(wanted: CellWanted) -> Cell:
+        cell = server.measure(wanted)
+        late = {"state": "client_limited", "reason": "requests left late"}
+        return cell.model_copy(update=late) if (wanted.users or 0) >= able else cell
+
+    found = search(PLAN, once(limited), lambda _: None)
+    told = conclude(PLAN, found)
+    most = [level for level in PLAN.levels if level < able]
+    assert not found.ended
+    assert found.able == len(most) or edge < able / 2, "a load that is not needed is not asked"
+    assert abs(found.kept - sum(level <= edge for level in most)) <= 1
+    assert all(cell.state == "ok" for cell in found.cells if (cell.users or 0) < able)
+    if edge > able:
+        assert f"The highest load that this client can send, {most[-1]:g} users, still keeps" in told.text
+        assert f"At {told.numbers['client_limited_from']:g} users the client was the limit" in told.text
+
+
+def test_a_client_that_cannot_send_the_lowest_load_measures_nothing() -> None:
+    late = {"state": "client_limited", "reason": "requests left late"}
+    found = search(PLAN, once(lambda wanted: cell_of(wanted, ttft_p99=1.0).model_copy(update=late)), lambda _: None)
+    assert "says nothing of the limits: client_limited" in found.ended
+    assert {cell.users for cell in found.cells} >= {1}
+    assert conclude(PLAN, found).numbers["highest"] is None
+
+
+def test_a_load_whose_queue_grows_keeps_no_limit() -> None:
+    grown = {"state": "saturated", "reason": "200 requests/s offered, 76 completed"}
+    short = cell_of(WANTED, ttft_p99=100.0).model_copy(update=grown)
+    assert probability(short, {"ttft_p99": 500.0}) == pytest.approx(0.02)
+
+
+@given(st.integers(0, 3), st.integers(0, 3), st.sampled_from(["users", "requests/s"]))
+def test_where_an_edge_lies_is_said_in_one_form_for_each_case(low: int, high: int, unit: str) -> None:
+    """No text is put together of two halves, one of which says that nothing is known."""
+    loads = [None, 1.0, 14.0, 17.0]
+    told = wording.edge(loads[low], loads[high], (1.0, 256.0), unit)
+    sure = [load for load in (loads[low], loads[high]) if load is not None]
+    forms = ("anywhere: ", "above ", "between ") if not sure or loads[low] else ("below ",)
+    assert told.startswith(forms)
+    assert all(f"{load:g}" in told for load in sure)
+    assert not re.search(r"below .* and below|or above and|\b1 users", told)
 
 
 def test_levels_rise_by_a_step_and_hold_both_ends() -> None:

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from bench_oracle import RATE, Oracle, cell_of
+from bench_results import manifest
 
+from bezel.bench.result import Result
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.conclude import conclude
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
+from bezel.bench.sweep.knees import knees
 from bezel.bench.sweep.run import LOST, Sweep, run_sweep
+from bezel.ops.bench_grid import grid_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +65,80 @@ def test_an_adaptive_sweep_asks_few_requests_and_infers_the_rest(tmp_path: Path)
     knees = {one.numbers["context_tokens"]: one.numbers["users"] for one in told.findings if one.name == "knee"}
     assert set(knees) == set(GRID.contexts)
     assert all(users in (8, 32, 64) for users in knees.values())
+
+
+RISING = {
+    (64, 1): 24.5, (64, 8): 87.5, (64, 32): 159.0,
+    (256, 1): 243.0, (256, 8): 926.0,
+    (1024, 32): 2872.0,
+}  # fmt: skip
+
+
+def test_where_throughput_still_rises_no_knee_is_named_and_that_is_said() -> None:
+    places = {(GRID.contexts.index(context), GRID.users.index(users)): value
+              for (context, users), value in RISING.items()}  # fmt: skip
+    findings = knees(GRID, RATE, places, {})
+    assert not [one for one in findings if one.name == "knee"]
+    texts = {one.numbers["context_tokens"]: one.text for one in findings if one.name == "no_plateau"}
+    assert set(texts) == {64, 256, 1024}
+    assert "24.5 at 1 user, 87.5 at 8 users, 159 at 32 users" in texts[64]
+    assert "was 2872 at 32 users" in texts[1024]
+    cells = [cell_of(GRID.wanted(place), **{RATE: value}) for place, value in places.items()]
+    shown = grid_table(
+        Result(kind="sweep", nature="measured", manifest=manifest("rising"), cells=cells, findings=findings), RATE
+    )
+    assert "no plateau was seen" in shown
+    assert "of the plateau" not in shown
+
+
+def test_a_plateau_that_only_the_surface_knows_of_is_none() -> None:
+    """Inferred values saturate, as their law does: they show one between contexts that were measured to it, only."""
+    flat = {column: min(2.0 * users, 40.0) for column, users in enumerate(GRID.users)}
+    rising = {(1, 0): 2.0, (1, 1): 16.0}
+    of_surface = {(1, column): value for column, value in flat.items() if column > 1}
+
+    def named(*rows: int) -> list[object]:
+        known = rising | {(row, column): value for row in rows for column, value in flat.items()}
+        found = knees(GRID, RATE, known, of_surface)
+        return [one.numbers["context_tokens"] for one in found if one.name == "knee"]
+
+    assert named() == []
+    assert named(0) == [64]
+    assert named(2) == [1024]
+    assert named(0, 2) == [64, 256, 1024]
+
+
+def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_path: Path) -> None:
+    told = conclude(swept(tmp_path, Oracle(saturating), limits=Limits(seconds=12.0), error=None)[0])
+    unasked = [cell for cell in told.cells if not cell.requests]
+    assert unasked
+    assert {cell.state for cell in unasked} == {"not_asked"}
+    assert all(cell.reason.startswith("not asked: the limits allow no further cell") for cell in unasked)
+    result = Result(kind="sweep", nature="measured", manifest=manifest("cut"), cells=told.cells)
+    table = grid_table(result, RATE).splitlines()
+    assert sum(line.split().count("?") for line in table[:9]) == len(unasked)
+    assert not [line for line in table[3:9] if "-" in line.split()]
+
+
+def test_users_that_the_client_cannot_send_for_are_measured_no_further_up(tmp_path: Path) -> None:
+    """The sweep goes on below them, and at contexts at which users send less often."""
+
+    class Busy(Oracle):
+        def measure(self, wanted: CellWanted) -> Cell:
+            cell = super().measure(wanted)
+            late = {"state": "client_limited", "reason": "requests left late"}
+            busy = wanted.context_tokens <= 256 and (wanted.users or 0) >= 64
+            return cell.model_copy(update=late) if busy else cell
+
+    oracle = Busy(lambda context, users: users * 2.0 / (1 + context / 2000) / (1 + users / 500))
+    told = conclude(swept(tmp_path, oracle)[0])
+    limited = [cell for cell in told.cells if cell.state == "client_limited"]
+    assert 1 <= len(limited) <= 4
+    spared = [cell for cell in told.cells if "was too much for the client already" in cell.reason]
+    assert {cell.state for cell in spared} == {"not_asked"}
+    assert {cell.context_tokens for cell in spared} <= {64, 256}
+    assert [cell for cell in told.cells if cell.state == "ok" and (cell.context_tokens or 0) <= 256]
+    assert not [one for one in told.inferred if one.context_tokens == 64 and one.users > 64]
 
 
 @pytest.mark.slow

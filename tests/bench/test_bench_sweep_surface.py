@@ -7,6 +7,8 @@ import random
 import numpy as np
 import pytest
 from bench_surfaces import FEWER_USERS, LAWS, server
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bezel.bench.sweep.knee import knee
 from bezel.bench.sweep.surface import fit
@@ -86,13 +88,44 @@ def test_ninety_in_a_hundred_measurements_lie_in_their_interval(law: str) -> Non
 
 
 def test_the_knee_is_the_fewest_users_near_the_plateau() -> None:
-    assert knee([1.0, 4.0, 9.5, 10.0, 10.2]) == 2
-    assert knee([1.0, 2.0, 4.0, 8.0, 16.0]) == 3, "two thirds of what is highest lie near the plateau's median"
+    assert knee(USERS, [1.0, 4.0, 9.5, 10.0, 10.2]) == 2
+
+
+@pytest.mark.parametrize(
+    ("users", "values"),
+    [
+        ((1, 4, 8), (24.5, 87.5, 159.0)),
+        ((1, 4), (243.0, 926.0)),
+        ((16,), (2872.0,)),
+        ((1, 2, 4, 8, 16), (1.0, 2.0, 4.0, 8.0, 16.0)),
+        ((28, 30, 32), (140.0, 150.0, 159.0)),
+        ((1, 2, 4, 8), (100.0, 112.0, 125.0, 140.0)),
+    ],
+)
+def test_while_throughput_rises_no_knee_is_named(users: tuple[int, ...], values: tuple[float, ...]) -> None:
+    assert knee(users, values) is None
+
+
+@given(st.lists(st.integers(1, 4096), min_size=1, max_size=12, unique=True), st.floats(0.3, 1.0))
+def test_no_server_whose_throughput_grows_with_the_users_has_a_knee(users: list[int], power: float) -> None:
+    assert knee(sorted(users), [count**power for count in sorted(users)]) is None
+
+
+@given(st.lists(st.integers(1, 4096), min_size=1, max_size=12, unique=True), st.floats(1, 5000))
+def test_a_knee_has_nine_tenths_of_what_twice_its_users_have(users: list[int], most: float) -> None:
+    rising = sorted(users)
+    values = [min(float(count), most) for count in rising]
+    found = knee(rising, values)
+    flat = [count for count in rising if count >= most]
+    assert found is not None or len(flat) < 3 or flat[-1] < 2 * flat[0], "what was seen is named"
+    if found is not None:
+        assert rising[-1] >= 2 * rising[found]
+        assert values[found] >= 0.9 * values[-1]
 
 
 def test_a_lucky_cell_is_not_the_plateau() -> None:
-    assert knee([1.0, 9.8, 10.0, 12.5, 10.1]) == 1
+    assert knee(USERS, [1.0, 9.8, 10.0, 12.5, 10.1]) == 1
 
 
 def test_a_server_that_falls_behind_its_knee_has_it_before() -> None:
-    assert knee([1.0, 8.0, 10.0, 9.6, 5.0]) == 2
+    assert knee(USERS, [1.0, 8.0, 10.0, 9.6, 5.0]) == 2

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from markdown import ROOT, between
 
-from bezel.bench import checks_of_load, checks_of_server, saturation, states
+from bezel.bench import checks_of_load, checks_of_server, failures, saturation, states
 from bezel.bench.result import Cell, Client, Machine, Manifest, Metric, Result, State
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -70,11 +70,12 @@ def test_every_check_and_state_is_explained_with_its_limits() -> None:
         f"{checks_of_server.SUSPECT_BANDWIDTH:.0%}".replace("%", " %"): "of the bandwidth",
         f"{checks_of_load.ROUNDS} x users": "fewer answers than",
         f"{checks_of_load.DRIFT_SHARE:.0%}".replace("%", " %"): "e2e drifts by more than",
-        f"{checks_of_load.FAILED_SHARE:.0%}".replace("%", " %"): "of the requests failed",
+        f"{failures.FAILED_SHARE:.0%}".replace("%", " %"): "of the requests failed",
         f"{checks_of_load.SHORT_FOR_DRAFTS} tokens": "drafts judged by answers of fewer than",
         f"{saturation.COMPLETED_SHARE:.0%}".replace("%", " %"): "is completed in the time in which it is offered",
         f"{states.ACHIEVED_SHARE:.0%}".replace("%", " %"): "of the planned rate",
-        f"{states.LOOP_LAG_MS:.0f} ms": "of the event loop's lag above",
+        f"{states.LATE_MS:.0f} ms": "of the event loop's lag above",
+        f"{states.LATE_SHARE:.0%}".replace("%", " %"): "of the median `ttft`",
         f"{states.CPU_SHARE:.0%}".replace("%", " %"): "of a core",
     }
     for limit, where in limits.items():

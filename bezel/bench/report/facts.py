@@ -24,40 +24,64 @@ _LONG = 300
 
 
 def best(subject: Subject) -> Spot | None:
-    """Its ok load of the highest throughput, of knees only where there are some; None where none is ok."""
-    good = [spot for spot in subject.spots if spot.state == "ok" and spot.value(THROUGHPUT) is not None]
-    knees = {
+    """Its ok load of the highest throughput of those that were found to be enough; None where none was found.
+
+    Found are knees behind which a plateau was seen, and the highest load within limits.
+    """
+    named = {
         (finding.numbers.get("context_tokens"), finding.numbers.get("users"))
         for finding in subject.result.findings
         if finding.name == "knee"
     }
-    good = [spot for spot in good if (spot.context, spot.load) in knees] or good
-    return max(good, key=lambda spot: spot.value(THROUGHPUT) or 0.0, default=None)
+    within = {finding.numbers.get("highest") for finding in subject.result.findings if finding.name == "highest_load"}
+    return _highest(
+        spot for spot in _good(subject) if (spot.context, spot.load) in named or spot.load in within - {None}
+    )
+
+
+def told(subject: Subject) -> tuple[Spot | None, str]:
+    """The load that stands for a server, and what is said of a best one; no load where none is ok."""
+    if spot := best(subject):
+        return spot, _where(spot)
+    spot = _highest(_good(subject))
+    if spot is None:
+        return None, "no load is ok"
+    one = len({other.load for other in subject.spots}) == 1
+    return spot, "none named: one load was measured" if one else "none named: no plateau was seen"
+
+
+def _good(subject: Subject) -> list[Spot]:
+    return [spot for spot in subject.spots if spot.state == "ok" and spot.value(THROUGHPUT) is not None]
+
+
+def _highest(spots: Iterable[Spot]) -> Spot | None:
+    return max(spots, key=lambda spot: spot.value(THROUGHPUT) or 0.0, default=None)
 
 
 def summary(subjects: Sequence[Subject]) -> Table:
-    """Each server at its best load: a column a server, so that many figures and few servers fit on a page."""
+    """Each server at one load: a column a server, so that many figures and few servers fit on a page."""
     columns = [_summarised(subject) for subject in subjects]
     heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
-    names = ["kind", "model", "hardware", "best load", *heads, "failed requests"]
+    names = ["kind", "model", "hardware", "best load", "figures at", *heads, "failed requests"]
     rows = [[name, *(column[place] for column in columns)] for place, name in enumerate(names)]
-    told = (
-        "Best load: the ok one of the highest throughput, of the knees where there are some. "
-        "Failed requests are over all loads of a server."
+    words = (
+        "Best load: the ok one of the highest throughput, of the knees behind which a plateau was seen, or the highest "
+        "within limits. Without one the figures are at the highest throughput that was measured, which more load may "
+        "exceed. Failed requests are over all loads of a server."
     )
-    return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, told)
+    return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, words)
 
 
 def _summarised(subject: Subject) -> list[str]:
-    spot = best(subject)
+    spot, named = told(subject)
     about = subject.result.manifest
     chips = f"{about.platform.chips} x " if about.platform.chips and about.platform.chips > 1 else ""
     hardware = f"{chips}{about.platform.accelerator}" if about.platform.accelerator else UNKNOWN
     figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in _FIGURES]
     requests, failed = _sent(subject.spots)
     share = f"{number(failed)} of {number(requests)} ({percent(failed / requests)})" if requests else "none sent"
-    where = "no load is ok" if spot is None else _where(spot)
-    return [subject.result.nature, about.model, hardware, where, *figures, share]
+    where = "none" if spot is None else _where(spot)
+    return [subject.result.nature, about.model, hardware, named, where, *figures, share]
 
 
 def side_by_side(subjects: Sequence[Subject]) -> Table | None:
@@ -87,9 +111,10 @@ def findings(results: Sequence[Result]) -> list[str]:
 
 
 def _told(result: Result) -> list[str]:
-    """Knees last: a sweep has one of each context. What was left out of a surface stands in its map."""
-    first = [one.text for one in result.findings if one.name not in ("knee", "excluded")]
-    return [*first, *result.notes, *(one.text for one in result.findings if one.name == "knee")]
+    """Knees last: a sweep has one of each context, or none of it. What a surface leaves out stands in its map."""
+    of_contexts = ("knee", "no_plateau")
+    first = [one.text for one in result.findings if one.name not in (*of_contexts, "excluded")]
+    return [*first, *result.notes, *(one.text for one in result.findings if one.name in of_contexts)]
 
 
 def fired(subjects: Sequence[Subject]) -> Table | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.bench.report.facts import best
+from bezel.bench.report.facts import told
 from bezel.bench.report.loads import COST, THROUGHPUT
 from bezel.bench.report.markup import add, el, html
 from bezel.bench.report.style import page as style
@@ -109,17 +109,20 @@ def _footer(report: Report) -> Element:
 
 
 def _tiles(subject: Subject) -> Element:
-    """The figures of one server at its best load."""
-    spot = best(subject)
+    """The figures of one server at its best load, or else at the highest throughput that was measured."""
+    spot, named = told(subject)
     requests, failed = sum(one.requests for one in subject.spots), sum(one.failed for one in subject.spots)
     ok = sum(one.state == "ok" for one in subject.spots)
     tiles = [("Loads ok", str(ok), f"of {len(subject.spots)}")]
     tiles += [("Failed requests", percent(failed / requests) if requests else "none sent",
                f"{number(failed)} of {number(requests)}" if requests else "")]  # fmt: skip
     if spot:
-        tiles.append(
-            ("Best load that is ok", spot.told_load, "" if spot.context is None else f"context {number(spot.context)}")
-        )
+        where = "" if spot.context is None else f"context {number(spot.context)}"
+        if named.startswith("none"):
+            tiles += [("Best load", "none", named.removeprefix("none "))]
+            tiles += [("Highest throughput measured at", spot.told_load, where)]
+        else:
+            tiles += [("Best load that is ok", spot.told_load, where)]
     for name, unit in (
         (THROUGHPUT, "tokens/s"),
         ("ttft_p50", "ms"),

@@ -83,7 +83,7 @@ def _warnings(subjects: Sequence[Subject]) -> list[str]:
     told += [
         f"{subject.label}: no load is ok, so none of its figures can be relied on."
         for subject in subjects
-        if facts.best(subject) is None
+        if facts.told(subject)[0] is None
     ]
     failed = [
         (one, check) for one in subjects for cell in one.cells for check in cell.checks if check.state == "failed"

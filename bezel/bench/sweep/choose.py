@@ -33,6 +33,7 @@ class Known:
     Attributes:
         values: Of the cells that enter the fit.
         failed: Measured cells that failed under load.
+        limited: Measured cells in which the client was the limit.
         asked: All that were measured.
         askable: All that may be.
     """
@@ -41,16 +42,20 @@ class Known:
     failed: Collection[Place]
     asked: Collection[Place]
     askable: Collection[Place]
+    limited: Collection[Place] = ()
 
 
 def beyond(known: Known) -> dict[Place, Place]:
-    """The cells that are not asked because a lighter one has failed: each with that one.
+    """The cells that are not asked because a lighter one has failed or was too much for the client: each with that one.
 
-    A failure says nothing of heavier loads where a load at least as heavy has succeeded since or before.
+    Neither says anything of heavier loads where a load at least as heavy has succeeded since or before. What a client
+    cannot send for is so many users of one context: a longer one makes it send less often.
     """
     over = [one for one in known.failed if not any(_heavier(good, one) for good in known.values)]
+    more = [one for one in known.limited if not any(_more_users(good, one) for good in known.values)]
     open_places = [place for place in known.askable if place not in known.asked]
-    return {place: one for place in open_places for one in over if _heavier(place, one)}
+    left = {place: one for place in open_places for one in more if _more_users(place, one)}
+    return left | {place: one for place in open_places for one in over if _heavier(place, one)}
 
 
 def scout(grid: Grid, known: Known, affordable: Collection[Place], most: int | None) -> Place | None:
@@ -73,6 +78,8 @@ def _climb(grid: Grid, known: Known, row: int) -> Place | None:
         place = (row, column)
         if place not in known.asked:
             return place
+        if place in known.limited:
+            return None
         value = known.values.get(place)
         failures = failures + 1 if value is None else 0
         if failures == 2 or (value and before and value < SATURATED * before):
@@ -132,6 +139,10 @@ def inferred(known: Known) -> list[Place]:
     """The cells that were not asked and are none of those beyond a failure, in order."""
     left = beyond(known)
     return sorted(place for place in known.askable if place not in known.asked and place not in left)
+
+
+def _more_users(one: Place, other: Place) -> bool:
+    return one[0] == other[0] and one[1] >= other[1]
 
 
 def _heavier(one: Place, other: Place) -> bool:

@@ -13,8 +13,7 @@ import numpy as np
 from bezel.bench.result import Cell, Finding, Inferred
 from bezel.bench.sweep import choose
 from bezel.bench.sweep.budget import notes as notes_of
-from bezel.bench.sweep.knee import SHARE as KNEE_SHARE
-from bezel.bench.sweep.knee import knee
+from bezel.bench.sweep.knees import knees
 
 if TYPE_CHECKING:
     from bezel.bench.result import State
@@ -54,17 +53,22 @@ def conclude(ended: Ended) -> Conclusion:
             cells.append(_unasked(standing, place, standing.refused[place].state, standing.refused[place].reason))
         elif place in left:
             lighter = standing.cells[left[place]]
-            reason = f"not asked: {grid.told(left[place])} failed already ({lighter.reason})"
-            cells.append(_unasked(standing, place, "infeasible", reason))
+            was = "failed" if lighter.state == "failed" else "was too much for the client"
+            reason = f"not asked: {grid.told(left[place])} {was} already ({lighter.reason})"
+            cells.append(_unasked(standing, place, "not_asked", reason))
         elif place not in inferred:
-            cells.append(_unasked(standing, place, "infeasible", f"not asked: {ended.reason}"))
+            cells.append(_unasked(standing, place, "not_asked", f"not asked: {ended.reason}"))
     findings = [
-        *_knees(standing, surface, inferred),
+        *knees(grid, standing.sweep.metric, values, _values(surface, inferred)),
         *_excluded(standing, excluded),
         _surface(standing, surface, inferred),
     ]
     notes = [f"The sweep ended: {ended.reason}.", *notes_of(standing.sweep.limits, standing.lost)]
     return Conclusion(cells, _inferred(standing, surface, inferred), findings, notes)
+
+
+def _values(surface: Fit | None, places: list[Place]) -> dict[Place, float]:
+    return {} if surface is None else {place: float(surface.value[place]) for place in places}
 
 
 def _unasked(standing: Standing, place: Place, state: State, reason: str) -> Cell:
@@ -98,40 +102,6 @@ def _inferred(standing: Standing, surface: Fit | None, places: list[Place]) -> l
         )
         for place in places
     ]
-
-
-def _knees(standing: Standing, surface: Fit | None, inferred: list[Place]) -> list[Finding]:
-    """For each context with figures: the fewest users that get nearly all."""
-    grid, values = standing.sweep.grid, standing.judged[0]
-    findings = []
-    for row, context in enumerate(grid.contexts):
-        figures = {column: value for (at, column), value in values.items() if at == row}
-        if surface is not None:
-            figures |= {column: float(surface.value[row, column]) for at, column in inferred if at == row}
-        if len(figures) < 2:
-            continue
-        columns = sorted(figures)
-        found = columns[knee([figures[column] for column in columns])]
-        users, value, most = grid.users[found], figures[found], max(figures, key=lambda column: figures[column])
-        kind = "measured" if (row, found) in values else "inferred"
-        last = " It still rises there: the knee may lie beyond." if found == columns[-1] else ""
-        findings.append(
-            Finding(
-                name="knee",
-                text=f"At a context of {context} tokens {users} users get {KNEE_SHARE:.0%} of the plateau: "
-                f"{value:.4g} {standing.sweep.metric} ({kind}).{last}",
-                numbers={
-                    "context_tokens": context,
-                    "users": users,
-                    "value": value,
-                    "kind": kind,
-                    "highest": figures[most],
-                    "highest_users": grid.users[most],
-                },
-                cells=[grid.wanted((row, column)).id for column in columns if (row, column) in values],
-            )
-        )
-    return findings
 
 
 def _excluded(standing: Standing, excluded: dict[Place, str]) -> list[Finding]:

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bezel.bench.failures import FAILED_SHARE
 from bezel.bench.result import Finding
 from bezel.bench.sweep.once import unreached
+from bezel.bench.sweep.wording import counted, edge
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ MOST_RUNS = 16
 _REPEATABLE, _SUREST = 0.05, 0.98
 _UNKNOWN_SPREAD = 0.1  # of a figure without an interval
 _USUAL = 0.95  # confidence of an interval that does not name its own
-# Requests that may fail in a load that keeps its limits.
-_FAILING = 0.01
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class Found:
         kept: How many of the levels keep the limits, most likely: 0 none, all of them all.
         sure: The probability that it is this many, or one level more or less.
         low: The fewest levels that may keep them, `high` the most, at CONFIDENCE.
+        able: How many of the levels the client can send: from the next one on it was the limit itself.
         ended: Why, "" where the confidence was reached.
     """
 
@@ -93,6 +94,7 @@ class Found:
     sure: float
     low: int
     high: int
+    able: int
     ended: str = ""
 
 
@@ -114,7 +116,8 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
     """Measures until the edge is known to one level, `most_runs` are done, or a limit is reached.
 
     Each step follows from the cells before it: a search that goes on after a kill takes the same ones as far as they
-    were measured. A run of an earlier process that said nothing of the limits is asked again.
+    were measured. A run of an earlier process that said nothing of the limits is asked again. Where the client was the
+    limit, it is so with every higher load: the search goes on below.
 
     Args:
         plan: What is looked for.
@@ -127,7 +130,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
     known = once.answered
     taken: list[Taken] = []
     repeats = [0] * count
-    ended = ""
+    able, ended = count, ""
     while True:
         kept, sure, low, high = _told(belief)
         if sure >= CONFIDENCE or len(taken) == most_runs or ended:
@@ -135,17 +138,17 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
                 ended = f"{most_runs} runs were not enough for {CONFIDENCE:.0%}"
             cells, seconds = [one.cell for one in taken], once.ledger.spent
             usd, lost = once.limits.cost(seconds), once.lost_seconds
-            return Found(cells, seconds, usd, lost, kept, sure, low, high, ended)
+            return Found(cells, seconds, usd, lost, kept, sure, low, high, able, ended)
         # The level at which the belief says yes and no as nearly alike as can be.
         index = int(np.argmin(np.abs(np.cumsum(belief)[:-1] - 0.5)))
         wanted = plan.at(index, repeats[index])
         repeats[index] += 1
         one = known.get(wanted.id)
         if one is None or isinstance(probability(one.cell, plan.limits), str):
-            show(f"run {len(taken) + 1}, {plan.levels[index]:g}; the edge lies {_range(plan, low, high)}")
+            show(f"run {len(taken) + 1}, {plan.levels[index]:g}; the edge lies {_edge(plan, low, high, able)}")
             estimate = _estimate(taken, wanted)
             if why := once.keeps_out(estimate):
-                ended = f"the limits allow no further run: {plan.levels[index]:g} {plan.unit} take {why}"
+                ended = f"the limits allow no further run: {counted(plan.levels[index], plan.unit)} would take {why}"
                 continue
             try:
                 one = once.measure(wanted, estimate)
@@ -156,11 +159,15 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
                 ended = f"{one.cell.id} was cut off: the limit of {once.limits.told()} is reached"
                 continue
         taken.append(one)
+        if one.cell.state == "client_limited" and index:
+            # What lies beyond is out of reach, and no reason to ask next to it: it may be out of the client's, too.
+            able, belief = index, belief[: index + 1] / belief[: index + 1].sum()
+            continue
         keeps = probability(one.cell, plan.limits)
         if isinstance(keeps, str):
             ended = f"{one.cell.id} says nothing of the limits: {keeps}"
             continue
-        at = np.arange(count + 1)
+        at = np.arange(able + 1)
         belief = belief * np.where(at > index, keeps, 1 - keeps)
         belief /= belief.sum()
 
@@ -188,7 +195,8 @@ def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
     if cell.state in ("client_limited", "infeasible"):
         return f"{cell.state}: {cell.reason}"
     failed = sum(cell.failures.values())
-    if failed > _FAILING * cell.requests:
+    # A queue that grows keeps a limit for as long only as the load is short.
+    if cell.state == "saturated" or failed > FAILED_SHARE * cell.requests:
         return 1 - _SUREST
     if cell.state == "failed":
         return f"{cell.state}: {cell.reason}"
@@ -229,24 +237,33 @@ def conclude(plan: Search, found: Found) -> Finding:
     }
     if not cells:
         text = "Nothing was measured"
-    elif found.kept in (0, len(plan.levels)) and found.sure < CONFIDENCE:
+    elif found.kept in (0, found.able) and found.sure < CONFIDENCE:
         # That none or all of them keep the limits is a claim, which so little does not bear.
         text = f"Which load still keeps {slos} is not known: at {CONFIDENCE:.0%} the edge lies "
-        text += f"{_range(plan, found.low, found.high)}"
+        text += _edge(plan, found.low, found.high, found.able)
         numbers["highest"] = None
     elif found.kept == 0:
-        text = f"Even the lowest load, {plan.levels[0]:g} {unit}, misses {slos}"
-    elif found.kept == len(plan.levels):
-        text = f"The highest load, {plan.levels[-1]:g} {unit}, still keeps {slos}: the edge lies beyond"
+        text = f"Even the lowest load, {counted(plan.levels[0], unit)}, misses {slos}"
+    elif found.kept == found.able:
+        highest = "highest load" if found.able == len(plan.levels) else "highest load that this client can send"
+        text = f"The {highest}, {counted(plan.levels[found.able - 1], unit)}, still keeps {slos}: the edge lies beyond"
     else:
         best = _at(plan, found)
         goodput = best.value("goodput") if best else None
-        text = f"Up to {plan.levels[found.kept - 1]:g} {unit} keep {slos} (at {CONFIDENCE:.0%} the edge lies "
-        text += f"{_range(plan, found.low, found.high)})" + (
+        text = (
+            f"Loads up to {counted(plan.levels[found.kept - 1], unit)} keep {slos} (at {CONFIDENCE:.0%} the edge lies "
+        )
+        text += f"{_edge(plan, found.low, found.high, found.able)})" + (
             f"; there {goodput:.4g} requests/s keep every limit" if goodput else ""
         )
         numbers["goodput"] = goodput
-    text += f" ({len(found.cells)} runs)."
+    text += f" ({counted(len(found.cells), 'runs')})."
+    if found.able < len(plan.levels):
+        text += (
+            f" At {counted(plan.levels[found.able], unit)} the client was the limit, so that this and higher loads are "
+            "not judged: more workers, or several machines, send more."
+        )
+        numbers["client_limited_from"] = plan.levels[found.able]
     return Finding(name="highest_load", text=text + (f" It ended early: {found.ended}." if found.ended else ""),
                    numbers=numbers, cells=cells)  # fmt: skip
 
@@ -267,8 +284,8 @@ def _told(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, fl
     return kept, sure, int(np.searchsorted(below, rest)), min(int(np.searchsorted(below, 1 - rest)), len(belief) - 1)
 
 
-def _range(plan: Search, low: int, high: int) -> str:
-    lower = f"above {plan.levels[low - 1]:g}" if low else f"below {plan.levels[0]:g} or above"
-    if high >= len(plan.levels):
-        return f"{lower}, perhaps beyond {plan.levels[-1]:g}"
-    return f"{lower} and below {plan.levels[high]:g}"
+def _edge(plan: Search, low: int, high: int, able: int) -> str:
+    """Where the edge lies, by the fewest levels that may keep the limits, and the most of those that can be sent."""
+    below = plan.levels[low - 1] if low else None
+    above = plan.levels[high] if high < able else None
+    return edge(below, above, (plan.levels[0], plan.levels[able - 1]), plan.unit)

@@ -109,7 +109,8 @@ class Standing:
         """The same, for choosing."""
         askable = {place for place in self.sweep.grid.places() if place not in self.refused}
         failed = {place for place, cell in self.cells.items() if cell.state == "failed"}
-        return choose.Known(self.judged[0], failed, set(self.cells), askable)
+        limited = {place for place, cell in self.cells.items() if cell.state == "client_limited"}
+        return choose.Known(self.judged[0], failed, set(self.cells), askable, limited)
 
     @cached_property
     def fitted(self) -> tuple[Fit, Array] | None:
