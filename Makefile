@@ -18,7 +18,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test lint types reports mutate kills contract
+.PHONY: help setup up preview outputs down recover check test test-long lint types reports mutate kills contract
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -56,8 +56,11 @@ types: setup ## mypy, strict
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 	@cd tools/pulumi/host && MYPYPATH=../../.. ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
 
-test: check ## everything, with the real engine on the embedded cloud
-	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m slow
+test: check ## what has to hold, with the real engine on the embedded cloud
+	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long"
+
+test-long: setup ## each further stack deployed, and lives of kills: what takes minutes by itself
+	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m long
 
 reports: setup ## docs/fidelity.md and docs/reliability.md, of the tables in tests/results
 	@.venv/bin/python tools/reports.py

@@ -29,14 +29,16 @@ WHOLLY_SLOW = ("pytestmark = pytest.mark.slow", "pytestmark = [pytest.mark.slow"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what `-m slow` or `-m "not slow"` would deselect anyway, as far as a module's text tells."""
+    """Leave out what the recipes' `-m` would deselect anyway, as far as a module's text tells."""
     wanted = config.option.markexpr
-    if wanted not in {"slow", "not slow"} or not collection_path.name.startswith("test_"):
+    if wanted not in {"slow", "slow and not long", "not slow", "long"} or not collection_path.name.startswith("test_"):
         return None
     text = collection_path.read_text(encoding="utf-8")
+    if wanted == "long":
+        return "mark.long" not in text or None
     if WHOLE_ENGINE in collection_path.parents or any(line.startswith(WHOLLY_SLOW) for line in text.splitlines()):
         return (wanted == "not slow") or None
-    return (wanted == "slow" and "mark.slow" not in text) or None
+    return (wanted != "not slow" and "mark.slow" not in text) or None
 
 
 @pytest.hookimpl(trylast=True)  # what is deselected is gone by then

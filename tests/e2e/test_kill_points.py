@@ -52,6 +52,7 @@ def test_a_kill_at_this_boundary_converges_and_leaves_nothing(grounds: Grounds, 
         rehearsal.local("stop")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # some twenty runs of the engine, one after the other
 def test_a_life_of_kills_ends_as_one_without_any(grounds: Grounds, tmp_path: Path) -> None:
     rehearsal = grounds.copy("up", tmp_path / "life")

@@ -70,6 +70,7 @@ def _of_the_lease(text: str) -> str:
     return "; ".join(said for said in told if ": " not in said or said.endswith(f": {NAME}"))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # some ten runs of the engine, one after the other
 def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: LeaseStage) -> None:
     rows: list[list[str]] = []
