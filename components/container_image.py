@@ -41,6 +41,8 @@ class ContainerImageArgs(ComponentArgs):
     image: str
     """Path of the image in its registry, e.g. `vllm/vllm-openai`."""
     tag: str
+    digest: str = Field("", pattern="^(sha256:[0-9a-f]{64})?$")
+    """`sha256:…`; with it the tag is not looked up, and is for a reader of the program only."""
     readers: tuple[str, ...] = ()
     """E-mail addresses of the service accounts that pull it themselves; Cloud Run pulls by its own agent."""
     labels: Mapping[str, str] = Field(default_factory=dict)
@@ -54,7 +56,7 @@ class ContainerImage(pulumi.ComponentResource):
     """An image in a pull-through repository; make what runs it depend on this component.
 
     Attributes:
-        digest: `sha256:…` as the upstream registry says now.
+        digest: `sha256:…` as the upstream registry says now, or as it was given.
         reference: `REGION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE@DIGEST`, known in every preview.
 
     Raises:
@@ -63,7 +65,7 @@ class ContainerImage(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ContainerImageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:registry:ContainerImage", name, None, opts)
-        self.digest = _look_up(f"{args.registry}/{args.image}:{args.tag}", self)
+        self.digest = args.digest or _look_up(f"{args.registry}/{args.image}:{args.tag}", self)
         repository = artifactregistry.Repository(
             f"{name}-repository",
             project=args.project,

@@ -80,6 +80,7 @@ def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
             registry=wanted.image.registry,
             image=wanted.image.repository,
             tag=wanted.image.tag,
+            digest=wanted.image.digest,
             labels=wanted.labels,
         ),
         opts=_after(apis),

@@ -104,6 +104,7 @@ def _images(plan: LeasePlan, identity: RuntimeIdentity, apis: EnabledApis) -> tu
                 registry=wanted.registry,
                 image=wanted.repository,
                 tag=wanted.tag,
+                digest=wanted.digest,
                 readers=readers,
                 labels=plan.labels,
             ),

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from bezel.catalog import vllm_recorder  # noqa: E402
 from bezel.catalog.records import DATA  # noqa: E402
+from bezel.ops.catalog_recording import as_text  # noqa: E402
 
 _SECONDS = 600
 
@@ -44,20 +45,6 @@ def main() -> None:
     path = DATA / "tpu_inference.json" if options.tpu else DATA / "vllm" / f"{found['version']}.json"
     kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(as_text(kept | found), encoding="utf-8")
-
-
-def as_text(data: dict[str, Any]) -> str:
-    """The file: one row of a list or map a line, so that a change of one is a line of a difference."""
-    parts = [f" {json.dumps(key)}: {_rows(value)}" for key, value in data.items()]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _rows(value: object) -> str:
-    if isinstance(value, list) and value:
-        return "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in value) + "\n ]"
-    if isinstance(value, dict) and value:
-        return "{\n" + ",\n".join(f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in value.items()) + "\n }"
-    return json.dumps(value, ensure_ascii=False)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from bezel.catalog.vllm_variables import Variable, read_variables
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+RECORDINGS = DATA / "vllm"
+
 Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-pair"]
 Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
 
@@ -111,8 +113,8 @@ class VllmOptions:
 
 
 def vllm_versions() -> tuple[str, ...]:
-    """The recorded releases, oldest first."""
-    return tuple(sorted(path.stem for path in (DATA / "vllm").glob("*.json")))
+    """The recorded releases, oldest first, and recordings of other builds by their names."""
+    return tuple(sorted(path.stem for path in RECORDINGS.glob("*.json")))
 
 
 @functools.cache
@@ -122,10 +124,13 @@ def vllm_options(version: str) -> VllmOptions:
     Raises:
         NotInCatalogueError: the release was not recorded.
     """
-    path = DATA / "vllm" / f"{version}.json"
     if version not in vllm_versions():
         raise NotInCatalogueError("vLLM release", version, vllm_versions())
-    data = json.loads(path.read_text(encoding="utf-8"))
+    return read_options(version, json.loads((RECORDINGS / f"{version}.json").read_text(encoding="utf-8")))
+
+
+def read_options(version: str, data: Mapping[str, Any]) -> VllmOptions:
+    """What a recording says."""
     options = tuple(
         VllmOption(
             dest=row["dest"],

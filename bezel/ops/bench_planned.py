@@ -83,7 +83,7 @@ def _served(image: ImagePlan, arguments: Iterable[str], outputs: Mapping[str, ob
     values = dict(word.removeprefix("--").split("=", 1) for word in given if word.startswith("--") and "=" in word)
     most = values.get("max-num-seqs", "")
     return ServedBy(
-        image=f"{image.registry}/{image.repository}:{image.tag}",
+        image=image.name,
         digest=str(outputs.get("image") or "").partition("@")[2] or None,
         arguments=given,
         max_num_seqs=int(most) if most.isdecimal() else None,

@@ -179,6 +179,10 @@ def _catalog(options: argparse.Namespace) -> int:
         return catalog.show(options.section)
     if options.action == "check":
         return catalog.check()
+    if options.action == "record-options":
+        from bezel.ops.catalog_recording import record_options
+
+        return record_options(options.python, name=options.name, replace=options.replace)
     return catalog.refresh(write=options.write)
 
 
@@ -213,6 +217,10 @@ def _add_catalog(commands: "argparse._SubParsersAction[Parser]") -> None:
     actions.add_parser("check", help="whether the data files hold to the rules")
     refresh = actions.add_parser("refresh", help="what the Cloud Billing Catalog says of the prices now")
     refresh.add_argument("--write", action="store_true", help="take it over into the price file")
+    record = actions.add_parser("record-options", help="what an installed vLLM takes, for images that hold it")
+    record.add_argument("python", metavar="PYTHON", help="interpreter of the environment that vLLM is installed in")
+    record.add_argument("--name", metavar="TAG", help="of the recording, as the image's tag (default: its release)")
+    record.add_argument("--replace", action="store_true", help="write over a recording of that name")
 
 
 def _add_local(local: Parser) -> None:

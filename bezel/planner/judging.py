@@ -23,6 +23,7 @@ from bezel.planner.argument_traps import check_served, check_traps
 from bezel.planner.arguments import MOUNT_PATH, default_options, merge
 from bezel.planner.cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
 from bezel.planner.engine import Engine, read_engine
+from bezel.planner.image_checks import check_image, recording_of, unrecorded
 from bezel.planner.lease_checks import check_service_only
 from bezel.planner.leased import leased_hardware
 from bezel.planner.loading import HUB, LOADINGS, Loading, loading_of, loading_options
@@ -168,6 +169,7 @@ def _look_up(
 
 def look_up(settings: Settings, problems: list[Problem]) -> tuple[Model | None, VllmOptions | None]:
     """Checkpoint and option list; None for what the catalogue does not know, with a problem each."""
+    problems += check_image(settings)
     checkpoint = options = None
     if settings.model:
         try:
@@ -176,9 +178,10 @@ def look_up(settings: Settings, problems: list[Problem]) -> tuple[Model | None, 
             reason = unservable_form(settings.model) or "its architecture is not known, so nothing about it is."
             problems.append(_unknown("model", error, reason))
     try:
-        options = vllm_options(settings.vllm_version)
+        key, recorded = recording_of(settings)
+        options = vllm_options(recorded)
     except NotInCatalogueError as error:
-        problems.append(_unknown("vllm_version", error, "its options were not recorded, so none can be checked."))
+        problems.append(unrecorded(key, error.name, error.known, error.closest))
     return checkpoint, options
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner.arguments import NODE_PORT, render
 from bezel.planner.durations import parse_duration
+from bezel.planner.image_checks import image_plan
 from bezel.planner.lease_judging import judge_lease, keeps_cache
 from bezel.planner.lease_memory import kv_element_bytes, together
 from bezel.planner.lease_plan import GatewayPlan, LeasePlan, LeaseTerms, NetworkPlan, NodePlan, ZonePlan
@@ -131,7 +132,7 @@ def _node(judged: JudgedLease) -> NodePlan:
     kept = keeps_cache(settings, hardware)
     cache = f"gs://{bucket}/{CACHE_FOLDER}/{judged.model.id}/{hardware.id}/{judged.options.version}" if kept else ""
     return NodePlan(
-        image=ImagePlan(registry, repository, f"v{judged.options.version}"),
+        image=image_plan(settings, registry, repository),
         arguments=render(model, judged.arguments, judged.options),
         environment=judged.environment,
         secrets=dict(settings.secrets),

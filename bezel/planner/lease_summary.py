@@ -17,6 +17,7 @@ from bezel.planner.rows import (
     either,
     gib,
     gpu_memory_rows,
+    image_origin,
     line_row,
     span,
     speed_rows,
@@ -64,13 +65,13 @@ def _stack(plan: LeasePlan) -> Iterable[Row]:
     yield "project", plan.project, "given"
     yield "environment", plan.environment, origin["environment"]
     yield "model", plan.model, origin["model"]
-    yield "image", f"{node.image.registry}/{node.image.repository}:{node.image.tag}", origin["vllm_version"]
+    yield "image", node.image.name, image_origin(origin)
     source = node.weights.address or f"hf:{node.weights.source}"
     yield "weights", source, either(origin, "weights.bucket", "weights.path")
     yield "copied to", node.weights.model if node.weights.bucket else "nothing: the server downloads them", COMPUTED
     yield "gateway", gateway.name, COMPUTED
     yield "its region", gateway.region, origin["region"]
-    yield "its image", f"{gateway.image.registry}/{gateway.image.repository}:{gateway.image.tag}", DEFAULT
+    yield "its image", gateway.image.name, DEFAULT
     yield (
         "invokers",
         "everyone" if gateway.public else ", ".join(gateway.invokers) or "project members with the role",

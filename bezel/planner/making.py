@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.planner.arguments import PORT, render
+from bezel.planner.image_checks import image_plan
 from bezel.planner.judging import judge, request_concurrency
 from bezel.planner.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.lease_making import make_lease_plan
@@ -17,7 +18,7 @@ from bezel.planner.loading import MOUNT_FLAGS
 from bezel.planner.memory import sequences_at_a_time
 from bezel.planner.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
 from bezel.planner.origins import origins
-from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, VpcPlan, WeightsPlan
+from bezel.planner.plan import Plan, ProbePlan, ServicePlan, VpcPlan, WeightsPlan
 from bezel.planner.roofline import Estimate, Peaks, estimate, gpu_peaks
 from bezel.planner.speculation import Gain, speculative_gain
 from bezel.planner.speculation_checks import drafting
@@ -98,7 +99,7 @@ def _service(judged: Judged, stack: str) -> ServicePlan:
     return ServicePlan(
         name=resource_name(stack, length=SERVICE_LENGTH),
         region=settings.region,
-        image=ImagePlan(IMAGE_REGISTRY, IMAGE_REPOSITORY, f"v{judged.options.version}"),
+        image=image_plan(settings, IMAGE_REGISTRY, IMAGE_REPOSITORY),
         arguments=render(weights.model, judged.arguments, judged.options),
         environment=judged.environment,
         secrets=dict(settings.secrets),

@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImagePlan:
-    """The upstream image; which digest the tag stands for is looked up at preview."""
+    """The upstream image; which digest the tag stands for is looked up at preview, unless one is said."""
 
     registry: str
     repository: str
     tag: str
+    digest: str = ""
+
+    @property
+    def name(self) -> str:
+        """As containers write it; with a digest the tag is for its reader only."""
+        return f"{self.registry}/{self.repository}:{self.tag}" + (f"@{self.digest}" if self.digest else "")
 
 
 @dataclass(frozen=True, slots=True)

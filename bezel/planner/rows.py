@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bezel.catalog import Price
 from bezel.planner.memory import CUDA_PART_BYTES, CUDA_SOURCE, GIB
 from bezel.planner.money import Unpriced, text
-from bezel.planner.origins import COMPUTED
+from bezel.planner.origins import COMPUTED, STACK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -118,6 +118,12 @@ def either(origin: Mapping[str, str], *paths: str) -> str:
     """Where values that are shown in one row came from."""
     found = [origin[path] for path in paths]
     return found[0] if len(set(found)) == 1 else " and ".join(dict.fromkeys(found))
+
+
+def image_origin(origin: Mapping[str, str]) -> str:
+    """Where the image came from: the stack file's own, or the release's."""
+    own = any(path.startswith("image.") and found == STACK_FILE for path, found in origin.items())
+    return STACK_FILE if own else origin["vllm_version"]
 
 
 def written(sections: Iterable[tuple[str, Iterable[Row]]]) -> str:

@@ -41,6 +41,26 @@ class Weights(_Section):
     )
 
 
+class Image(_Section):
+    """The server's container image, where it is not the release's own."""
+
+    registry: str | None = Field(
+        None, description="a registry that anybody may read; default docker.io", examples=["quay.io"]
+    )
+    repository: str | None = Field(
+        None, description="path there; default vllm/vllm-openai, on TPUs vllm/vllm-tpu", examples=["vllm/vllm-tpu"]
+    )
+    tag: str | None = Field(None, description="default `v` and `vllm_version`", examples=["v0.32.0"])
+    digest: str | None = Field(
+        None, description="`sha256:…`, so that no tag is looked up; a tag that moves, as `nightly`, needs it"
+    )
+    options: str | None = Field(
+        None,
+        description="recorded options that it takes, see `bezel catalog record-options`; default what the tag says",
+        examples=["0.32.0"],
+    )
+
+
 class Resources(_Section):
     """What one instance gets beside its accelerator."""
 
@@ -230,6 +250,9 @@ class Settings(_Section):
         description="region of the service; of a lease: of its gateway, images and weights", examples=["us-east4"]
     )
     vllm_version: str = Field("0.32.0", description="vLLM release of the image; its option list checks the arguments")
+    image: Image = Field(
+        Image(), description="another image than the release's own", examples=["{tag: nightly-2026-11-20}"]
+    )
     weights: Weights = Field(Weights(), description="where the model's files lie", examples=["{bucket: NAME}"])
     vllm: dict[str, Any] = Field(
         {},

@@ -12,6 +12,7 @@ from bezel.planner.rows import (
     argument_rows,
     either,
     gpu_memory_rows,
+    image_origin,
     line_row,
     span,
     speed_rows,
@@ -50,7 +51,7 @@ def _stack(plan: Plan) -> Iterable[Row]:
     yield "project", plan.project, "given"
     yield "environment", plan.environment, origin["environment"]
     yield "model", plan.model, origin["model"]
-    yield "image", f"{service.image.registry}/{service.image.repository}:{service.image.tag}", origin["vllm_version"]
+    yield "image", service.image.name, image_origin(origin)
     yield "service", service.name, COMPUTED
     invited = service.region in accelerator(service.accelerator).regions_on_invitation
     yield "region", service.region + (" (on invitation)" if invited else ""), origin["region"]

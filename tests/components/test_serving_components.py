@@ -71,6 +71,14 @@ def test_an_image_is_deployed_by_the_digest_that_was_looked_up() -> None:
     assert not has_unknown(declared.everything())
 
 
+def test_a_digest_that_is_given_is_deployed_and_no_tag_is_looked_up() -> None:
+    given = "sha256:" + "f" * 64
+    declared = declare(lambda: image(tag="nightly", digest=given), digest=None, preview=True)
+    assert declared.one("ContainerImage").outputs["reference"] == REFERENCE.replace(DIGEST, given)
+    with pytest.raises(ValidationError, match="digest"):
+        declare(lambda: image(digest="sha256:short"))
+
+
 @pytest.mark.parametrize("digest", [None, "", "sha256:short", "v0.32.0"])
 def test_without_a_digest_nothing_is_deployed(digest: str | None) -> None:
     with pytest.raises(ImageNotFoundError, match=r"docker\.io/vllm/vllm-openai:v0\.99\.0") as raised:

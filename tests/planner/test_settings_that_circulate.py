@@ -103,8 +103,8 @@ CIRCULATE: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         {"vllm_version": "nightly"},
         "vllm_version",
         "nightly",
-        "its options were not recorded",
-        "0.32.0",
+        "another build tomorrow",
+        "image.digest",
     ),
     "a region without that GPU": (
         {"accelerator": "nvidia-rtx-pro-6000"},

@@ -168,3 +168,13 @@ def test_a_reserve_and_a_boost_arrive_at_cloud_run(run: FakeRun) -> None:
     assert "NvidiaL4GpuAllocPerProjectRegion" in asked
     assert template()["gpuZonalRedundancyDisabled"] is True
     assert "startupCpuBoost" not in template()["containers"][0]["resources"]
+
+
+def test_another_image_arrives_at_cloud_run() -> None:
+    given = "sha256:" + "f" * 64
+    chosen = {"registry": "ghcr.io", "repository": "acme/vllm", "tag": "prod-7", "digest": given, "options": "0.32.0"}
+    declared = deployed(image=chosen)
+    repository = declared.one("artifactregistry/repository:Repository").inputs["remoteRepositoryConfig"]
+    assert repository["dockerRepository"]["customRepository"]["uri"] == "https://ghcr.io"
+    (container,) = declared.one(SERVICE).inputs["template"]["containers"]
+    assert container["image"].endswith(f"/acme/vllm@{given}")

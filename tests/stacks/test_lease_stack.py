@@ -138,3 +138,9 @@ def test_the_gateway_is_reached_from_where_the_plan_says() -> None:
     declared = deployed(access={"ingress": "internal"}, smoke={"inside": True})
     assert declared.one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_INTERNAL_ONLY"
     assert deployed().one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_ALL"
+
+
+def test_a_machine_runs_the_image_that_the_stack_file_names() -> None:
+    given = "sha256:" + "f" * 64
+    metadata = node_of(deployed(image={"tag": "v0.32.0-tpu", "digest": given}))["metadata"]
+    assert metadata["bezel-image"].endswith(f"/vllm/vllm-tpu@{given}")
