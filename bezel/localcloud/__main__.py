@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
+from bezel.localcloud.layout import DirectoryError
 from bezel.localcloud.pace import InstanceTiming
 from bezel.localcloud.run.launch import real, simulated
 
@@ -29,6 +30,9 @@ def main() -> int:
         serve(chosen.directory, launcher, server=chosen.server, speed=chosen.speed, timing=timing)
     except AlreadyRunningError as error:
         return report_refusal(error)
+    except DirectoryError as error:
+        sys.stderr.write(f"localcloud: {error}\n")
+        return 3
     return 0
 
 

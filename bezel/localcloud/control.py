@@ -7,6 +7,7 @@ when a process id has been given to somebody else (the daemon's lock is what cou
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bezel.localcloud.layout import CONTROL_AUDIENCE, HUB_PREFIX, NO_TLS, Endpoint, Layout, engine_of
+from bezel.localcloud.layout import CONTROL_AUDIENCE, HUB_PREFIX, NO_TLS, DirectoryError, Endpoint, Layout, engine_of
 from bezel.localcloud.living import lives
 from bezel.localcloud.locks import is_locked, locked
 from bezel.localcloud.source import fingerprint
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
+_KEPT = re.compile(
+    r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|PYTHON[A-Z]+"
+    r"|LOCALCLOUD_VLLM_MODEL"
+)
 # The Google provider's own names -> path prefix here.
 _OVERRIDES = {
     "CLOUD_RUN_V2": "run/v2",
@@ -70,17 +75,20 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, st
     `wanted` is the `kind` that a running one must have, None if any will do.
 
     Raises:
-        ControlError: If it does not become ready within a minute.
+        ControlError: If the directory is somebody else's, or it does not become ready within a minute.
     """
     layout = Layout(directory.resolve())
-    layout.create()
+    try:
+        layout.create()
+    except DirectoryError as error:
+        raise ControlError(str(error)) from None
     with _exclusive(layout):
         found = _settled(layout)
         if found and wanted in {None, found.kind}:
             return found
         if found:
             _end(found)
-        with layout.daemon_log.open("ab") as log:
+        with os.fdopen(os.open(layout.daemon_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as log:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -251,9 +259,15 @@ def _exclusive(layout: Layout) -> Iterator[None]:
 
 
 def _environment() -> dict[str, str]:
+    """What an interpreter and a real engine need of the caller's environment.
+
+    The daemon outlives its caller by days, and its environment stands in /proc: a passphrase or a token has no business
+    there.
+    """
     package_root = str(Path(__file__).resolve().parents[2])
     paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths)}
+    kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+    return kept | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _tail(path: Path, lines: int = 15) -> str:

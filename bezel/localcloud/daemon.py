@@ -53,6 +53,7 @@ def serve(
     Raises:
         AlreadyRunningError: If another daemon holds the directory.
     """
+    os.umask(0o077)  # whatever is written from now on, by an instance too, is the owner's alone
     layout = Layout(directory.resolve())
     layout.create()
     with _alone(layout):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import ssl
+import stat
 import uuid
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,10 @@ HUB_PREFIX = "/huggingface"
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"
 RUN_AGENT = f"service-{PROJECT_NUMBER}@serverless-robot-prod.iam.gserviceaccount.com"
+
+
+class DirectoryError(Exception):
+    """A directory that is not to be used."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +98,23 @@ class Layout:
         return self.root / "start.lock"
 
     def create(self) -> None:
-        """Make the folders; the directory holds keys, so it is for its owner only."""
+        """Make the folders; the directory holds keys and states, so it and what lies in it is for its owner only.
+
+        Raises:
+            DirectoryError: It belongs to somebody else, who could change under the daemon's hands what lies there.
+        """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if (owner := self.root.stat().st_uid) != os.geteuid():
+            msg = (
+                f"{self.root} belongs to the user with id {owner}, who could read the keys that localcloud would put "
+                "there: use a directory of your own."
+            )
+            raise DirectoryError(msg)
         for folder in (self.objects, self.uploads, self.logs):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True, mode=0o700)
+        # What an earlier version left readable.
+        for path in (self.root, *self.root.iterdir()):
+            close_to_others(path)
 
 
 @dataclass(frozen=True)
@@ -159,6 +178,14 @@ def engine_of(server: str) -> str:
     if server == "sim":
         return ""
     return f"{shutil.which('vllm')} {os.environ.get('LOCALCLOUD_VLLM_MODEL')}"
+
+
+def close_to_others(path: Path) -> None:
+    """Take from a file or a folder what its owner's group and everybody may do; a link stays as it is."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if mode & 0o077 and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & 0o700)
 
 
 def write_atomically(path: Path, content: bytes) -> None:

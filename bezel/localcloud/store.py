@@ -1,4 +1,4 @@
-"""The durable state: one SQLite file, every change in a transaction, whole after SIGKILL.
+"""The durable state: one SQLite file that its owner alone may read, every change in a transaction, whole after SIGKILL.
 
 Owns tables and transactions. Leaves out what the rows mean: names and bodies are Google's, kept as JSON.
 """
@@ -6,6 +6,7 @@ Owns tables and transactions. Leaves out what the rows mean: names and bodies ar
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ class Store:
     """Rows by kind and name. One thread uses it, so a transaction is never interleaved with another."""
 
     def __init__(self, path: Path) -> None:
+        # Before SQLite makes it, which goes by the umask; what it keeps beside it gets the mode of this one.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         # WAL with synchronous=NORMAL: a killed process loses nothing committed; only a power cut could.
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode=WAL")

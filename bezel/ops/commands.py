@@ -5,6 +5,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+PRIVATE = 0o077
+"""The umask of every engine: its state, its backups and its events may hold secrets."""
+
 
 class CommandError(Exception):
     """The command failed, or did not end in time; the text says which and what to do."""
@@ -36,6 +39,7 @@ def printed(
             text=True,
             check=False,
             timeout=most,
+            umask=PRIVATE,
         )
     except subprocess.TimeoutExpired:
         raise CommandError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bezel.ops.commands import CommandError, printed
+from bezel.ops.commands import PRIVATE, CommandError, printed
 from bezel.ops.half_written import sweep
 from bezel.ops.locks import left_by_the_dead
 from bezel.ops.project import Project
@@ -77,32 +77,36 @@ class Engine:
             added["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "1"
         return added
 
-    def prepare(self, stack: str) -> None:
+    def prepare(self, stack: str, *, accepted: bool = True) -> None:
         """Make state folder, passphrase and stack where they are missing; bring the stack's configuration up to date.
 
-        The stack file is copied and the copy given to the engine, which writes its encryption salt into it.
+        The stack file is copied and the copy given to the engine, which writes its encryption salt into it, and the
+        whole configuration into its events and its history. So one that is refused is not copied: what it is refused
+        for may be a secret. The copy of the last accepted one stays.
 
         Raises:
             EngineError: the engine cannot make the stack.
             ProjectError: there is no such stack file.
         """
+        copy = self.stack_copy(stack)
         given = self.project.stack_file(stack).read_text()
+        if not accepted:
+            given = _without_salt(copy.read_text()) if copy.exists() else "config: {}"
         if self.provider == "stand-in":
             self._install_plugins()
-        (self.folder / "state").mkdir(parents=True, exist_ok=True)
+        copies = copy.parent
+        for folder in (self.folder, self.folder / "state", copies):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         passphrase = self.folder / "passphrase"
         if not passphrase.exists():
             write_whole(passphrase, secrets.token_urlsafe(24), mode=0o600)
-        copies = self.stack_copy(stack).parent
-        copies.mkdir(exist_ok=True)
-        write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text())
-        copy = self.stack_copy(stack)
+        write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
         if not copy.exists() or not _salt(copy.read_text()):
-            write_whole(copy, given)
+            write_whole(copy, given, mode=0o600)
             self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
         wanted = f"{given.rstrip()}\n{_salt(copy.read_text())}\n"
         if copy.read_text() != wanted:
-            write_whole(copy, wanted)
+            write_whole(copy, wanted, mode=0o600)
 
     def stack_copy(self, stack: str) -> Path:
         """Where the engine reads the stack's configuration from."""
@@ -191,7 +195,7 @@ class Engine:
 
     def _wait(self, command: Sequence[str], environment: Mapping[str, str]) -> Ended:
         interrupted = False
-        with subprocess.Popen(command, cwd=self.project.folder, env=environment) as engine:
+        with subprocess.Popen(command, cwd=self.project.folder, env=environment, umask=PRIVATE) as engine:
             while True:
                 try:
                     return Ended(engine.wait(), interrupted)
@@ -253,6 +257,10 @@ class Engine:
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+def _without_salt(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.startswith("encryptionsalt:"))
 
 
 def _salt(text: str) -> str:

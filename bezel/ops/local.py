@@ -51,13 +51,16 @@ class Local:
         # What is to be taken down needs no other server than the one that runs.
         endpoint = (control.status(self.directory) if action == "down" else None) or self._start()
         engine = self._engine(endpoint)
-        engine.prepare(stack)
-        if action in {"up", "preview"}:
+        plan, refusal = self._plan(endpoint, stack)
+        if plan is None and action in {"up", "preview"}:
+            sys.stderr.write(f"{refusal}\n")
+            return 1
+        engine.prepare(stack, accepted=plan is not None)
+        if plan and action in {"up", "preview"}:
             self._say_what_runs(endpoint)
-            if plan := self._plan(endpoint, stack):
-                self._enable_quotas(endpoint)
-                self._put_weights(endpoint, plan)
-                self._say_what_is_rewritten(plan)
+            self._enable_quotas(endpoint)
+            self._put_weights(endpoint, plan)
+            self._say_what_is_rewritten(plan)
             options = self._with_packs(stack, options)
         if action == "preview":
             return engine.run("preview", stack, options).code
@@ -65,7 +68,7 @@ class Local:
         if action == "refresh":
             return engine.run("refresh", stack, [*UNATTENDED, *options]).code
         if action == "down":
-            self._check_protection(endpoint, stack)
+            self._check_protection(plan, stack)
             code = engine.run("destroy", stack, [*UNATTENDED, *options]).code
             if code == 0:
                 control.stop(self.directory)
@@ -76,8 +79,9 @@ class Local:
     def recover(self, stack: str, *, adopt: bool) -> int:
         """Take a stack out of the state in which a killed run left it; the exit code."""
         # As for `down`: whatever serves there will do.
-        engine = self._engine(control.status(self.directory) or self._start())
-        engine.prepare(stack)
+        endpoint = control.status(self.directory) or self._start()
+        engine = self._engine(endpoint)
+        engine.prepare(stack, accepted=self._plan(endpoint, stack)[0] is not None)
         found = engine.recover(stack, adopt=adopt, whatever=True)
         if not found.looked_at:
             _say(f"{stack}: nothing is open")
@@ -204,23 +208,23 @@ class Local:
             _say(f"  judged with the limits of {os.path.relpath(file)}")
         return whole
 
-    def _plan(self, endpoint: Endpoint, stack: str) -> "AnyPlan | None":
-        """The stack's plan; None where it has none, which the program itself reports through the engine."""
+    def _plan(self, endpoint: Endpoint, stack: str) -> "tuple[AnyPlan | None, str]":
+        """The stack's plan, or None and what is wrong with the stack file."""
         from bezel.planner import PlanError, make_plan  # late: half of what an import of this module would cost
 
         project = self.project.cloud_project(stack, control.environment(endpoint))
         try:
-            return make_plan(self.project.configuration(stack), project=project, stack=stack)
-        except PlanError:
-            return None
+            return make_plan(self.project.configuration(stack), project=project, stack=stack), ""
+        except PlanError as error:
+            return None, str(error)
 
-    def _check_protection(self, endpoint: Endpoint, stack: str) -> None:
+    @staticmethod
+    def _check_protection(plan: "AnyPlan | None", stack: str) -> None:
         """The provider would find out in the middle, with the checks already gone.
 
         Raises:
             EngineError: the stack file protects the service.
         """
-        plan = self._plan(endpoint, stack)
         if plan and plan.protected:
             raise EngineError(
                 f"{stack} is protected from deletion (bezel:environment = {plan.environment}, "
@@ -256,7 +260,7 @@ class Local:
             seed.seed(endpoint, weights.bucket, path, made_up.model_files(model))
             _say(f"put made-up weights of {model} into {place}")
             done.append(place)
-            write_whole(put, json.dumps(done))
+            write_whole(put, json.dumps(done), mode=0o600)
 
 
 def _checked_model(model: Path | None) -> Path:

@@ -4,7 +4,6 @@ Kept below localcloud's directory until a run ends well. Leaves out what becomes
 """
 
 import json
-import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from bezel.localcloud.run.leftovers import end_marked, marked
 from bezel.ops.journal import Change, unfinished
+from bezel.whole import write_whole
 
 MARK = "BEZEL_RUN"
 
@@ -34,7 +34,7 @@ class LastRun:
 
     def mark(self) -> str:
         """A new value to mark the processes of a run with, whose changes (it makes none) are not recorded."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         mark = secrets.token_hex(8)
         self._put("mark", mark)
         return mark
@@ -68,7 +68,7 @@ class LastRun:
 
     def remember(self, changes: Sequence[Change]) -> None:
         """Keep these changes as open, and nothing else of the run."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
         self.events.unlink(missing_ok=True)
 
@@ -88,9 +88,7 @@ class LastRun:
             return ""
 
     def _put(self, name: str, text: str) -> None:
-        part = self.folder / f".{name}.{os.getpid()}"
-        part.write_text(text)
-        part.replace(self.folder / name)
+        write_whole(self.folder / name, text, mode=0o600)
 
 
 def _is_engine(process: int) -> bool:

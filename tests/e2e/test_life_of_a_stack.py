@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from open_files import open_to_others
 from rehearsal import Rehearsal, add_version, break_model, make_secret
 
 from bezel.bench.result import load as load_result
@@ -49,6 +50,8 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert unchanged.code == 0, unchanged.text
     assert quick.local("up", "l4-qat").code == 0
     assert quick.outputs() == first
+    assert list((quick.cloud / "state").rglob("*.history.json*"))
+    assert open_to_others(quick.cloud) == []
 
     quick.set("vllm.max-num-seqs", 4)
     changed = quick.local("up", "l4-qat")

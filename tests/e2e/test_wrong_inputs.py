@@ -5,6 +5,7 @@ import shutil
 import pytest
 from rehearsal import Rehearsal
 
+PLANTED = "hf_PlantedValueThatMustNotAppear"
 WRONG = {
     "unknown key": ("acelerator", "nvidia-l4", ["acelerator", "accelerator"]),
     "unknown accelerator": ("accelerator", "nvidia-l5", ["nvidia-l5", "nvidia-l4"]),
@@ -37,6 +38,22 @@ def test_a_wrong_input_stops_in_preview(shared: Rehearsal, name: str) -> None:
     assert "Repair:" in run.text
     assert "Traceback" not in run.text
     assert "cloudrunv2" not in run.text
+
+
+def test_a_refused_secret_gets_nowhere(shared: Rehearsal) -> None:
+    """Whatever is run: no event, history, state, copy or log of a cloud holds what the stack file should not."""
+    good = shared.folder / "Pulumi.l4-qat.yaml"
+    shutil.copy(good, shared.folder / "good")
+    assert shared.local("preview", "l4-qat").code == 0  # so that there is a stack
+    try:
+        shared.set("variables", {"HF_TOKEN": PLANTED})
+        for action, code in (("preview", 1), ("up", 1), ("refresh", 0), ("recover", 0)):
+            run = shared.local(action, "l4-qat")
+            assert (run.code, PLANTED in run.text) == (code, False), run.text
+    finally:
+        shutil.copy(shared.folder / "good", good)
+    files = [file for file in shared.cloud.rglob("*") if file.is_file()]
+    assert [str(file) for file in files if PLANTED.encode() in file.read_bytes()] == []
 
 
 def test_the_right_input_does_not_stop(shared: Rehearsal) -> None:

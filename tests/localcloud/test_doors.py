@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from cloud_client import RUNTIME
 from hypothesis import given
 from hypothesis import strategies as st
 from node_cloud import NAME, SECRET, RunningCloud, own_address
@@ -289,3 +290,21 @@ def test_a_port_reads_no_more_of_a_body_than_it_takes(world, chunked, path):
     assert sent < largest_body(path) + (16 << 20)  # what the kernel holds beside it
     assert re.match(r"HTTP/1.1 4(13|01) |$", answer)
     assert chunked or answer.startswith(("HTTP/1.1 413 ", "HTTP/1.1 401 "))
+
+
+@pytest.mark.parametrize(("kind", "size"), [("multipart", 64 << 20), ("resumable", 1 << 20)])
+def test_an_upload_that_is_kept_in_memory_is_bounded(world, kind, size):
+    path = f"/upload/storage/v1/b/models/o?uploadType={kind}&name=large"
+    pieces = (b" " * (1 << 20) for _ in range((size >> 20) + 1))
+    answer = world.client.http.post(path, content=pieces)
+    assert (answer.status_code, answer.json()["error"]["errors"][0]["reason"]) == (413, "uploadTooLarge")
+    assert list(world.cloud.layout.uploads.iterdir()) == []
+
+
+def test_an_upload_that_is_not_permitted_is_refused_before_it_is_received(world):
+    token = world.do(world.cloud.tokens.access_token, RUNTIME, "scope")[0]
+    world.client.post("/storage/v1/b", {"name": "deployers", "location": "US-EAST4"}, project="bezel-local")
+    address = world.endpoint.base.removeprefix("http://")
+    head = f"POST /upload/storage/v1/b/deployers/o?uploadType=media&name=x HTTP/1.1\r\nHost: {address}\r\n"
+    request = f"{head}Authorization: Bearer {token}\r\nContent-Length: {1 << 40}\r\n\r\n"
+    assert status(told(address, request.encode())) == 403

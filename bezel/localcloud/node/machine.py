@@ -150,7 +150,7 @@ class Machine:
             texts[name] = f'#!/bin/sh\nexec {python} {program} {name} "$@"\n'
         for name, text in texts.items():
             (programs / name).write_text(text)
-            (programs / name).chmod(0o755)
+            (programs / name).chmod(0o700)
         # What runs on the machine means its own port by 127.0.0.1.
         (self._folder / ".curlrc").write_text(f'connect-to = "127.0.0.1::{self._spec.address}:"\nnoproxy = "*"\n')
 
