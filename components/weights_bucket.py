@@ -36,7 +36,7 @@ class WeightsBucketArgs(ComponentArgs):
     readers: tuple[str, ...] = ()
     """E-mail addresses of the service accounts that may read the objects."""
     writers: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Folder -> e-mail addresses of the service accounts that may write in it, and nowhere else."""
+    """Folder, at any depth -> e-mail addresses of the service accounts that may write in it, and nowhere else."""
     force_destroy: bool = False
     """Whether a destroy may delete a bucket that still holds objects."""
     labels: Mapping[str, str] = Field(default_factory=dict)
@@ -81,12 +81,12 @@ class WeightsBucket(pulumi.ComponentResource):
         for folder, writers in args.writers.items():
             for writer in writers:
                 BucketIAMMember(
-                    f"{name}-writer-{folder}-{writer.partition('@')[0]}",
+                    f"{name}-writer-{folder.replace('/', '-')}-{writer.partition('@')[0]}",
                     bucket=args.bucket,
                     role="roles/storage.objectUser",
                     member=f"serviceAccount:{writer}",
                     condition=BucketIAMMemberConditionArgs(
-                        title=f"only-{folder}",
+                        title=f"only-{folder.partition('/')[0]}",  # has 100 characters at most
                         expression=f'resource.name.startsWith("projects/_/buckets/{args.bucket}/objects/{folder}/")',
                     ),
                     opts=child_options(self, opts, depends_on=made),

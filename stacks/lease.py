@@ -119,11 +119,11 @@ def _images(plan: LeasePlan, identity: RuntimeIdentity, apis: EnabledApis) -> tu
 
 
 def _weights(plan: LeasePlan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:
-    """The bucket, with a folder that machines write compiled graphs to, and a look at the model in it."""
+    """The bucket, with the one folder that these machines write compiled graphs to, and a look at the model in it."""
     wanted = plan.node.weights
     if wanted.bucket is None:
         return ()
-    cache = plan.node.compile_cache.removeprefix(f"gs://{wanted.bucket}/").partition("/")[0]
+    cache = plan.node.compile_cache.removeprefix(f"gs://{wanted.bucket}/")
     bucket = WeightsBucket(
         "weights",
         WeightsBucketArgs(

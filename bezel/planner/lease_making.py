@@ -78,7 +78,7 @@ def make_lease_plan(
         served_model=judged.engine.served_model,
         settings=settings,
         terms=_terms(judged, stack),
-        node=_node(judged),
+        node=_node(judged, stack),
         network=NetworkPlan(
             resource_name(stack, length=NETWORK_LENGTH),
             tuple(dict.fromkeys(wish.zone.rpartition("-")[0] for wish in settings.lease.zones)),
@@ -123,14 +123,16 @@ def _seconds(duration: str) -> int:
     return seconds
 
 
-def _node(judged: JudgedLease) -> NodePlan:
+def _node(judged: JudgedLease, stack: str) -> NodePlan:
     settings, hardware = judged.settings, judged.hardware
     registry, repository = IMAGES[hardware.device]
     bucket = bucket_of(settings.weights, judged.project) if judged.folder else None
     path = (settings.weights.path or judged.model.folder or "").strip("/") if judged.folder else ""
     model = judged.folder or judged.model.hub_id or ""
     kept = keeps_cache(settings, hardware)
-    cache = f"gs://{bucket}/{CACHE_FOLDER}/{judged.model.id}/{hardware.id}/{judged.options.version}" if kept else ""
+    # Compiled graphs are code: a folder for each account, so that no other stack puts any into what this one loads.
+    own = f"{CACHE_FOLDER}/{judged.project}/{resource_name(stack, length=ACCOUNT_LENGTH)}"
+    cache = f"gs://{bucket}/{own}/{judged.model.id}/{hardware.id}/{judged.options.version}" if kept else ""
     return NodePlan(
         image=image_plan(settings, registry, repository),
         arguments=render(model, judged.arguments, judged.options),

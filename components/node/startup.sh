@@ -300,7 +300,7 @@ save_cache() {
     phase=compile report 'done' "compile cache kept in $compile_cache: $(bytes_in "$ROOT$CACHE") bytes"
   else
     phase=compile report 'done' "the compile cache cannot be written to $compile_cache ($(last_line)): the next lease
-compiles anew; give the node's service account roles/storage.objectUser on the bucket"
+compiles anew; give the node's service account roles/storage.objectUser on this folder of the bucket"
   fi
 }
 

@@ -189,3 +189,38 @@ def test_an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_b
     assert not list((cloud.endpoint.directory / "uploads").iterdir())
     cloud.delete("/storage/v1/b/shared/o/mine%2Fa")
     cloud.delete("/storage/v1/b/shared")
+
+
+def test_who_may_write_one_folder_changes_nothing_beside_it_in_any_way(cloud):
+    """What keeps the machines of one stack from the compiled graphs of another."""
+    cloud.post("/storage/v1/b", {"name": "caches"}, project="bezel-local")
+    bucket, mine, theirs = "/storage/v1/b/caches", "cache/acme/moe", "cache/acme/moe-2"
+    policy = cloud.get(f"{bucket}/iam").json()
+    expression = f'resource.name.startsWith("projects/_/buckets/caches/objects/{mine}/")'
+    own = conditional(expression, "roles/storage.objectUser")
+    reading = {"role": "roles/storage.objectViewer", "members": [MEMBER]}
+    cloud.put(f"{bucket}/iam", policy | {"version": 3, "bindings": [*policy["bindings"], own, reading]})
+    machine, upload = cloud.as_account(RUNTIME).http, "/upload/storage/v1/b/caches/o?uploadType"
+
+    def ways(folder):
+        """The status of every way to change a folder."""
+        name, path = f"{folder}/graph", f"{folder}/graph".replace("/", "%2F")
+        parts = f'--x\r\n\r\n{{"name": "{name}"}}\r\n--x\r\n\r\nbytes\r\n--x--'
+        related = {"Content-Type": "multipart/related; boundary=x"}
+        return [
+            machine.post(f"{upload}=media&name={name}", content=b"bytes").status_code,
+            machine.post(f"{upload}=multipart", content=parts, headers=related).status_code,
+            machine.post(f"{upload}=resumable", json={"name": name}).status_code,
+            machine.post(f"{bucket}/o/seed/rewriteTo/b/caches/o/{path}").status_code,
+            machine.delete(f"{bucket}/o/{path}").status_code,
+        ]
+
+    for name in ("seed", f"{theirs}/graph"):
+        assert cloud.http.post(f"{upload}=media&name={name}", content=b"whole").status_code == 200
+    assert ways(mine) == [200, 200, 200, 200, 204]
+    assert ways(theirs) == [403] * 5
+    kept = theirs.replace("/", "%2F")
+    assert cloud.get(f"{bucket}/o/{kept}%2Fgraph", alt="media").content == b"whole"
+    for name in ("seed", f"{theirs}/graph"):
+        cloud.delete(f"{bucket}/o/{name.replace('/', '%2F')}")
+    cloud.delete(bucket)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -90,14 +91,34 @@ def test_what_a_machine_needs_is_made_before_it_is_asked_for_and_the_checks_come
     assert declared.waits_for(declared.one("HealthCheck"), declared.one(GATEWAY))
 
 
-def test_a_machine_writes_compiled_graphs_to_one_folder_and_reads_the_rest() -> None:
-    members = {one.inputs["role"]: one.inputs for one in deployed().of("BucketIAMMember")}
-    assert members["roles/storage.objectUser"]["condition"]["expression"] == (
-        'resource.name.startsWith("projects/_/buckets/acme-llm-models/objects/compile-cache/")'
-    )
+def own_folder(declared: Declarations) -> str:
+    """Where the machines may write, as the condition of their grant says it."""
+    members = {one.inputs["role"]: one.inputs for one in declared.of("BucketIAMMember")}
     assert "condition" not in members["roles/storage.objectViewer"]
+    begin, end = 'resource.name.startsWith("projects/_/buckets/acme-llm-models/objects/', '")'
+    expression = members["roles/storage.objectUser"]["condition"]["expression"]
+    assert (expression.startswith(begin), expression.endswith(end)) == (True, True)
+    return str(expression.removeprefix(begin).removesuffix(end))
+
+
+def test_a_machine_writes_compiled_graphs_to_its_own_folder_and_reads_the_rest() -> None:
+    folder = own_folder(deployed())
+    assert folder == "compile-cache/acme-llm/bezel-moe/gemma-4-26b-a4b-it/v6e-4/0.32.0/"
+    cache = node_of(deployed())["metadata"]["bezel-compile-cache"]
+    assert f"{cache}/" == f"gs://acme-llm-models/{folder}"
     without = deployed(lease={"compile_cache": False}).of("BucketIAMMember")
     assert [one.inputs["role"] for one in without] == ["roles/storage.objectViewer"]
+
+
+def test_no_machine_writes_where_one_of_another_stack_or_project_reads_compiled_graphs() -> None:
+    asked = [("acme-llm", "moe"), ("acme-llm", "moe-2"), ("acme-llm", "mo"), ("other-llm", "moe")]
+    config = changed(V6E4_MOE, weights={"bucket": "acme-llm-models"})
+    plans = [make_plan(config, project=project, stack=stack) for project, stack in asked]
+    declared = [declare(partial(deploy, one)) for one in plans if isinstance(one, LeasePlan)]
+    caches = [node_of(one)["metadata"]["bezel-compile-cache"] for one in declared]
+    for place, one in enumerate(declared):
+        folder = f"gs://acme-llm-models/{own_folder(one)}"
+        assert [f"{cache}/graph".startswith(folder) for cache in caches] == [n == place for n in range(len(asked))]
 
 
 def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
