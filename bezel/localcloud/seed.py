@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import httpx
 
 from bezel.localcloud.control import access_token
 from bezel.localcloud.layout import NO_TLS
+from bezel.told import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from bezel.localcloud.layout import Endpoint
+
+
+class SeedError(UserError):
+    """Something could not be put into localcloud; the text says what it answered."""
 
 
 def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes]) -> int:
@@ -24,9 +30,9 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
         How many files were uploaded.
 
     Raises:
-        httpx.HTTPError: If a call is refused.
+        SeedError: If a call is refused, or nobody answers.
     """
-    with _client(endpoint) as client:
+    with _client(endpoint, f"the weights cannot be put into gs://{bucket}/{path}") as client:
         if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
             body = {
                 "name": bucket,
@@ -52,15 +58,36 @@ def enable(endpoint: Endpoint, api: str) -> None:
     """Enable an API of the project.
 
     Raises:
-        httpx.HTTPError: If the call is refused.
+        SeedError: If the call is refused, or nobody answers.
     """
-    with _client(endpoint) as client:
+    with _client(endpoint, f"{api} cannot be enabled") as client:
         client.post(f"/serviceusage/v1/projects/{endpoint.project}/services/{api}:enable").raise_for_status()
 
 
-def _client(endpoint: Endpoint) -> httpx.Client:
+@contextlib.contextmanager
+def _client(endpoint: Endpoint, failed: str) -> Iterator[httpx.Client]:
+    """A client of the deployer; what is refused is told as `failed`, with localcloud's own words."""
     headers = {"Authorization": f"Bearer {access_token(endpoint)}"}
-    return httpx.Client(base_url=endpoint.base, headers=headers, timeout=60, trust_env=False, verify=NO_TLS)
+    try:
+        with httpx.Client(
+            base_url=endpoint.base, headers=headers, timeout=60, trust_env=False, verify=NO_TLS
+        ) as client:
+            yield client
+    except httpx.HTTPStatusError as error:
+        raise SeedError(f"{failed}, so nothing was deployed: {_message(error.response)}") from None
+    except httpx.TransportError as error:
+        raise SeedError(
+            f"{failed}, so nothing was deployed: localcloud at {endpoint.base} does not answer "
+            f"({type(error).__name__}: {error}). See {endpoint.directory / 'logs'}, then run it again."
+        ) from None
+
+
+def _message(answer: httpx.Response) -> str:
+    """What an error's body says, in Google's shape; else its status."""
+    try:
+        return str(answer.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"localcloud answered {answer.status_code} {answer.reason_phrase}"
 
 
 def _sizes(client: httpx.Client, bucket: str, path: str) -> dict[str, int]:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 from cloud_client import RUNTIME, Client
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.layout import Layout
 from bezel.localcloud.objects import ObjectFiles
-from bezel.localcloud.seed import seed
+from bezel.localcloud.seed import SeedError, seed
 from bezel.localcloud.store import Store
 
 UPLOAD = "/upload/storage/v1/b/shelf/o"
@@ -144,6 +145,25 @@ def test_seeding_uploads_once_and_again_what_changed(shelf, endpoint):
     assert seed(endpoint, "shelf", "models/m", files) == 0
     assert seed(endpoint, "shelf", "models/m", files | {"sub/part": b"123"}) == 1
     assert content(shelf, "models/m/sub/part") == b"123"
+
+
+@pytest.mark.parametrize(
+    ("bucket", "path", "told"),
+    [
+        ("shelf", "a" * 256, "255 bytes a part"),
+        ("a b; rm-models", "m", "the weights cannot be put into gs://a b; rm-models/m, so nothing was deployed"),
+    ],
+)
+@pytest.mark.usefixtures("shelf")
+def test_what_cannot_be_seeded_is_told_in_the_cloud_s_own_words(endpoint, bucket, path, told):
+    with pytest.raises(SeedError) as caught:
+        seed(endpoint, bucket, path, {"config.json": b"{}"})
+    assert told in str(caught.value)
+
+
+def test_a_cloud_that_does_not_answer_is_told_with_its_logs(endpoint):
+    with pytest.raises(SeedError, match=r"does not answer .*logs, then run it again"):
+        seed(replace(endpoint, base="http://127.0.0.1:9"), "shelf", "m", {"config.json": b"{}"})
 
 
 @settings(max_examples=60, deadline=None)
