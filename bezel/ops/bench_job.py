@@ -125,6 +125,7 @@ def _fleet(options: argparse.Namespace) -> Fleet:
     """
     from bezel.ops.bench_fleet import Fleet
     from bezel.ops.project import cloud_project_of
+    from bezel.planner.names import is_project_id
 
     project = options.project or cloud_project_of(os.environ)
     wrong = []
@@ -134,6 +135,8 @@ def _fleet(options: argparse.Namespace) -> Fleet:
         wrong.append(
             "no project is named, so there is no place for a job. Give --project, or set GOOGLE_CLOUD_PROJECT."
         )
+    elif not is_project_id(str(project)):
+        wrong.append(f"{str(project)!r} is no project's ID, so no job can be made there: see `gcloud projects list`.")
     if options.workers != 1:
         wrong.append(f"--workers {options.workers}: a task is one process. Give --tasks as many instead.")
     if options.ca_file:

@@ -20,6 +20,7 @@ from bezel.ops.tpu_find import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.durations import duration_text, parse_duration
 from bezel.planner.leased import leased_hardware
+from bezel.planner.names import is_project_id
 from bezel.rest import RestError
 
 MOST_PROBE_SECONDS = 7200
@@ -54,6 +55,8 @@ def _project(project: Project, options: argparse.Namespace) -> str:
     found = options.project or (project.cloud_project(stack) if stack else cloud_project_of(os.environ))
     if not found:
         raise TpuError("no Google Cloud project is named: add --project PROJECT_ID, or set GOOGLE_CLOUD_PROJECT.")
+    if not is_project_id(str(found)):
+        raise TpuError(f"{str(found)!r} is no project's ID, so no lease can be looked for: see `gcloud projects list`.")
     return str(found)
 
 

@@ -30,7 +30,7 @@ from bezel.planner.loading import HUB, LOADINGS, Loading, loading_of, loading_op
 from bezel.planner.loading_checks import check_loading
 from bezel.planner.memory import MemoryFit, memory_fit
 from bezel.planner.memory_checks import check_memory
-from bezel.planner.names import stack_labels
+from bezel.planner.names import is_project_id, stack_labels
 from bezel.planner.network_checks import check_vpc, check_way_in
 from bezel.planner.option_checks import check_options, check_spellings
 from bezel.planner.plan import SmokePlan
@@ -195,9 +195,19 @@ def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
 
 
 def check_project(project: str | None) -> list[Problem]:
-    """Nothing has a name without a project."""
-    if project:
+    """Nothing has a name without a project, nor with one of a name that no project has."""
+    if project and is_project_id(project):
         return []
+    if project:
+        return [
+            Problem(
+                "gcp:project",
+                shown(project),
+                "no project has such an ID: buckets, accounts and addresses that bear it could not be made.",
+                "write the project's ID (`gcloud projects list`), not its name or number: 6 to 30 lower case letters, "
+                "digits and hyphens, a letter first.",
+            )
+        ]
     return [
         Problem(
             "gcp:project",

@@ -20,6 +20,15 @@ REPOSITORY_LENGTH = 63  # Artifact Registry
 LABEL_LENGTH = 63
 
 
+# Behind the domain that old projects have. New ones have 6 characters or more.
+_PROJECT_ID = re.compile(r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?")
+
+
+def is_project_id(text: str) -> bool:
+    """Whether a Google Cloud project may be called so; its number and its display name are no IDs."""
+    return _PROJECT_ID.fullmatch(text) is not None
+
+
 def resource_name(stack: str, *, suffix: str = "", length: int) -> str:
     """`bezel-<stack>[-<suffix>]` in lower case letters, digits and hyphens, at most `length` characters.
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from bezel.catalog import Model
     from bezel.planner.settings import Weights
 
+# Of a name in a folder, by Linux; of an object's whole name, by Cloud Storage, less what a model's file is called.
+_PART_BYTES, _PATH_BYTES = 255, 900
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
 
 
@@ -35,7 +37,7 @@ def check_weights(weights: Weights) -> list[Problem]:
                 else "write 3 to 63 lower case letters, digits, hyphens, underscores and dots.",
             )
         )
-    if path is not None and (not path.strip("/") or "://" in path or ".." in path.split("/") or not path.isprintable()):
+    if path is not None and not _is_folder(path):
         problems.append(
             Problem(
                 setting("weights.path"),
@@ -44,7 +46,24 @@ def check_weights(weights: Weights) -> list[Problem]:
                 "write the folder relative to the bucket, e.g. gemma-4-12B-it-qat-w4a16-ct, or leave it out.",
             )
         )
+    elif path is not None and (
+        any(len(part.encode()) > _PART_BYTES for part in path.split("/")) or len(path.encode()) > _PATH_BYTES
+    ):
+        problems.append(
+            Problem(
+                setting("weights.path"),
+                f"{shown(path)[:60]}... ({len(path.encode())} bytes)",
+                f"a mounted bucket shows no name above {_PART_BYTES} bytes, and no object's whole name has more than "
+                "1,024: no file of the model could be opened.",
+                f"write a folder with parts of at most {_PART_BYTES} bytes, {_PATH_BYTES} together.",
+            )
+        )
     return problems
+
+
+def _is_folder(path: str) -> bool:
+    parts = path.strip("/").split("/")
+    return "://" not in path and path.isprintable() and not {"", ".", ".."} & set(parts)
 
 
 def check_own_copy(weights: Weights, model: Model) -> list[Problem]:

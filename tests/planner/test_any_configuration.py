@@ -140,6 +140,20 @@ def test_a_stack_without_a_project_is_refused():
     assert [problem.key for problem in caught.value.problems] == ["gcp:project"]
 
 
+@pytest.mark.parametrize("project", ["a b; rm", "Acme", "123456789012", "acme-", "-acme", "acme_llm", "a" * 31, "a/b"])
+def test_a_stack_of_a_project_that_cannot_be_is_refused(project):
+    with pytest.raises(PlanError) as caught:
+        make_plan(MINIMAL, project=project, stack="s")
+    (problem,) = caught.value.problems
+    assert (problem.key, problem.value) == ("gcp:project", project)
+    assert "gcloud projects list" in problem.repair
+
+
+@pytest.mark.parametrize("project", ["acme-llm", "p-1", "example.com:acme-llm"])
+def test_a_project_s_id_is_taken_with_the_domain_of_old_ones(project):
+    assert make_plan(MINIMAL, project=project, stack="s").project == project
+
+
 @given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1, max_size=90))
 def test_names_keep_the_platforms_rules_for_any_stack(stack):
     for suffix, length in (("", SERVICE_LENGTH), ("", ACCOUNT_LENGTH), ("images", REPOSITORY_LENGTH)):

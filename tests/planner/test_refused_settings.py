@@ -219,6 +219,19 @@ REFUSED = {
     "label": ({"labels": {"Team": "Speech"}}, "bezel:labels.Team", "lower case", "team: speech"),
     "bucket as address": ({"weights": {"bucket": "gs://mine/x"}}, "bezel:weights.bucket", "no bucket", "write mine."),
     "path out of the bucket": ({"weights": {"path": "../x"}}, "bezel:weights.path", "no folder", "relative"),
+    "path with an empty part": ({"weights": {"path": "a//b"}}, "bezel:weights.path", "no folder", "relative"),
+    "path with a part that no mount shows": (
+        {"weights": {"path": f"models/{'a' * 256}"}},
+        "bezel:weights.path",
+        "shows no name above 255 bytes",
+        "at most 255 bytes",
+    ),
+    "path of more than an object's name": (
+        {"weights": {"path": "/".join(["a" * 200] * 5)}},
+        "bezel:weights.path",
+        "more than 1,024",
+        "900 together",
+    ),
     "own price that nothing asks for": (
         {"cost": {"prices": [{"item": "gpu l4", "region": "r", "usd_per_unit": 1, "as_of": "2026-11", "source": "s"}]}},
         "bezel:cost.prices.0.item",
