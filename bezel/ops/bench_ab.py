@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.ops.bench_cells import common_arguments, finished, in_a_folder, measuring
+from bezel.ops.bench_cells import common_arguments, finished, measuring
 from bezel.ops.bench_kept import Beside, amounts, limit_arguments, limits_of
+from bezel.ops.out_file import check_out
 from bezel.ops.parsing import above_zero
 from bezel.told import UserError
 
@@ -68,7 +69,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     from bezel.ops.bench_line import Line
 
     if options.out:
-        in_a_folder(options.out)
+        check_out(options.out)
     wanted = CellWanted(
         options.input_tokens,
         options.output_tokens,

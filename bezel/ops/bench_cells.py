@@ -181,12 +181,6 @@ def finished(result: Result, beside: Beside, options: argparse.Namespace, figure
         sys.stdout.write(f"\nwritten: {options.out}\n")
 
 
-def in_a_folder(out: Path) -> None:
-    """Refuses a place whose folder does not exist, before anything is measured."""
-    if not out.absolute().parent.is_dir():
-        raise UserError(f"--out {out}: there is no such folder, so the result would be lost. Make it first.")
-
-
 def numbers(text: str, option: str) -> tuple[int, ...]:
     """Rising whole numbers above 0, as an option has them: "1,2,4".
 

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.ops.bench_cells import common_arguments, finished, in_a_folder, measuring, reached_arm
+from bezel.ops.bench_cells import common_arguments, finished, measuring, reached_arm
 from bezel.ops.bench_kept import Beside, amounts, limit_arguments, limits_of, settings_of
 from bezel.ops.bench_target import reach
+from bezel.ops.out_file import check_out
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     from bezel.ops.bench_line import Line
 
     if options.out:
-        in_a_folder(options.out)
+        check_out(options.out)
     plan, slos = plan_of(options)
     reached = reach(project, options)
     show = Line(sys.stderr)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bezel.ops.bench_load import load_arguments, load_of
 from bezel.ops.bench_target import reach, renewals, target_arguments
+from bezel.ops.out_file import check_out
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def run_by(project: Project, options: argparse.Namespace, way: Way | None = None
     slos = [_slo(text) for text in options.slo]
     if options.repeats < 1:
         raise UserError(f"--repeats {options.repeats} measures nothing. Give 1 or more.")
-    if options.out and not options.out.absolute().parent.is_dir():
-        raise UserError(f"--out {options.out}: there is no such folder, so the result would be lost. Make it first.")
+    if options.out:
+        check_out(options.out)
     reached = reach(project, options)
     load = load_of(options, reached.target)
     show = Line(sys.stderr)

@@ -13,9 +13,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.ops.bench_cells import common_arguments, in_a_folder, measuring, numbers, reached_arm, unmakable, write
+from bezel.ops.bench_cells import common_arguments, measuring, numbers, reached_arm, unmakable, write
 from bezel.ops.bench_kept import Beside, amount, limit_arguments, limits_of, settings_of
 from bezel.ops.bench_target import reach
+from bezel.ops.out_file import check_out
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     from bezel.bench.sweep.run import LOST
     from bezel.ops.bench_line import Line
 
-    in_a_folder(options.out)
+    check_out(options.out)
     for option, value in (("--error", options.error), ("--share", options.share)):
         if not 0 < value <= 100:
             raise UserError(f"{option} {value:g} is no percentage to be kept. Give one above 0, up to 100.")
