@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bezel.ops.parsing import Parser, above_zero
-from bezel.ops.project import Project, find_project
+from bezel.ops.project import Project, ProjectError, find_project
 from bezel.ops.tpu_arguments import add_arguments
 from bezel.told import UserError
 
@@ -92,44 +92,74 @@ COMMANDS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments."""
-    options = parse(arguments)
     try:
-        if options.command == "catalog":
-            return _catalog(options)
-        if options.command == "bench" and options.action == "worker":
-            # A task's machine holds the package, and no project.
-            from bezel.ops.bench_worker import run_worker
-
-            return run_worker(options.place)
-        project = find_project(Path.cwd())
-        if options.command in COMMANDS:
-            return COMMANDS[options.command](project, options)
-        from bezel.ops.local import Local
-
-        local = Local(
-            project=project,
-            directory=options.dir or project.folder / DIRECTORY,
-            server=options.server,
-            model=options.model,
-            speed=options.speed,
-            provider=options.provider,
-            deadline=getattr(options, "deadline", None),
-        )
-        if options.action in STACK_COMMANDS:
-            return local.run_stack(options.action, options.stack, options.pulumi)
-        if options.action == "token":
-            return local.token(options.url)
-        if options.action == "recover":
-            return local.recover(options.stack, adopt=options.adopt)
-        if options.action == "fault":
-            return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
-        return local.run_cloud(options.action)
+        try:
+            return _run(parse(arguments))
+        finally:
+            sys.stdout.flush()  # else a full disk, or a reader that has gone, shows only after the last word
     except UserError as error:
         sys.stderr.write(f"bezel: {error}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("\nbezel: stopped\n")
         return 130
+    except OSError as error:
+        from bezel.ops import exits
+
+        if isinstance(error, BrokenPipeError) and exits.reader_gone():
+            return exits.READER_GONE
+        text = exits.told(error)
+        if text is None:
+            raise
+        sys.stderr.write(f"bezel: {text}\n")
+        return 1
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "catalog":
+        return _catalog(options)
+    if options.command == "bench" and options.action == "worker":
+        # A task's machine holds the package, and no project.
+        from bezel.ops.bench_worker import run_worker
+
+        return run_worker(options.place)
+    project = _project(options)
+    if options.command in COMMANDS:
+        return COMMANDS[options.command](project, options)
+    from bezel.ops.local import Local
+
+    local = Local(
+        project=project,
+        directory=options.dir or project.folder / DIRECTORY,
+        server=options.server,
+        model=options.model,
+        speed=options.speed,
+        provider=options.provider,
+        deadline=getattr(options, "deadline", None),
+    )
+    if options.action in STACK_COMMANDS:
+        return local.run_stack(options.action, options.stack, options.pulumi)
+    if options.action == "token":
+        return local.token(options.url)
+    if options.action == "recover":
+        return local.recover(options.stack, adopt=options.adopt)
+    if options.action == "fault":
+        return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
+    return local.run_cloud(options.action)
+
+
+def _project(options: argparse.Namespace) -> Project:
+    """The project around the working directory; benchmarks and comparisons that name no stack read none.
+
+    Raises:
+        ProjectError: There is none, and the command needs one.
+    """
+    try:
+        return find_project(Path.cwd())
+    except ProjectError:
+        if options.command in ("bench", "compare") and not getattr(options, "stack", None):
+            return Project(Path.cwd())
+        raise
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
