@@ -31,15 +31,17 @@ class Sending(Protocol):
     def interrupt(self) -> None:
         """Send nothing more and wait for nothing."""
 
-    def progress(self) -> tuple[int, int, int]:
-        """Requests begun, answered or failed, and awaited."""
+    def progress(self) -> tuple[int, int, int, int]:
+        """Requests begun, answered or failed, and awaited; for how long (ns) none of these was answered."""
 
 
 def run_load(load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
     """Send a load, and wait for every answer or its deadline.
 
-    Every request is one sample, also one that failed: none is sent again. Ctrl-C and SIGTERM (in the main thread) end
-    it early: what was open is marked as the client's own doing, and `client.interrupted` is set.
+    Every request is one sample, also one that failed: none is sent again. Where no request at all is answered for as
+    long as a single one may take (`deadline_seconds`), the server hangs, and the load ends with what there is. Ctrl-C
+    and SIGTERM (in the main thread) end it early: what was open is marked as the client's own doing, and
+    `client.interrupted` is set.
 
     Args:
         load: What is sent.
@@ -86,13 +88,13 @@ def _interruptible(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told(progress: Callable[[], tuple[int, int, int]], load: Load, show: Callable[[str], None]) -> Iterator[None]:
+def _told(progress: Callable[[], tuple[int, int, int, int]], load: Load, show: Callable[[str], None]) -> Iterator[None]:
     ended, began = threading.Event(), monotonic()
 
     def tell() -> None:
         while not ended.wait(_TELL_SECONDS):
-            begun, done, _ = progress()
-            show(progress_line(load, monotonic() - began, begun=begun, done=done))
+            begun, done, _, silent = progress()
+            show(progress_line(load, monotonic() - began, begun=begun, done=done, silent=silent / 1e9))
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()

@@ -4,8 +4,11 @@ import math
 
 from bezel.bench.plan import Burst, Closed, Constant, Load, Poisson, Replay, Staged
 
+# Of silence before a user is told of it.
+_SILENT_SECONDS = 5.0
 
-def progress_line(load: Load, seconds: float, *, begun: int, done: int) -> str:
+
+def progress_line(load: Load, seconds: float, *, begun: int, done: int, silent: float = 0.0) -> str:
     """What a user sees while a load runs.
 
     Args:
@@ -13,12 +16,16 @@ def progress_line(load: Load, seconds: float, *, begun: int, done: int) -> str:
         seconds: Since its start.
         begun: Requests sent so far.
         done: Those of them that were answered, or have failed.
+        silent: Seconds for which requests were awaited, and none answered.
     """
     total = load.stop.requests
     of = "" if total is None else f" of {total}"
     left = seconds_left(load, seconds, done)
     ahead = "" if left is None else f", about {left:.0f} s left"
-    return f"{done}{of} requests answered, {begun - done} awaited, {seconds:.0f} s so far{ahead}"
+    told = f"{done}{of} requests answered, {begun - done} awaited, {seconds:.0f} s so far"
+    if silent >= _SILENT_SECONDS:
+        return f"{told}; no answer for {silent:.0f} s, ends at {load.deadline_seconds:g} s of that (--deadline)"
+    return f"{told}{ahead}"
 
 
 def seconds_left(load: Load, seconds: float, done: int) -> float | None:

@@ -52,6 +52,7 @@ def recorded(
     state, reason = states.state_of(
         found,
         interrupted=client.interrupted,
+        silent_seconds=client.silent_seconds,
         requests=len(columns),
         failures=failures,
         examples=examples,
@@ -104,6 +105,7 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
         reconnections=health.reconnections,
         connect_failures=health.connect_failures,
         interrupted=health.interrupted,
+        silent_seconds=health.silent_seconds or None,
     )
 
 

@@ -135,6 +135,7 @@ class ClientFigures(_Record):
         connections: Made in all; ``reconnections`` after the clock had started.
         schedule_delay_p99_ms: From the planned instant to the actual one.
         interrupted: Somebody ended the load before its end.
+        silent_seconds: For so long no request was answered, so that the load was ended; null where that was not so.
     """
 
     workers: Count
@@ -148,6 +149,7 @@ class ClientFigures(_Record):
     reconnections: Count
     connect_failures: Count
     interrupted: bool
+    silent_seconds: Amount | None = None
 
 
 class Slo(_Record):

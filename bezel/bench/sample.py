@@ -134,6 +134,7 @@ class ClientHealth:
         connect_failures: Connections that could not be made.
         backlog: The most complete answers that waited to be parsed.
         interrupted: The load was ended by the user (Ctrl-C, SIGTERM).
+        silent_seconds: For so long no request was answered, so that the load was ended; 0 where that was not so.
     """
 
     workers: int = 1
@@ -147,6 +148,7 @@ class ClientHealth:
     connect_failures: int = 0
     backlog: int = 0
     interrupted: bool = False
+    silent_seconds: float = 0.0
 
 
 @dataclass(slots=True)

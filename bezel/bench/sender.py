@@ -27,6 +27,7 @@ from bezel.bench.pool import Pool, allow_files
 from bezel.bench.resting import LONGEST_NS, rest_after
 from bezel.bench.route import Route
 from bezel.bench.sample import ClientHealth, Measured, Sample
+from bezel.bench.silence import Silence
 from bezel.bench.users import User
 from bezel.told import UserError
 
@@ -78,6 +79,8 @@ class Sender:
         self._done = 0
         self._rest = LONGEST_NS
         self._interrupted = False
+        self._silence = Silence(round(load.deadline_seconds * _SECOND))
+        self._hangs = False
 
     def run(self) -> Measured:
         """Connect, then send at once: the whole life of a load's only sender."""
@@ -129,6 +132,7 @@ class Sender:
             connect_failures=self._pool.failed,
             backlog=self._backlog.most,
             interrupted=self._interrupted,
+            silent_seconds=self._silence.lasted / _SECOND if self._hangs else 0.0,
         )
         return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
 
@@ -146,7 +150,7 @@ class Sender:
             self._prepare(itertools.islice(plan, self._worker, None, self._load.workers))
         self._loop.lag.clear()
         cpu = time.process_time()
-        self._loop.run(lambda: self._interrupted or not (self._coming or self._asking or self._pool.waiting))
+        self._loop.run(lambda: self._ends or not (self._coming or self._asking or self._pool.waiting))
         self._abandon()
         self._backlog.read_all()
         return time.process_time() - cpu
@@ -155,9 +159,15 @@ class Sender:
         """Send nothing more and wait for nothing; may be called by a signal's handler."""
         self._interrupted = True
 
-    def progress(self) -> tuple[int, int, int]:
-        """Requests begun, answered or failed, and awaited."""
-        return len(self.samples), self._done, len(self._asking)
+    def progress(self) -> tuple[int, int, int, int]:
+        """Requests begun, answered or failed, and awaited; for how long (ns) none of these was answered."""
+        awaited = len(self._asking)
+        return len(self.samples), self._done, awaited, self._silence.so_far(monotonic_ns()) if awaited else 0
+
+    @property
+    def _ends(self) -> bool:
+        """Whether nothing more is sent: somebody says so, or the server hangs."""
+        return self._interrupted or self._hangs
 
     # What a connection tells.
 
@@ -180,6 +190,7 @@ class Sender:
     def answered(self, connection: Connection, answer: Answer, *, kept: bool) -> None:
         """An answer is complete; whether the connection can send another."""
         del self._asking[answer]
+        self._silence.hears(monotonic_ns())
         if kept:
             self._pool.give(connection)
         self._ended(answer)
@@ -199,13 +210,17 @@ class Sender:
             answer.failure = (kinds.TRUNCATED, "the connection closed inside the answer's head")
         else:
             answer.cut = True
+        if begun:
+            self._silence.hears(monotonic_ns())
+        else:
+            self._listen(answer)
         self._ended(answer)
 
     # What is sent.
 
     def _next(self, user: User, planned: int) -> None:
         """Have a user send the next request, ready to be sent at `planned`."""
-        begin = None if self._interrupted else user.present(planned - self._began)
+        begin = None if self._ends else user.present(planned - self._began)
         if begin is None:
             self._coming -= 1
             return
@@ -228,7 +243,7 @@ class Sender:
     def _prepare(self, plan: Iterator[float]) -> None:
         """Make the open loop's next request, before it is due."""
         at = next(plan, None)
-        if at is None or self._interrupted:
+        if at is None or self._ends:
             self._coming = 0
             return
         index, self._conversation = self._conversation, self._conversation + self._load.workers
@@ -247,6 +262,8 @@ class Sender:
         self._pool.want(answer)
 
     def _ask(self, connection: Connection, answer: Answer) -> None:
+        if not self._asking:
+            self._silence.waits(monotonic_ns())
         self._asking[answer] = connection
         connection.ask(self._route.request(self._headers(), answer.body), answer)
         answer.body = b""
@@ -256,7 +273,19 @@ class Sender:
     def _missed(self, answer: Answer, error: OSError) -> None:
         answer.failure = of_connecting(error)
         answer.at = monotonic_ns()
+        self._listen(answer)
         self._ended(answer)
+
+    def _listen(self, answer: Answer) -> None:
+        """Look, where a request failed without an answer, whether the server hangs."""
+        if self._silence.misses(answer.sample.sent or answer.sample.planned, answer.at):
+            self._hangs = self._hangs or self._has_more(answer)
+
+    def _has_more(self, answer: Answer) -> bool:
+        """Whether more is to be sent once an answer is there: else all that is waited for has its own deadline."""
+        if self._conversation * self._bodies.turns >= self._limit or not self._coming:
+            return False
+        return answer.user is None or answer.user.present(answer.at - self._began) is not None
 
     def _ended(self, answer: Answer) -> None:
         self._done += 1
@@ -284,17 +313,24 @@ class Sender:
         del self._asking[answer]
         connection.close()
         answer.failure, answer.at = failure, monotonic_ns()
+        if not self._ends:
+            self._listen(answer)
         self._ended(answer)
 
     def _abandon(self) -> None:
-        """End what an interruption left open: no failure of the server."""
-        failure = (kinds.CLIENT, "interrupted by the user")
+        """End what an interruption, which is no failure of the server, or its silence left open."""
         for answer, connection in [*self._asking.items()]:
-            self._give_up(answer, connection, failure)
+            self._give_up(answer, connection, self._why_abandoned(answer))
         while self._pool.waiting:
             answer = self._pool.waiting.popleft()
-            answer.failure, answer.at = failure, monotonic_ns()
+            answer.failure, answer.at = self._why_abandoned(answer), monotonic_ns()
             self._ended(answer)
+
+    def _why_abandoned(self, answer: Answer) -> tuple[str, str]:
+        if self._interrupted:
+            return kinds.CLIENT, "interrupted by the user"
+        kind = kinds.TIMEOUT if answer.sample.status else kinds.NO_ANSWER
+        return kind, f"given up, as no request at all was answered for {self._silence.lasted / _SECOND:.3g} s"
 
 
 @contextlib.contextmanager

@@ -53,6 +53,7 @@ def state_of(
     client_limits: Sequence[str],
     queueing: str,
     saturated: str = "",
+    silent_seconds: float | None = None,
 ) -> tuple[State, str]:
     """The state of a measured cell, and why it is not ok.
 
@@ -65,10 +66,17 @@ def state_of(
         client_limits: As of `limits_of_client`.
         queueing: As of `queued`.
         saturated: As of `backlogged`.
+        silent_seconds: For so long no request was answered, so that the load was ended; None where that was not so.
     """
     failed = sum(failures.values())
     if interrupted:
         return "failed", f"interrupted after {requests - failed} answers: run it again"
+    if silent_seconds:
+        return "failed", (
+            f"the server hangs: no request was answered for {silent_seconds:.3g} s, as long as one may take "
+            f"(--deadline), so the load was ended after {requests - failed} answers. Look at the server's log, then "
+            "run it again"
+        )
     if requests and failed == requests:
         too_long = [text for text in examples.values() if any(word in text for word in _TOO_LONG)]
         if too_long and len(too_long) == len(examples):

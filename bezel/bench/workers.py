@@ -23,7 +23,7 @@ from bezel.told import UserError
 _HEAD_START_NS: Final = 50_000_000
 _LOOK_SECONDS: Final = 0.25
 _TELL_SECONDS: Final = 1.0
-Progress = tuple[int, int, int]
+Progress = tuple[int, int, int, int]
 
 
 class Workers:
@@ -34,16 +34,16 @@ class Workers:
         self._interrupted = False
         self._processes: list[multiprocessing.context.SpawnProcess] = []
         self._pipes: list[Pipe] = []
-        self._progress: list[Progress] = [(0, 0, 0)] * load.workers
+        self._progress: list[Progress] = [(0, 0, 0, 0)] * load.workers
 
     def interrupt(self) -> None:
         """Send nothing more and wait for nothing; may be called by a signal's handler."""
         self._interrupted = True
 
     def progress(self) -> Progress:
-        """Requests begun, answered or failed, and awaited, as the workers said last."""
-        begun, done, awaited = zip(*self._progress, strict=True)
-        return sum(begun), sum(done), sum(awaited)
+        """As `Sender.progress`, as the workers said last: the longest silence is that of one worker's requests."""
+        begun, done, awaited, silent = zip(*self._progress, strict=True)
+        return sum(begun), sum(done), sum(awaited), max(silent)
 
     def run(self) -> Measured:
         """Start the workers, have them connect, send the load and give what all saw.
@@ -185,6 +185,7 @@ def merged(parts: Sequence[Measured]) -> Measured:
             connect_failures=sum(client.connect_failures for client in clients),
             backlog=max(client.backlog for client in clients),
             interrupted=any(client.interrupted for client in clients),
+            silent_seconds=max(client.silent_seconds for client in clients),
         ),
     )
 

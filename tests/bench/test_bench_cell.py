@@ -143,6 +143,19 @@ def test_a_client_in_a_hurry_is_named_before_what_it_broke():
     assert record(run, off=1.5).cell.state == "client_limited"
 
 
+def test_a_load_that_a_hanging_server_ended_has_failed_and_keeps_what_was_seen():
+    whole = closed(4, 100)
+    run = measured([*whole.samples, failed(400, whole.ended, "no_answer")])
+    run.client.silent_seconds = 300.0
+    cell = record(run).cell
+    assert cell.state == "failed"
+    assert "no request was answered for 300 s" in cell.reason
+    assert "ended after 400 answers" in cell.reason
+    assert cell.value("ttft_p50") == pytest.approx(100)
+    assert cell.client.silent_seconds == 300
+    assert record(measured(run.samples)).cell.state == "ok", "one of 401, were it not for the server"
+
+
 def test_a_cell_without_a_single_request_is_recorded():
     cell = record(measured([])).cell
     assert (cell.state, cell.reason) == ("failed", "no request was sent")

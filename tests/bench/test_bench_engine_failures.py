@@ -3,12 +3,18 @@
 import asyncio
 import itertools
 import socket
+from typing import TYPE_CHECKING
 
 import pytest
 from bench_wire import DONE, HEAD, ROLE, TOKEN, USAGE, Asked, Wire, chunk, document, good, says, send, serving, stream
 
-from bezel.bench.plan import Constant
+from bezel.bench.plan import Closed, Constant
 from bezel.told import UserError
+
+if TYPE_CHECKING:
+    from bench_wire import Answering
+
+    from bezel.bench.plan import Pattern
 
 WHOLE = b"".join(stream())
 
@@ -185,3 +191,50 @@ def test_what_a_server_repeats_of_a_token_is_not_kept() -> None:
         (sample,) = send(wire.url, headers=lambda: {"Authorization": "Bearer secret-of-mine"}).samples
     assert "Authorization: Bearer secret-of-mine\r\n" in wire.asked[0].head
     assert (sample.failure, sample.detail) == ("http_401", "token *** is bad")
+
+
+def hanging_after(answers: int, *, but: int = 0) -> "Answering":
+    """Answers so many requests, and then none, or but each so many-th."""
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.number < answers or (but and asked.number % but == 0):
+            await good(asked, writer)
+
+    return answer
+
+
+@pytest.mark.parametrize("pattern", [Closed(4), Constant(100.0)])
+def test_a_load_at_a_server_that_hangs_ends_when_none_was_answered_for_a_deadline(pattern: "Pattern") -> None:
+    """Not when each user has waited a deadline for each of the own requests; and what was answered is kept."""
+    with serving(hanging_after(8)) as wire:
+        measured = send(wire.url, 4000, pattern, deadline_seconds=0.3)
+    failed = [sample for sample in measured.samples if sample.failure]
+    assert len(measured.samples) - len(failed) == 8
+    assert {sample.failure for sample in failed} == {"no_answer"}
+    assert len(measured.samples) < 200
+    assert measured.client.silent_seconds >= 0.3
+    assert not measured.client.interrupted
+
+
+def test_requests_that_hang_beside_others_that_are_answered_end_no_load() -> None:
+    with serving(hanging_after(0, but=3)) as wire:
+        measured = send(wire.url, 400, Constant(200.0), deadline_seconds=0.2)
+    kinds = {sample.failure for sample in measured.samples}
+    assert len(measured.samples) == 400
+    assert kinds == {"", "no_answer"}
+    assert measured.client.silent_seconds == 0
+
+
+def test_a_server_that_is_gone_ends_a_load_after_a_deadline() -> None:
+    """Its connections are refused: each request fails at once, and none is answered."""
+
+    async def one(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await good(asked, writer)
+        wire.stop_listening()
+        writer.close()
+
+    with serving(one) as wire:
+        measured = send(wire.url, 10_000, Closed(2), deadline_seconds=0.4)
+    assert measured.samples[0].failure == ""
+    assert len(measured.samples) < 100
+    assert measured.client.silent_seconds >= 0.4

@@ -31,6 +31,12 @@ def test_the_plan_says_when_the_last_request_begins(pattern: Any, stop: dict[str
     assert planned_seconds(load(pattern, **stop)) == seconds
 
 
+def test_a_silent_server_is_shown_with_when_the_load_ends_for_it() -> None:
+    shown = progress_line(load(Closed(4), requests=40), 65.0, begun=14, done=10, silent=42.4)
+    assert shown.endswith("4 awaited, 65 s so far; no answer for 42 s, ends at 300 s of that (--deadline)")
+    assert "no answer" not in progress_line(load(Closed(4), requests=40), 65.0, begun=14, done=10, silent=4.9)
+
+
 def test_a_closed_loop_of_so_many_requests_goes_by_its_pace_and_nobody_guesses_before_the_first_answer() -> None:
     closed = load(Closed(4), requests=40)
     assert seconds_left(closed, 5.0, 0) is None

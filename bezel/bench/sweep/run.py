@@ -33,6 +33,8 @@ SHARE = 0.25
 ERROR = 0.03
 # A server that answers nothing to so many loads in a row is gone.
 GONE = 6
+# One that took them, and for the deadline of a request answered none, hangs: two loads say so.
+HANGS = 2
 LOST = "had no answer at all"
 
 
@@ -192,10 +194,12 @@ def run_sweep(
 
 
 def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
-    last = measured[-GONE:]
-    if len(last) < GONE or any(cell.state != "failed" or cell.requests > sum(cell.failures.values()) for cell in last):
+    hangs = [cell.client is not None and bool(cell.client.silent_seconds) for cell in measured[-HANGS:]]
+    most = HANGS if all(hangs) else GONE
+    last = measured[-most:]
+    if len(last) < most or any(cell.state != "failed" or cell.requests > sum(cell.failures.values()) for cell in last):
         return None
-    return None, f"the last {GONE} cells {LOST}, the last one: {last[-1].reason}"
+    return None, f"the last {most} cells {LOST}, the last one: {last[-1].reason}"
 
 
 def _next(standing: Standing) -> tuple[Place | None, str]:
