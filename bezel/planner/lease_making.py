@@ -93,7 +93,7 @@ def make_lease_plan(
         cost=judged.cost,
         token_cost=token_cost(judged.cost.hourly, speed),
         apis=(*APIS, TPU_API) if judged.back_end == "queued_resource" else APIS,
-        origins=origins(settings, judged.arguments),
+        origins=origins(settings, judged.arguments, judged.environment),
         labels=stack_labels(settings, judged.model, stack),
         service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),

@@ -24,6 +24,7 @@ from bezel.planner.rows import (
     token_rows,
     usd,
     usd_range,
+    weights_origin,
     written,
 )
 from bezel.planner.summary import service_summary
@@ -67,7 +68,7 @@ def _stack(plan: LeasePlan) -> Iterable[Row]:
     yield "model", plan.model, origin["model"]
     yield "image", node.image.name, image_origin(origin)
     source = node.weights.address or f"hf:{node.weights.source}"
-    yield "weights", source, either(origin, "weights.bucket", "weights.path")
+    yield "weights", source, weights_origin(origin, in_bucket=bool(node.weights.address))
     yield "copied to", node.weights.model if node.weights.bucket else "nothing: the server downloads them", COMPUTED
     yield "gateway", gateway.name, COMPUTED
     yield "its region", gateway.region, origin["region"]
@@ -75,14 +76,14 @@ def _stack(plan: LeasePlan) -> Iterable[Row]:
     yield (
         "invokers",
         "everyone" if gateway.public else ", ".join(gateway.invokers) or "project members with the role",
-        either(origin, "access.public", "access.invokers"),
+        origin["access.public" if gateway.public else "access.invokers"],
     )
     way_out = "to the internet through NAT" if plan.network.nat else "to Google's APIs only"
     yield "network", f"{plan.network.name}: no external address, the way out {way_out}", origin["network.nat"]
     for name, value in node.environment.items():
-        yield f"env {name}", value, origin["variables"] if name in plan.settings.variables else DEFAULT
+        yield f"env {name}", value, origin[f"variables.{name}"]
     for name, secret in node.secrets.items():
-        yield f"env {name}", f"secret {secret}, fetched at boot", origin["secrets"]
+        yield f"env {name}", f"secret {secret}, fetched at boot", origin[f"secrets.{name}"]
 
 
 def _lease(plan: LeasePlan) -> Iterable[Row]:
@@ -95,7 +96,9 @@ def _lease(plan: LeasePlan) -> Iterable[Row]:
     for number, each in enumerate(terms.zones, start=1):
         known = "" if each.zone in hardware.zones else ", not known to have it"
         waits = f"waiting {duration_text(each.patience_seconds)}"
-        yield f"zone {number}", f"{each.zone}, {waits}{known}", origin["lease.zones"]
+        own = plan.settings.lease.zones[number - 1].patience is not None
+        said = origin["lease.zones"] if own else either(origin, "lease.zones", "lease.patience")
+        yield f"zone {number}", f"{each.zone}, {waits}{known}", said
     for name, seconds, key in (
         ("granted machine runs within", terms.provisioning_deadline_seconds, "provisioning_deadline"),
         ("and answers within", terms.boot_deadline_seconds, "boot_deadline"),
@@ -104,7 +107,7 @@ def _lease(plan: LeasePlan) -> Iterable[Row]:
         yield name, duration_text(seconds), origin[f"lease.{key}"]
     yield "bought again by `up`", "yes" if terms.renew else "no", origin["lease.renew"]
     if plan.start.keeps_cache:
-        yield "compile cache", plan.node.compile_cache, origin["lease.compile_cache"]
+        yield "compile cache", plan.node.compile_cache, COMPUTED
 
 
 def _tpu_memory(fit: TpuFit, name: str) -> Iterable[Row]:

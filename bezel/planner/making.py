@@ -90,7 +90,7 @@ def make_service_plan(
         cost=judged.cost,
         token_cost=token_cost(judged.cost.hourly, speed),
         apis=APIS,
-        origins=origins(judged.settings, judged.arguments),
+        origins=origins(judged.settings, judged.arguments, judged.environment),
     )
 
 

@@ -11,6 +11,8 @@ from bezel.planner.loading import LOADINGS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pydantic.fields import FieldInfo
+
     from bezel.planner.arguments import Argument
     from bezel.planner.settings import Settings
 
@@ -21,13 +23,23 @@ COMPUTED = "computed"
 _OF_LOADING = frozenset(name for loading in LOADINGS.values() for name in loading.options)
 
 
-def origins(settings: Settings, arguments: Mapping[str, Argument]) -> Mapping[str, str]:
-    """By the path of a setting (`scaling.max_instances`) or of an argument (`vllm.max-model-len`).
+def origins(settings: Settings, arguments: Mapping[str, Argument], environment: Mapping[str, str]) -> Mapping[str, str]:
+    """By the path of a setting (`scaling.max_instances`), an argument (`vllm.max-model-len`) or a variable.
 
-    A value that equals its declared default counts as default, wherever it is written: the engine hands the defaults
-    of Pulumi.yaml over as if the stack file had set them.
+    What a section of the stack file says comes from it, also where it is the default. Of a key at the top that cannot
+    be told: the engine hands the defaults of Pulumi.yaml over as if the stack file had set them, so a value that equals
+    its declared default counts as default.
+
+    Args:
+        settings: of the stack file.
+        arguments: of the server.
+        environment: its variables; those that the stack file does not set follow from rules of the plan.
     """
     found = dict(_settings(settings, ""))
+    for name in environment:
+        found[f"variables.{name}"] = STACK_FILE if name in settings.variables else COMPUTED
+    for name in settings.secrets:
+        found[f"secrets.{name}"] = STACK_FILE
     for argument in arguments.values():
         unsaid = COMPUTED if argument.name in _OF_LOADING else DEFAULT
         found[f"vllm.{argument.name}"] = STACK_FILE if argument.from_stack else unsaid
@@ -40,6 +52,11 @@ def _settings(section: BaseModel, path: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, BaseModel):
             yield from _settings(value, f"{path}{name}.")
         elif path or name != "vllm":
-            chosen = field.is_required() or value != field.default
-            # Where the declared default is none, a rule finds the value.
-            yield f"{path}{name}", STACK_FILE if chosen else COMPUTED if field.default is None else DEFAULT
+            given = name in section.model_fields_set and value is not None
+            chosen = given if path else field.is_required() or value != field.default
+            yield f"{path}{name}", STACK_FILE if chosen else COMPUTED if by_rule(field) else DEFAULT
+
+
+def by_rule(field: FieldInfo) -> bool:
+    """Whether a rule finds the value of a setting that is not given: its description says which."""
+    return field.default is None and "default " in (field.description or "")

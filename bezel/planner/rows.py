@@ -126,6 +126,11 @@ def image_origin(origin: Mapping[str, str]) -> str:
     return STACK_FILE if own else origin["vllm_version"]
 
 
+def weights_origin(origin: Mapping[str, str], *, in_bucket: bool) -> str:
+    """Where the address of the weights came from: bucket and folder, or the choice of the hub."""
+    return either(origin, "weights.bucket", "weights.path") if in_bucket else origin["weights.loading"]
+
+
 def written(sections: Iterable[tuple[str, Iterable[Row]]]) -> str:
     """Sections with their rows as text."""
     return "\n\n".join(_section(title, list(rows)) for title, rows in sections)

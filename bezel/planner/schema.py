@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from bezel.planner.origins import by_rule
 from bezel.planner.problems import NAMESPACE
 from bezel.planner.settings import Settings
 
@@ -117,7 +118,7 @@ def _default(field: FieldInfo) -> str:
         return "required"
     value = field.default
     if value is None:
-        return "computed" if "default " in (field.description or "") else "none"
+        return "computed" if by_rule(field) else "none"
     if isinstance(value, bool):
         return str(value).lower()
     return "empty" if isinstance(value, BaseModel) or value in ((), {}) else str(value)

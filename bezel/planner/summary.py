@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bezel.catalog import accelerator
 from bezel.planner.cost import HOURS_PER_MONTH, NOT_INCLUDED
 from bezel.planner.loading import LOADINGS
-from bezel.planner.origins import COMPUTED, DEFAULT
+from bezel.planner.origins import COMPUTED
 from bezel.planner.rows import (
     argument_rows,
     either,
@@ -19,6 +19,7 @@ from bezel.planner.rows import (
     token_rows,
     usd,
     usd_range,
+    weights_origin,
     written,
 )
 from bezel.planner.start import estimate_start
@@ -59,7 +60,7 @@ def _stack(plan: Plan) -> Iterable[Row]:
     yield "cpu", service.cpu, origin["resources.cpu"]
     yield "memory", f"{service.memory_gib}Gi", origin["resources.memory"]
     source = f"gs://{weights.bucket}/{weights.path}" if weights.bucket else f"hf:{weights.source}"
-    yield "weights", source, either(origin, "weights.bucket", "weights.path")
+    yield "weights", source, weights_origin(origin, in_bucket=weights.bucket is not None)
     yield "loaded by", weights.loading, origin["weights.loading"]
     mount = f"gs://{weights.bucket} at {weights.mount_path}, read-only" if weights.mount_path else "nothing"
     yield "mounted", mount, COMPUTED
@@ -86,12 +87,12 @@ def _stack(plan: Plan) -> Iterable[Row]:
     yield (
         "invokers",
         "everyone" if service.public else ", ".join(service.invokers) or "project members with the role",
-        either(origin, "access.public", "access.invokers"),
+        origin["access.public" if service.public else "access.invokers"],
     )
     for name, value in service.environment.items():
-        yield f"env {name}", value, DEFAULT
+        yield f"env {name}", value, origin[f"variables.{name}"]
     for name, secret in service.secrets.items():
-        yield f"env {name}", f"secret {secret}", origin["secrets"]
+        yield f"env {name}", f"secret {secret}", origin[f"secrets.{name}"]
 
 
 def _speed(plan: Plan) -> Iterable[Row]:

@@ -1,0 +1,159 @@
+"""The text of a plan says of each value where it came from: what a stack file changes is never told as a default."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pydantic import BaseModel
+from v6e_stack import V6E4_MOE
+
+from bezel.planner import make_plan, plan_summary
+from bezel.planner.settings import Settings
+
+SERVICE = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+LEASE = V6E4_MOE | {"vllm": {}, "lease": {"zones": [{"zone": "us-east5-a"}]}}
+CHANGES = {
+    "environment": ["prod"],
+    "region": ["europe-west4"],
+    "vllm_version": ["0.33.0"],
+    "image.registry": ["registry.example.com"],
+    "image.repository": ["own/vllm"],
+    "image.tag": ["v0.32.0-own"],
+    "image.digest": ["sha256:" + "a" * 64],
+    "image.options": ["0.32.0"],
+    "weights.bucket": ["mine"],
+    "weights.path": ["own/copy"],
+    "weights.loading": ["hub", "fuse"],
+    "vllm": [{"max-model-len": 8192, "max-num-seqs": 4, "dtype": "bfloat16", "seed": 7}],
+    "resources.cpu": [8],
+    "resources.memory": ["16Gi"],
+    "resources.cpu_boost": [True],
+    "scaling.min_instances": [0],
+    "scaling.max_instances": [2],
+    "scaling.request_concurrency": [7],
+    "rollout": ["gated"],
+    "probe.initial_delay_seconds": [60],
+    "probe.period_seconds": [9],
+    "probe.failure_threshold": [150],
+    "access.invokers": [["user:a@example.com"]],
+    "access.public": [True],
+    "access.ingress": ["internal"],
+    "vpc.network": ["own"],
+    "vpc.egress": ["private-ranges-only"],
+    "variables": [{"VLLM_LOGGING_LEVEL": "DEBUG", "TZ": "UTC"}],
+    "secrets": [{"HF_TOKEN": "hf-token"}],
+    "lease.zones": [[{"zone": "europe-west4-a", "patience": "2h"}]],
+    "lease.patience": ["1h"],
+    "lease.duration": ["2h"],
+    "lease.provisioning": ["on-demand"],
+    "lease.back_end": ["flex_start_vm"],
+    "lease.renew": [True],
+    "lease.count": [2],
+    "lease.provisioning_deadline": ["40m"],
+    "lease.boot_deadline": ["2h"],
+    "network.nat": [True],
+    "cost.max_hourly_usd": [100],
+    "cost.max_idle_hourly_usd": [50],
+    "cost.max_lease_usd": [900],
+}
+# What the text of a plan does not show, or only by what it costs or takes.
+NOT_SHOWN = {
+    "deletion_protection", "weights.create", "scaling.zonal_redundancy", "probe.timeout_seconds",
+    "access.accepted_risks", "vpc.subnetwork", "vpc.tags", "lease.compile_cache", "cost.prices", "labels",
+    "smoke.deadline_seconds", "smoke.requests", "smoke.concurrency", "smoke.prompt_tokens", "smoke.output_tokens",
+    "smoke.min_draft_acceptance", "smoke.random_weights", "smoke.impersonate", "smoke.inside",
+}  # fmt: skip
+# What else a setting needs, so that there is a plan.
+BESIDE: dict[str, dict[str, object]] = {
+    "access.ingress": {"smoke.inside": True},
+    "vpc.egress": {"vpc.network": "own"},
+    "lease.back_end": {"network.nat": True},
+    "network.nat": {"weights.loading": "hub"},
+}
+CHOSEN = {"model", "accelerator"}
+
+
+def paths(model: type[BaseModel], path: str = ""):
+    """Every setting by its path."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.default, BaseModel):
+            yield from paths(type(field.default), f"{path}{name}.")
+        else:
+            yield f"{path}{name}"
+
+
+def with_setting(config, path, value):
+    """The configuration with one setting."""
+    section, _, name = path.rpartition(".")
+    return config | ({section: {**config.get(section, {}), name: value}} if section else {path: value})
+
+
+def rows(config) -> dict[str, tuple[str, str]]:
+    """Section and name of each row -> its value and where it came from."""
+    found = {}
+    section = ""
+    for line in plan_summary(make_plan(config, project="p", stack="s")).splitlines():
+        if not line.startswith(" "):
+            section = line
+        elif row := re.fullmatch(r"  (\S.*?)(?:  +(\S.*?))?  +\((.*)\)", line):
+            found[f"{section}: {row[1]}"] = (row[2] or "", row[3])
+    return found
+
+
+CASES = [
+    (path, value, kind)
+    for path, values in CHANGES.items()
+    for value in values
+    for kind in (SERVICE, LEASE)
+    if path.partition(".")[0]
+    not in ({"lease", "network"} if kind is SERVICE else {"resources", "scaling", "probe", "vpc"})
+    and not (kind is LEASE and path in ("rollout", "access.ingress", "cost.max_idle_hourly_usd"))
+    and not (kind is LEASE and value == "fuse")
+    and not (kind is SERVICE and path == "cost.max_lease_usd")
+]
+
+
+@pytest.mark.parametrize(("path", "value", "kind"), CASES)
+def test_what_a_stack_file_says_is_told_as_its_own(path, value, kind):
+    config = with_setting(kind, path, value)
+    for other, beside in (
+        BESIDE.get(path, {}) | ({"network.nat": True} if value == "hub" and kind is LEASE else {})
+    ).items():
+        config = with_setting(config, other, beside)
+    before, after = rows(kind), rows(config)
+    origins = make_plan(config, project="p", stack="s").origins
+    assert "stack file" in {
+        origin for name, origin in origins.items() if name == path or path == name.partition(".")[0]
+    }
+    changed = {name: row for name, row in after.items() if before.get(name, ("", ""))[0] != row[0]}
+    wrong = {name: row for name, row in changed.items() if row[1] == "catalogue default"}
+    assert not wrong
+    told = {name for name, row in after.items() if "stack file" in row[1] and row != before.get(name)}
+    assert told or path == "vllm_version"
+
+
+def test_each_setting_is_changed_here_or_not_shown():
+    assert {*paths(Settings)} == {*CHANGES} | NOT_SHOWN | CHOSEN
+
+
+def test_variables_are_told_apart_from_those_of_the_plan():
+    for kind in (SERVICE, LEASE):
+        shown = rows(kind | {"variables": {"TZ": "UTC"}, "secrets": {"HF_TOKEN": "hf"}})
+        assert shown["Stack: env TZ"] == ("UTC", "stack file")
+        assert shown["Stack: env HF_TOKEN"][1] == "stack file"
+        assert shown["Stack: env VLLM_NO_USAGE_STATS"] == ("1", "computed")
+
+
+def test_what_nobody_said_is_not_told_as_the_stack_files():
+    for kind in (SERVICE, LEASE):
+        said = {name for name, (_, origin) in rows(kind).items() if "stack file" in origin}
+        assert said <= {
+            "Stack: model", "Stack: region", "Stack: accelerator", "Stack: its region", "Lease: zone 1",
+            "Lease: machines",
+        }  # fmt: skip
+
+
+def test_a_null_is_not_said():
+    origins = make_plan(SERVICE | {"weights": {"bucket": None}}, project="p", stack="s").origins
+    assert origins["weights.bucket"] == "computed"
