@@ -20,7 +20,10 @@ out who may call (IAM, before a request gets here) and the service around it (`I
 
 Facts: an instance with direct VPC egress may reach the network only a minute after its start (docs of Cloud Run,
 November 2026). So the startup probe passes when a node answers, or after `PROBE_ATTEMPTS` attempts without one.
-HAProxy 2.6.12 crashes where a log-format `http-error` stands in `defaults`: they stand in the frontend.
+HAProxy 2.6.12 crashes where a log-format `http-error` stands in `defaults`: they stand in the frontend. What it cannot
+parse at all it answers before any of these lines counts, with a page of its own (3.2 is the first that can be told
+otherwise, its issue 3032): so its limits are put beyond those of Cloud Run's front end, which lets through well-formed
+requests only, and everything else that is refused here is refused in the promised JSON.
 """
 
 import json
@@ -81,6 +84,9 @@ def _is_address(text: str) -> bool:
         return False
 
 
+_BUFFER = 81920  # bytes: a head of 64 KiB, the most that Google's front end passes, and what may be added to it
+_MOST_HEADERS = 4096  # lines of a head; 101 by default
+
 # One thread, as the container has one CPU: attempts of the probe are counted without a lock, and the least connections
 # are those of the whole process.
 _PROCESS = (
@@ -88,6 +94,8 @@ _PROCESS = (
     "    log stdout format raw local0 info",
     "    nbthread 1",
     "    maxconn 2000",
+    f"    tune.bufsize {_BUFFER}",
+    f"    tune.http.maxhdr {_MOST_HEADERS}",
     "    set-var proc.attempts int(0)",
     "",
     "defaults",

@@ -1,5 +1,6 @@
 """What a report says of results: nothing dropped, nothing made up, nothing unescaped; colours that all readers tell."""
 
+import html
 import itertools
 import re
 from html.parser import HTMLParser
@@ -8,6 +9,8 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from bench_cvd import SIGHTS, distance, seen
 from bench_results import HOSTILE, METRIC, bare, cell, drafts, failed, line, manifest, sweep
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bezel.bench.report.axes import Axis, scale
 from bezel.bench.report.curves import curves_of
@@ -60,17 +63,28 @@ def test_hostile_text_becomes_text_and_never_markup() -> None:
     assert not set("\u202e\x00") & set(page)
 
 
-def test_hostile_text_is_a_code_span_in_markdown_that_it_cannot_leave() -> None:
-    text = as_markdown(report_of([failed(text=HOSTILE)]))
-    outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
-    assert "alert" in text
-    assert not re.search(r"alert|@everyone|<(?!/?details|/?summary)", outside)
+@given(st.one_of(st.just(HOSTILE), st.text(min_size=1, max_size=40), st.from_regex(r"<[a-z]{1,6}[ />|`&*]{0,4}.*")))
+def test_hostile_text_is_no_markup_in_markdown_whoever_reads_it(hostile: str) -> None:
+    """As Markdown nothing but code of letters and references, as HTML nothing but the tags of our own."""
+    text = as_markdown(report_of([failed(text=hostile)]))
+    assert Tags(text).tags <= {"details", "summary", "code"}
+    assert Tags(text).attributes == set()
+    codes = re.findall("<code>(.*?)</code>", text)
+    assert all(re.fullmatch(r"(?:[A-Za-z0-9 ]|&#[0-9]+;)*", code) for code in codes)
+    outside = re.sub("<code>.*?</code>|</?(?:details|summary)>", "", text)
+    assert not re.search(r"[<@`]", outside)
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
-        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1
+        assert len({row.count("|") for row in table.splitlines()}) == 1
 
 
-def test_text_of_our_own_is_no_code_span() -> None:
-    assert "`" not in as_markdown(report_of([line("12B on L4", "nvidia-l4", 1.0)])).split("What was run")[0]
+def test_hostile_text_can_still_be_read() -> None:
+    codes = re.findall("<code>(.*?)</code>", as_markdown(report_of([failed(text=HOSTILE)])))
+    assert any("alert" in html.unescape(code) and "<" in html.unescape(code) for code in codes)
+
+
+def test_text_of_our_own_is_no_code() -> None:
+    text = as_markdown(report_of([line("12B on L4", "nvidia-l4", 1.0)])).split("What was run")[0]
+    assert ("`" in text, "<code>" in text) == (False, False)
 
 
 def test_every_state_of_a_cell_is_in_the_map_with_a_mark_of_its_own(swept: Report) -> None:

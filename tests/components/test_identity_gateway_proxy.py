@@ -72,6 +72,26 @@ def test_nothing_else_gets_through(single: Single) -> None:
     assert gateway.ask("/invocations", "POST", b"{}")[1]["error"]["code"] == 404
 
 
+@pytest.mark.parametrize(
+    ("target", "lines", "status"),
+    [
+        ("/health", f"X-Long: {'x' * 60_000}\r\n", 200),
+        ("/health", "".join(f"X-{number}: x\r\n" for number in range(2000)), 200),
+        (f"/v1/{'x' * 60_000}!", "", 404),
+        (f"/health?{'x' * 60_000}", "", 200),
+        ("/invocations", f"X-Long: {'x' * 60_000}\r\n", 404),
+    ],
+)
+def test_a_head_of_the_most_that_googles_front_end_takes_is_answered_by_the_node_or_in_json(
+    single: Single, target: str, lines: str, status: int
+) -> None:
+    gateway, _ = single
+    head, _, body = gateway.raw(f"GET {target} HTTP/1.1\r\n{lines}{CLOSE}").partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ".encode())
+    answer = json.loads(body)
+    assert status == 200 or answer["error"]["code"] == status
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PROPFIND"])
 def test_other_methods_than_get_and_post_are_refused(single: Single, method: str) -> None:
     gateway, node = single

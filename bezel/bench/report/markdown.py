@@ -1,6 +1,8 @@
 """The report as Markdown tables, for a pull request.
 
-What a server or a file says stands in code spans, where it is no markup, no mention and no link; our own words do not.
+What a server or a file says stands in `code` elements with every mark of it as a character reference: there it is no
+markup, no mention and no link, also for a reader that takes what is folded for plain HTML and never looks for Markdown
+in it. Our own words stand as they are.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 # Words and figures of our own making; anything else of a cell may have come from outside.
 _TAME = re.compile(r"([A-Za-z0-9 ,.;:/%~·+()<=*'↓→-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))*")
 _CELL = 200
+# What of our own words is a mark of Markdown or of HTML.
+_MARKS = re.compile(r"[~<>*]")
+_ANY_MARK = re.compile(r"[^A-Za-z0-9 ]")
 
 
 def as_markdown(report: Report) -> str:
@@ -30,7 +35,7 @@ def as_markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield f"## {_tame(report.title)}"
     yield ""
-    yield f"Kind: **{report.nature}**. Checks: {report.checks_told}"
+    yield f"Kind: **{_tame(report.nature)}**. Checks: {_tame(report.checks_told)}"
     for warning in report.warnings:
         yield ""
         yield f"> **{_tame(warning)}**"
@@ -54,7 +59,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _folded(table: Table, title: str, told: str) -> Iterator[str]:
     yield ""
-    yield f"<details><summary>{_tame(title, fence='')}</summary>"
+    yield f"<details><summary>{_tame(title)}</summary>"
     yield ""
     yield _tame(told)
     yield from _table(table, "")
@@ -78,20 +83,16 @@ def _table(table: Table, heading: str) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return _tame(shortened(text, _CELL)).replace("|", "\\|")
+    return _tame(shortened(text, _CELL))
 
 
-def _tame(text: str, fence: str = "`") -> str:
-    """`text` as it is where it holds nothing that Markdown could read, else as a code span.
-
-    Where no code span can stand (`fence` is ""), what could be read is left out.
-    """
+def _tame(text: str) -> str:
+    """`text` as it is where it holds nothing that Markdown could read, else as code."""
     shown = " ".join(plain(text).split())
-    if not fence:
-        return "".join(one for one in shown if one == "_" or (_TAME.fullmatch(one) and one not in "<*"))
     if _TAME.fullmatch(shown) and "<" not in shown.replace("< ", "") and "://" not in shown and "www." not in shown:
-        return re.sub(r"([~<*])", r"\\\1", shown)
-    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
-    wall = fence * (longest + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{wall}{pad}{shown}{pad}{wall}"
+        return _MARKS.sub(_reference, shown)
+    return f"<code>{_ANY_MARK.sub(_reference, shown)}</code>"
+
+
+def _reference(found: re.Match[str]) -> str:
+    return f"&#{ord(found[0])};"
