@@ -37,6 +37,7 @@ _TYPES: dict[str, Type] = {
 _HIDDEN_MAPS = ("_config", "_kwargs", "_loras")
 _HIDDEN: dict[str, Type] = {
     "cpu_distributed_timeout_seconds": "int",
+    "custom_histogram_buckets": "json",
     "distributed_timeout_seconds": "int",
     "grpc_port": "int",
     "kv_cache_memory_bytes": "human-int",
@@ -45,8 +46,8 @@ _HIDDEN: dict[str, Type] = {
     "max_log_len": "int",
     "max_num_active_seqs": "int",
     "max_num_queued_reqs": "int",
-    "max_num_queued_tokens": "int",
-    "max_num_scheduled_tokens": "int",
+    "max_num_queued_tokens": "human-int",
+    "max_num_scheduled_tokens": "human-int",
     "max_parallel_loading_workers": "int",
     "num_gpu_blocks_override": "int",
     "video_pruning_rate": "float",
@@ -165,7 +166,7 @@ def removed_options() -> dict[str, str]:
 def _type(dest: str, kind: Kind, converter: str) -> Type:
     if converter != "_optional_type":
         return _TYPES.get(converter, "any")
-    return "json" if kind == "value" and dest.endswith(_HIDDEN_MAPS) else _HIDDEN.get(dest, "any")
+    return _HIDDEN.get(dest, "json" if kind == "value" and dest.endswith(_HIDDEN_MAPS) else "any")
 
 
 def _by_flag(options: tuple[VllmOption, ...]) -> dict[str, tuple[VllmOption, bool]]:

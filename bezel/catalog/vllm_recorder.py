@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _ON, _OFF = ("1", "true", "True"), ("0", "false", "False")
 _TRIED = ("", "7", "-1", "1.5", "no such word", "{}", *_ON, *_OFF)
 _REFUSED = object()
+_UNWRITABLE = "unwritable"
 # Modules of the parser of `vllm serve`, newest first: it moved.
 _PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args")
 # Options whose field in the configuration class has another name.
@@ -109,24 +110,26 @@ def _read(name: str, word: str, read: Callable[[], object]) -> object:
 
 
 def values() -> dict[str, object]:
-    """By the destination of an option: the JSON schema of its field in vLLM's configuration classes.
+    """By the destination of an option: the JSON schema of its field, with the name of its class as title.
 
     Options whose field takes anything have none, as have those that a function converts first.
     """
     configuration = importlib.import_module("vllm.config")
+    whole = _schema(configuration.VllmConfig)
     found: dict[str, object] = {}
     for group in _parser()._action_groups:  # noqa: SLF001 - argparse has no other way to its groups
         owner = getattr(configuration, group.title or "", None)
         if owner is None:
             continue
         schema = _schema(owner)
-        places = [schema, *schema.get("$defs", {}).values()]
+        places = [schema, *schema.get("$defs", {}).values(), whole]
         for action in group._group_actions:  # noqa: SLF001
             field = _RENAMED.get(action.dest, action.dest)
             place = next((place for place in places if field in place.get("properties", {})), None)
-            kept = _kept(place["properties"][field], schema.get("$defs", {}), ()) if place else {}
-            if kept and kept not in ({"type": "string"}, {"type": "boolean"}):
-                found[action.dest] = kept
+            shared = {**whole.get("$defs", {}), **schema.get("$defs", {})}
+            kept = _kept(place["properties"][field], shared, ()) if place else {}
+            if place and kept and kept not in ({"type": "string"}, {"type": "boolean"}):
+                found[action.dest] = {"title": place["title"], **kept}
     return dict(sorted(found.items()))
 
 
@@ -143,7 +146,7 @@ def _schema(owner: Any) -> dict[str, Any]:
     generator = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
 
     class Schemas(generator):  # type: ignore[misc, valid-type]
-        """Fields that a function converts first, or that have no JSON form, may be anything."""
+        """Fields that a function converts first may be anything; what has no JSON form nobody can write."""
 
         ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})
 
@@ -153,7 +156,7 @@ def _schema(owner: Any) -> dict[str, Any]:
 
         def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
             del schema, error_info
-            return {}
+            return {_UNWRITABLE: True}
 
     found: dict[str, Any] = pydantic.TypeAdapter(owner).json_schema(schema_generator=Schemas)
     return found
@@ -173,10 +176,10 @@ def _kept(schema: Any, shared: Mapping[str, Any], above: tuple[str, ...]) -> Any
         if key == "properties":
             kept[key] = {name: _kept(part, shared, above) for name, part in sorted(schema[key].items())}
         elif key == "anyOf":
-            branches = [_kept(part, shared, above) for part in schema[key]]
-            if {} in branches:
+            branches = [_kept(part, shared, above) for part in schema[key] if _UNWRITABLE not in part]
+            if {} in branches or not branches:
                 return {}
-            kept[key] = branches
+            kept |= {key: branches} if len(branches) > 1 else branches[0]
         elif key in ("items", "additionalProperties"):
             kept[key] = _kept(schema[key], shared, above)
         else:

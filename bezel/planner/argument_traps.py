@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 # Options that name a model or a tokenizer and would be looked for on the hub.
 _LOADED = ("tokenizer", "hf-config-path", "spec-model")
+# Options that vLLM refuses without another one.
+_NEEDS = {
+    "enable-log-outputs": "enable-log-requests",
+    "collect-detailed-traces": "otlp-traces-endpoint",
+    "mamba-ssu-algorithm": "mamba-backend",
+    "numa-bind-cpus": "numa-bind",
+    "numa-bind-nodes": "numa-bind",
+    "enable-elastic-ep": "enable-eplb",
+}
 _QUANTIZATION = {"w4a16": "compressed-tensors"}
 
 
@@ -55,6 +64,7 @@ def check_traps(
         *_utilization(values),
         *(_parallelism(values, accelerator, devices) if accelerator else ()),
         *_tools(values),
+        *_needs(values),
         *_quantization(values, model),
         *check_speculation(values, model, options, copies_at),
         *_offline(values, environment, copies_at),
@@ -200,6 +210,19 @@ def _tools(values: Mapping[str, Any]) -> list[Problem]:
             )
         ]
     return []
+
+
+def _needs(values: Mapping[str, Any]) -> list[Problem]:
+    return [
+        of_option(
+            name,
+            values[name],
+            f"it needs {other}, without which vLLM exits while it starts.",
+            f"set {other} too, or remove it.",
+        )
+        for name, other in _NEEDS.items()
+        if values.get(name) and not values.get(other)
+    ]
 
 
 def _quantization(values: Mapping[str, Any], model: Model) -> list[Problem]:

@@ -32,13 +32,14 @@ from bezel.planner.memory import MemoryFit, memory_fit
 from bezel.planner.memory_checks import check_memory
 from bezel.planner.names import is_project_id, stack_labels
 from bezel.planner.network_checks import check_vpc, check_way_in
-from bezel.planner.option_checks import check_options, check_spellings
+from bezel.planner.option_checks import check_fields, check_options, check_spellings
 from bezel.planner.plan import SmokePlan
 from bezel.planner.platform_limits import check_label_count
 from bezel.planner.price_rows import check_own_prices, mispriced
 from bezel.planner.problems import NOT_SET, PlanError, Problem, one_of, setting, shown
 from bezel.planner.reading import read_settings
 from bezel.planner.risk_checks import check_risks
+from bezel.planner.serving_checks import check_serving
 from bezel.planner.smoke_checks import check_patience, check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
 from bezel.planner.storage_checks import bucket_of, check_own_copy, check_weights
@@ -102,6 +103,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str, toda
         problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
         problems += check_risks(settings.variables, arguments, settings.access.accepted_risks, options)
+        problems += check_serving({name: argument.value for name, argument in arguments.items()}, settings)
     if checkpoint:
         problems += check_label_count(settings.labels, stack_labels(settings, checkpoint, stack))
     if options and checkpoint:
@@ -116,6 +118,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str, toda
             options=options,
             copies_at=copies_at,
         )
+        problems += check_fields(arguments, options)
         problems += check_served(checkpoint, gpu.id, gpu.id) if gpu else []
         engine, found = read_engine(arguments, checkpoint)
         if engine and chosen == HUB.id:

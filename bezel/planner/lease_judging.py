@@ -31,12 +31,13 @@ from bezel.planner.loading import HUB
 from bezel.planner.money import Priced
 from bezel.planner.names import stack_labels
 from bezel.planner.network_checks import check_way_in
-from bezel.planner.option_checks import check_options, check_spellings
+from bezel.planner.option_checks import check_fields, check_options, check_spellings
 from bezel.planner.platform_limits import check_label_count
 from bezel.planner.price_rows import check_own_prices, mispriced
 from bezel.planner.problems import setting
 from bezel.planner.reading import read_settings
 from bezel.planner.risk_checks import check_risks
+from bezel.planner.serving_checks import check_serving
 from bezel.planner.smoke_checks import check_smoke
 from bezel.planner.storage_checks import check_own_copy, check_weights
 from bezel.planner.variable_checks import check_environment
@@ -112,6 +113,7 @@ def judge_lease(
         problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
         problems += check_risks(settings.variables, arguments, settings.access.accepted_risks, options)
+        problems += check_serving({name: one.value for name, one in arguments.items()}, settings, leased=True)
         problems += check_traps(
             arguments,
             checkpoint,
@@ -121,6 +123,7 @@ def judge_lease(
             options=options,
             copies_at=place,
         )
+        problems += check_fields(arguments, options)
         problems += check_served(checkpoint, hardware.id, hardware.refused_as)
         engine, found = read_engine(arguments, checkpoint)
         problems += found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, removed_options
 from bezel.planner.arguments import as_word, canonical
+from bezel.planner.option_schema import misfits
 from bezel.planner.option_values import as_float, as_int, human_int
 from bezel.planner.platform_checks import refused_key
 from bezel.planner.problems import NOT_SHOWN, Problem, one_of, setting, shown
@@ -20,15 +21,20 @@ if TYPE_CHECKING:
 
     from bezel.catalog import VllmOption, VllmOptions
     from bezel.planner.arguments import Argument
+    from bezel.planner.option_schema import Misfit
 
 _SECRET = "a secret in an argument can be read by everyone who may look at the service."  # noqa: S105 - a sentence
-_PROBED = "Cloud Run calls plain HTTP on the planned port: the service would never become ready."
+_PROBED = "the platform calls plain HTTP on the planned port: the server would never become ready."
+_ALL_ADDRESSES = "0.0.0.0"
 _UNPLANNED = "the cache would have another size than the plan reckons with, and what fits would not be known."
 # Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
 _OWNED = {
     "model": ("the plan writes the model's path itself.", f"set {setting('model')} and {setting('weights')}."),
     "port": (_PROBED, "remove it."),
-    "host": (_PROBED, "remove it."),
+    "host": (
+        "it would listen at this address only, and the platform calls it at another: it would never become ready.",
+        f"remove it, or write {_ALL_ADDRESSES}.",
+    ),
     "uds": (_PROBED, "remove it."),
     "grpc": (_PROBED, "remove it."),
     "headless": (_PROBED, "remove it."),
@@ -43,6 +49,25 @@ _OWNED = {
     "disable-hybrid-kv-cache-manager": (_UNPLANNED, "remove it."),
     "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
 }
+_SEVERAL = "it is for a server of several machines or ranks, and this is one: vLLM exits while it starts, or waits."
+_OF_SEVERAL = (
+    "nnodes",
+    "node-rank",
+    "master-addr",
+    "master-port",
+    "ray-workers-use-nsight",
+    "enable-fault-tolerance",
+    "data-parallel-rank",
+    "data-parallel-start-rank",
+    "data-parallel-size-local",
+    "data-parallel-address",
+    "data-parallel-rpc-port",
+    "data-parallel-external-lb",
+    "data-parallel-hybrid-lb",
+    "data-parallel-multi-port-external-lb",
+    "data-parallel-supervisor-port",
+)
+_OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
 _SECRET_OPTIONS = ("hf-token",)
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
 
@@ -61,12 +86,25 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> li
             problems.append(_unknown(name, argument.value, options))
         elif name == "api-key":
             problems.append(refused_key(setting("vllm.api-key")))
-        elif name in _OWNED and argument.from_stack:
+        elif name in _OWNED and argument.from_stack and (name, argument.value) != ("host", _ALL_ADDRESSES):
             consequence, repair = _OWNED[name]
             value = NOT_SHOWN if name in _SECRET_OPTIONS else shown(argument.value)
             problems.append(Problem(setting(f"vllm.{name}"), value, consequence, repair))
         else:
             problems += _check_value(found[0], argument.value, options)
+    return problems
+
+
+def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+    """Every value that the parser takes, against the schema of its field in vLLM's configuration classes.
+
+    Asked after rules that know more of an option: of two problems with one value the first is told.
+    """
+    problems = []
+    for name, argument in arguments.items():
+        found = options.find(f"--{name}")
+        if found and not _check_value(found[0], argument.value, options):
+            problems += _check_field(found[0], argument.value, options)
     return problems
 
 
@@ -153,6 +191,31 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
     ]
 
 
+def _check_field(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
+    schema = options.values.get(option.dest)
+    if schema is None:
+        return []
+    if option.kind == "values":
+        # Words of a command line, whatever they look like.
+        given: object = [as_word(part) for part in (value if isinstance(value, list) else [value])]
+    elif option.type in ("human-int", "human-int-or-auto"):
+        given = human_int(value)
+    else:
+        given = value
+    return [_misfit(option, found, options.version) for found in misfits(schema, given) if given is not None]
+
+
+def _misfit(option: VllmOption, found: Misfit, version: str) -> Problem:
+    key = setting(".".join(("vllm", option.name, *found.path)))
+    if not found.known:
+        consequence = f"vLLM {version} takes {found.wanted} there: it exits while it starts."
+        return Problem(key, shown(found.value), consequence, f"write {found.wanted}.")
+    near = closest(found.path[-1] if found.stray else as_word(found.value), found.known)
+    what = "key" if found.stray else "value"
+    consequence = f"vLLM {version} does not know this {what}: it exits while it starts."
+    return Problem(key, shown(found.value), consequence, one_of(found.known, near))
+
+
 def _wanted(option: VllmOption, value: object) -> str | None:
     """What the option takes, where the value is not that; None where it is."""
     if option.name in _POSITIVE:
@@ -165,7 +228,8 @@ def _wanted(option: VllmOption, value: object) -> str | None:
     if option.type in ("human-int", "human-int-or-auto"):
         return None if human_int(value) is not None or _is_auto(option, value) else "a whole number such as 4096 or 4K"
     if option.type == "json":
-        return None if isinstance(value, dict | list) else "a map, written as keys and values"
+        known = dict if isinstance(option.default, dict) else dict | list
+        return None if isinstance(value, known) else "a map, written as keys and values"
     return "text" if option.type == "str" and isinstance(value, dict | bool) else None
 
 

@@ -89,13 +89,13 @@ def check_probe(probe: Probe) -> list[Problem]:
                 f"set it to {PROBE_PERIOD_SECONDS} or less, e.g. 10.",
             )
         )
-    if probe.timeout_seconds >= period:
+    if probe.timeout_seconds > period:
         problems.append(
             Problem(
                 setting("probe.timeout_seconds"),
                 str(probe.timeout_seconds),
-                f"it is not below period_seconds={period}; Cloud Run refuses such a probe.",
-                f"set it to {max(1, period - 1)} or less, or raise the period.",
+                f"it is above period_seconds={period}; Cloud Run refuses such a probe.",
+                f"set it to {period} or less, or raise the period.",
             )
         )
     return problems

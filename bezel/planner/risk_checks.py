@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, vllm_risks
+from bezel.planner.option_values import as_int
 from bezel.planner.problems import Problem, setting, shown
 
 if TYPE_CHECKING:
@@ -53,9 +54,10 @@ def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:
         return bool(value)
     if risk.kind == "option":
         return value is True
-    # A word that is not read as on is another check's matter, unless the release's reader takes numbers.
     switch = options.variables.get(risk.name)
-    return value is not None and (switch is None or value in switch.on)
+    if value is None or switch is None:
+        return value is not None
+    return as_int(value) not in (0, None) if switch.strict else value in switch.on
 
 
 def _refusal(risk: Risk, value: object, accepted: Sequence[str]) -> Problem:

@@ -96,7 +96,7 @@ class Probe(_Section):
 
     initial_delay_seconds: Whole = Field(30, ge=0, description="wait before the first probe, at most 240")
     period_seconds: Whole = Field(10, ge=1, description="time between probes, at most 240")
-    timeout_seconds: Whole = Field(5, ge=1, description="wait for one answer, below the period")
+    timeout_seconds: Whole = Field(5, ge=1, description="wait for one answer, at most the period")
     failure_threshold: Whole = Field(
         180, ge=1, description="failed probes before the start is given up; times the period at most 1800 s"
     )

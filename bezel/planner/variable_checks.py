@@ -100,7 +100,7 @@ def _check_value(variable: Variable, value: str) -> list[Problem]:
     wanted = _wanted(variable, value)
     if wanted is None:
         return []
-    if variable.kind == "switch" and not variable.strict:
+    if variable.kind == "switch" and not variable.strict:  # of a strict one a number is on or off
         why = f"it is a switch: the server takes a word that is not {wanted} for one of the two, without saying which."
     else:
         why = f"the server reads {wanted} there: it exits while it starts."
@@ -110,6 +110,8 @@ def _check_value(variable: Variable, value: str) -> list[Problem]:
 
 def _wanted(variable: Variable, value: str) -> str | None:
     """What the variable takes, where the value is not that; None where it is."""
+    if variable.strict:
+        return None if as_int(value) is not None else "1 or 0"
     if variable.kind == "switch":
         return None if value in (*variable.on, *variable.off) else f"{variable.on[0]} or {variable.off[0]}"
     if variable.kind == "int":

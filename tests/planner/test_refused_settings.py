@@ -194,7 +194,12 @@ REFUSED = {
         "240",
         "240",
     ),
-    "probe timeout": ({"probe": {"timeout_seconds": 10}}, "bezel:probe.timeout_seconds", "not below", "9"),
+    "probe timeout": (
+        {"probe": {"timeout_seconds": 11}},
+        "bezel:probe.timeout_seconds",
+        "above period_seconds=10",
+        "10 or less",
+    ),
     "more at least than at most": (
         {"scaling": {"min_instances": 2}},
         "bezel:scaling.min_instances",

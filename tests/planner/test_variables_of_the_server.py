@@ -62,6 +62,7 @@ def test_a_variable_is_refused_with_what_it_would_cause_and_where_it_belongs(var
         {"VLLM_PORT": "8000"},
         {"VLLM_LOGGING_LEVEL": "debug"},
         {"VLLM_BATCH_INVARIANT": "0"},
+        {"VLLM_BATCH_INVARIANT": "2"},
         {"VLLM_USE_MODELSCOPE": "False"},
         {"VLLM_LOG_STATS_INTERVAL": "2.5"},
         {"VLLM_GPT_OSS_SYSTEM_TOOL_MCP_LABELS": "container, code_interpreter"},
@@ -163,7 +164,7 @@ RISKY = {
     "enable-mm-embeds": {"vllm": {"enable-mm-embeds": True}},
     "profiler-config": {"vllm": {"profiler-config": {"profiler": "torch", "torch_profiler_dir": "/x"}}},
     "tool-server": {"vllm": {"tool-server": "demo"}},
-    "enable-log-outputs": {"vllm": {"enable-log-outputs": True}},
+    "enable-log-outputs": {"vllm": {"enable-log-outputs": True, "enable-log-requests": True}},
 }
 
 
@@ -189,6 +190,10 @@ def test_a_risk_that_is_not_taken_is_not_accepted_in_advance(name):
     (problem,) = problems_of({"access": {"accepted_risks": [name]}})
     assert problem.key == "bezel:access.accepted_risks.0"
     assert "does not take this risk" in problem.consequence
+
+
+def test_a_danger_is_on_by_any_number_but_0():
+    assert problems_of({"variables": {"VLLM_SERVER_DEV_MODE": "2"}})
 
 
 def test_a_misspelt_risk_is_named():

@@ -100,7 +100,8 @@ def _shape(option: VllmOption) -> dict[str, Any]:
     elif option.dest in _HIDDEN_TYPES:
         shape["type"] = _HIDDEN_TYPES[option.dest]
     if option.choices:
-        shape["choices"] = list(option.choices)
+        # Compared with what the text was converted to.
+        shape["choices"] = [shape.get("type", str)(choice) for choice in option.choices]
     return shape
 
 

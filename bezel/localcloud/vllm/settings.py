@@ -13,6 +13,7 @@ from bezel.catalog import vllm_options
 from bezel.localcloud.vllm import tpu, variables
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
 from bezel.localcloud.vllm.failures import StartError, validation_error
+from bezel.localcloud.vllm.fields import check_fields
 from bezel.localcloud.vllm.hub import is_hub_id
 from bezel.localcloud.vllm.memory import MemoryUse, memory_use
 from bezel.localcloud.vllm.options import VERSION
@@ -86,6 +87,7 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
     if not (directory / "config.json").is_file():
         raise missing_model(options.model, is_found(options.model, directory))
     model = read_checkpoint(directory)
+    check_fields(options, multimodal=model.multimodal)
     max_model_len = _max_model_len(options, model, environment)
     _check_quantisation(options, model)
     xla = machine.accelerator.xla

@@ -1,0 +1,59 @@
+"""The plan and the simulated server say of 300 generated settings what a real vLLM said of them, or it is explained."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from settings_compared import EXPLAINED, RESULTS, explanation, plan_verdict, simulated_verdict
+
+RECORDED = json.loads(RESULTS.read_text(encoding="utf-8"))["settings"]
+REPAIR = "python tools/compare_settings.py PYTHON MODEL --record, or a row of tools/settings_explained.json"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+def verdicts(row, folder):
+    return {"plan": plan_verdict(row), "simulated": simulated_verdict(row, folder)}
+
+
+def test_300_settings_were_recorded_and_many_of_them_are_refused():
+    assert len(RECORDED) == 300
+    assert 75 <= sum(row["real"] is not None for row in RECORDED) <= 225
+    assert sum(bool(row["variables"]) for row in RECORDED) >= 30
+
+
+@pytest.mark.parametrize("who", ["plan", "simulated"])
+def test_whoever_says_otherwise_than_the_real_one_is_explained(folder, who):
+    said = [(row, verdicts(row, folder)[who]) for row in RECORDED]
+    silent = [
+        (row["vllm"], row["variables"], verdict, row["real"])
+        for row, verdict in said
+        if explanation(row, who, verdict, row["real"]) is None
+    ]
+    assert not silent, REPAIR
+
+
+def test_most_agree_with_nothing_to_explain(folder):
+    said = [(row, who, verdict) for row in RECORDED for who, verdict in verdicts(row, folder).items()]
+    agree = [not explanation(row, who, verdict, row["real"]) for row, who, verdict in said]
+    assert sum(agree) >= 0.85 * len(agree)
+
+
+def test_every_explanation_is_needed(folder):
+    used = {
+        explanation(row, who, verdict, row["real"])
+        for row in RECORDED
+        for who, verdict in verdicts(row, folder).items()
+    }
+    assert {row["reason"] for row in json.loads(EXPLAINED.read_text(encoding="utf-8"))} <= used
+
+
+@pytest.mark.parametrize("real", [None, "ValidationError: ..."])
+def test_a_difference_that_nobody_explained_is_told(real):
+    setting = {"vllm": {"max-num-seqs": 8}, "variables": {}}
+    assert explanation(setting, "plan", None if real else "refused", real) is None
+    assert explanation(setting, "plan", real, real) == ""

@@ -1,0 +1,180 @@
+"""Values that vLLM's own classes refuse are refused before anything is paid for, and what they take is planned."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bezel.catalog import vllm_options
+from bezel.planner import make_plan
+from bezel.planner.option_schema import misfits
+from tests.planner.l4_stack import problems_of, with_changes
+from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+
+# options of the L4 stack; the key that is named; what the consequence says; what the repair says
+REFUSED = {
+    "a level that there is not": ({"optimization-level": 7}, "optimization-level", "does not know", "0, 1, 2, 3"),
+    "no room for adapters": ({"max-loras": 0}, "max-loras", "a whole number of at least 1", ""),
+    "a stream of nothing": ({"stream-interval": 0}, "stream-interval", "a whole number of at least 1", ""),
+    "negative memory": ({"cpu-offload-gb": -1}, "cpu-offload-gb", "a number of at least 0", ""),
+    "a share of all": ({"watermark": 1}, "watermark", "of at least 0 and below 1", ""),
+    "a list for a map": ({"override-generation-config": [1]}, "override-generation-config", "a map", "a map"),
+    "an unknown key": ({"compilation-config": {"levle": 3}}, "compilation-config.levle", "does not know this key", ""),
+    "a misspelt key": (
+        {"compilation-config": {"cudagraph_modes": "NONE"}},
+        "compilation-config.cudagraph_modes",
+        "does not know this key",
+        "did you mean cudagraph_mode?",
+    ),
+    "an unknown key further in": (
+        {"compilation-config": {"pass_config": {"no_such_pass": True}}},
+        "compilation-config.pass_config.no_such_pass",
+        "does not know this key",
+        "fuse_norm_quant",
+    ),
+    "words for a number inside": (
+        {"compilation-config": {"cudagraph_num_of_warmups": "many"}},
+        "compilation-config.cudagraph_num_of_warmups",
+        "a whole number",
+        "",
+    ),
+    "a word that there is not inside": (
+        {"kv-events-config": {"publisher": "mqtt"}},
+        "kv-events-config.publisher",
+        "does not know this value",
+        "zmq",
+    ),
+    "a list where a map is merged": ({"limit-mm-per-prompt": []}, "limit-mm-per-prompt", "a map", ""),
+    "a rank of several": ({"data-parallel-rank": 0}, "data-parallel-rank", "several machines or ranks", "remove it"),
+    "outputs without requests": ({"collect-detailed-traces": "all"}, "collect-detailed-traces", "it needs otlp", "set"),
+    "JSON text": ({"compilation-config": '{"levle": 3}'}, "compilation-config.levle", "does not know this key", ""),
+}
+
+
+@pytest.mark.parametrize(("options", "key", "consequence", "repair"), REFUSED.values(), ids=REFUSED)
+def test_a_value_that_vllms_class_refuses_is_refused_by_the_plan(options, key, consequence, repair):
+    (problem,) = problems_of({"vllm": options})
+    assert problem.key == f"bezel:vllm.{key}"
+    assert consequence in problem.consequence
+    assert repair in problem.repair
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimization-level": 3},
+        {"optimization-level": "2"},
+        {"stream-interval": 1},
+        {"cpu-offload-gb": 0},
+        {"max-cpu-loras": 4},
+        {"ignore-patterns": [1, "original/**"]},
+        {"override-generation-config": {"temperature": 0.2}},
+        {"compilation-config": {"mode": "VLLM_COMPILE", "cudagraph_mode": "PIECEWISE", "custom_ops": ["all"]}},
+        {"compilation-config": {"pass_config": {"fuse_norm_quant": True}, "cudagraph_capture_sizes": [1, 2, 4]}},
+        {"cudagraph-capture-sizes": [1, 2, 4]},
+        {"max-num-queued-tokens": "16K"},
+        {"host": "0.0.0.0"},
+    ],
+    ids=json.dumps,
+)
+def test_a_value_that_vllms_class_takes_is_planned(options):
+    assert make_plan(with_changes({"vllm": options}), project="p", stack="s")
+
+
+@pytest.mark.parametrize("schema", [vllm_options("0.32.0").values, vllm_options("0.33.0").values], ids=["0.32", "0.33"])
+def test_the_default_of_every_option_fits_its_own_schema(schema):
+    for version in ("0.32.0", "0.33.0"):
+        for option in vllm_options(version).options:
+            if option.default is not None and option.dest in schema:
+                assert not list(misfits(schema[option.dest], option.default)), option.dest
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "wanted"),
+    [
+        ({"type": "integer", "minimum": 0}, "0", None),
+        ({"type": "integer", "minimum": 0}, -1, "a whole number of at least 0"),
+        ({"type": "integer", "exclusiveMinimum": 0}, 0, "a whole number above 0"),
+        ({"type": "integer"}, 1.5, "a whole number"),
+        ({"type": "integer"}, True, None),
+        ({"type": "number", "maximum": 1}, 1, None),
+        ({"type": "number", "maximum": 1}, 1.1, "a number of at most 1"),
+        ({"type": "number", "exclusiveMaximum": 1}, 1, "a number below 1"),
+        ({"type": "boolean"}, "yes", None),
+        ({"type": "boolean"}, "perhaps", "true or false"),
+        ({"type": "string"}, 3, "text"),
+        ({"type": "null"}, None, None),
+        ({"type": "null"}, 1, "null"),
+        ({"const": "fp8"}, "fp8", None),
+        ({"const": "fp8"}, "fp4", "one of fp8"),
+        ({"enum": [0, 1]}, True, "one of 0, 1"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, None, None),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", "a whole number"),
+        ({"anyOf": [{"type": "integer"}, {"type": "array"}]}, "x", "a whole number, or a list"),
+        ({"type": "array", "items": {"type": "integer"}}, [1, "2"], None),
+        ({"type": "array", "items": {"type": "integer"}}, [1, "x"], "a whole number"),
+        ({"type": "array", "minItems": 1}, [], "a list of 1 or more"),
+        ({"type": "array"}, {}, "a list"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, {"a": "x"}, "a whole number"),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": True}, {"b": 1}, None),
+        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, {}, "a value: it is required"),
+        ({}, "anything", None),
+    ],
+    ids=str,
+)
+def test_a_schema_takes_what_pydantic_takes(schema, value, wanted):
+    found = list(misfits(schema, value))
+    assert [each.wanted for each in found] == ([] if wanted is None else [wanted])
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ({"runner": "pooling"}, "runner"),
+        ({"runner": "draft"}, "runner"),
+        ({"convert": "embed"}, "convert"),
+        ({"tokens-only": True}, "tokens-only"),
+        ({"skip-tokenizer-init": True}, "skip-tokenizer-init"),
+        ({"load-format": "dummy"}, "load-format"),
+    ],
+    ids=str,
+)
+def test_a_server_that_is_healthy_and_serves_something_else_is_refused(options, key):
+    for problems in (problems_of({"vllm": options}), lease_problems(changed(V6E4_MOE, vllm=options))):
+        assert [problem.key for problem in problems] == [f"bezel:vllm.{key}"]
+        assert "its health check passes all the same" in problems[0].consequence
+
+
+def test_what_serves_the_model_is_planned():
+    options = {"runner": "generate", "convert": "none", "load-format": "auto", "tokens-only": False}
+    assert make_plan(with_changes({"vllm": options}), project="p", stack="s")
+
+
+def test_random_weights_are_served_where_the_stack_says_so():
+    random = {"vllm": {"load-format": "dummy"}, "smoke": {"random_weights": True}}
+    assert make_plan(with_changes(random), project="p", stack="s")
+
+
+@pytest.mark.parametrize("name", ["pt", "npcache", "sharded_state", "tensorizer", "runai_streamer_sharded"])
+def test_a_format_of_other_files_than_the_checkpoints_is_refused(name):
+    (problem,) = problems_of({"vllm": {"load-format": name}})
+    assert "plain safetensors files" in problem.consequence
+    assert "runai_streamer" in problem.repair
+
+
+def test_a_leased_machine_reads_files_of_its_own_disk():
+    (problem,) = lease_problems(changed(V6E4_MOE, vllm={"load-format": "runai_streamer"}))
+    assert (problem.key, "runai" in problem.repair) == ("bezel:vllm.load-format", False)
+    assert lease_plan(changed(V6E4_MOE, vllm={"load-format": "safetensors"}))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::"])
+def test_a_server_that_listens_where_nobody_calls_is_refused_with_that_reason(host):
+    (problem,) = problems_of({"vllm": {"host": host}})
+    assert "listen at this address only" in problem.consequence
+    assert "write 0.0.0.0" in problem.repair
+
+
+def test_a_probe_may_wait_as_long_as_its_period():
+    assert make_plan(with_changes({"probe": {"period_seconds": 10, "timeout_seconds": 10}}), project="p", stack="s")

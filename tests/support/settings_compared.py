@@ -1,0 +1,108 @@
+"""One setting of vLLM judged by the plan and by the simulated server: what a real vLLM's verdict is held against.
+
+A setting is `{"vllm": options as a stack file has them, "variables": of the container}`. Its verdict is None where it
+is taken, else what is said of it. Explanations of differences are rows of tools/settings_explained.json.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from simulated_vllm import MODEL
+
+from bezel.catalog import model, vllm_options
+from bezel.localcloud.vllm.failures import StartError
+from bezel.localcloud.vllm.hardware import machine_from_environment
+from bezel.localcloud.vllm.options import VERSION, parse
+from bezel.localcloud.vllm.settings import make_settings
+from bezel.planner.argument_traps import check_traps
+from bezel.planner.arguments import as_word, merge, render
+from bezel.planner.option_checks import check_fields, check_options
+from bezel.planner.variable_checks import check_read
+
+ROOT = Path(__file__).parent.parent.parent
+EXPLAINED = ROOT / "tools" / "settings_explained.json"
+RESULTS = ROOT / "tests" / "results" / "settings-compared.json"
+CONTEXT = 32_768  # of the tiny model that the real vLLM is given
+OPTIONS = vllm_options(VERSION)
+# The variable that has unknown ones refused, as the deployment has it.
+_STRICT = ("--fail-on-environ-validation",)
+
+Setting = dict[str, Any]
+
+
+def words(setting: Setting) -> list[str]:
+    """What follows `vllm serve MODEL`, as the plan writes it; options that there are not as it would write them."""
+    arguments = merge({}, setting["vllm"], OPTIONS)
+    known = {name: one for name, one in arguments.items() if _can_be_written(name, one.value)}
+    others = [f"--{name}={as_word(one.value)}" for name, one in arguments.items() if name not in known]
+    return [*render("", known, OPTIONS)[1:], *others, *_STRICT]
+
+
+def _can_be_written(name: str, value: object) -> bool:
+    """Whether the plan would write it: an option of the release, and a switch as one."""
+    found = OPTIONS.find(f"--{name}")
+    return found is not None and (isinstance(value, bool) or found[0].kind not in ("switch", "switch-pair"))
+
+
+def plan_verdict(setting: Setting) -> str | None:
+    """The first problem that the plan has with it."""
+    tiny = model("gemma-4-12b-it")
+    tiny = dataclasses.replace(tiny, architecture=dataclasses.replace(tiny.architecture, context=CONTEXT))
+    arguments = merge({}, setting["vllm"], OPTIONS)
+    problems = [
+        *check_options(arguments, OPTIONS),
+        *check_traps(arguments, tiny, "nvidia-l4", environment={}, options=OPTIONS),
+        *check_fields(arguments, OPTIONS),
+        *check_read(setting["variables"], OPTIONS, tpu=False),
+    ]
+    return f"{problems[0].key}: {problems[0].consequence}" if problems else None
+
+
+def simulated_verdict(setting: Setting, folder: Path) -> str | None:
+    """How the simulated server's start ends, on an L4.
+
+    Args:
+        setting: to be judged.
+        folder: where the made-up model may be written.
+    """
+    made = folder / "tiny"
+    if not made.is_dir():
+        made.mkdir(parents=True)
+        (made / "config.json").write_text(json.dumps(MODEL | {"max_position_embeddings": CONTEXT}))
+        (made / "model.safetensors").write_bytes(b"\0" * 400_000)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            options = parse(["/mnt/models/tiny", *words(setting)])
+        make_settings(options, _machine(folder), setting["variables"])
+    except SystemExit:
+        return said.getvalue().strip().splitlines()[-1]
+    except StartError as error:
+        return str(error)
+    return None
+
+
+@functools.cache
+def _machine(folder: Path) -> Any:
+    return machine_from_environment({"LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)})})
+
+
+def explanation(setting: Setting, who: str, verdict: str | None, real: str | None) -> str | None:
+    """Why this one and the real vLLM do not agree, "" where they do; None where nobody has explained it."""
+    if (verdict is None) == (real is None):
+        return ""
+    says = "taken" if verdict is None else "refused"
+    names = [*merge({}, setting["vllm"], OPTIONS), *setting["variables"]]
+    for row in json.loads(EXPLAINED.read_text(encoding="utf-8")):
+        fits = any(re.fullmatch(row["name"], name) for name in names)
+        if fits and says == row["says"] and who in row["who"] and re.search(row["words"], verdict or real or ""):
+            return str(row["reason"])
+    return None

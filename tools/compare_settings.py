@@ -1,0 +1,83 @@
+"""300 generated settings judged by the plan, by the simulated vLLM and by a real one, and the table of differences.
+
+    .venv/bin/python tools/compare_settings.py PYTHON MODEL [--record]
+
+PYTHON is the interpreter of a real vLLM 0.32.0, MODEL the folder of a tiny Gemma 4 of 32768 tokens. No engine is
+started. A difference is explained by a row of tools/settings_explained.json, or the exit status is 1. `--record` writes
+tests/results/settings-compared.json, which the tests hold the plan and the simulated server against.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import datetime as dt
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from generated_settings import generated
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+
+from settings_compared import RESULTS, explanation, plan_verdict, simulated_verdict, words  # noqa: E402
+
+_SECONDS = 900
+
+
+def main() -> int:
+    """Compare, print the table, and record it where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("python")
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    settings = generated()
+    real = _real(options.python, options.model, settings)
+    rows = [{**one, "real": verdict} for one, verdict in zip(settings, real, strict=True)]
+    with tempfile.TemporaryDirectory() as folder:
+        differences = [row for one in rows for row in _differences(one, Path(folder))]
+    reasons = collections.Counter((row["who"], row["reason"] or "NOT EXPLAINED") for row in differences)
+    refused = sum(verdict is not None for verdict in real)
+    print(f"{len(rows)} settings, {refused} refused by the real vLLM; {len(differences)} differences:")
+    for (who, reason), count in sorted(reasons.items()):
+        print(f"  {count:3} {who:9} {reason}")
+    unexplained = [row for row in differences if row["reason"] is None]
+    for row in unexplained:
+        print(json.dumps(row, ensure_ascii=False))
+    if options.record:
+        stamp = {"date": dt.datetime.now(dt.UTC).date().isoformat(), "real": "vLLM 0.32.0 on CPU, tiny Gemma 4"}
+        lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
+        RESULTS.write_text(json.dumps(stamp)[:-1] + f', "settings": [\n{lines}\n]}}\n', encoding="utf-8")
+    return 1 if unexplained else 0
+
+
+def _real(python: str, model: Path, settings: list[dict[str, Any]]) -> list[str | None]:
+    asked = [{"words": words(one), "variables": one["variables"]} for one in settings]
+    done = subprocess.run(
+        [python, str(ROOT / "tools" / "real_settings.py"), str(model)],
+        input=json.dumps(asked),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=_SECONDS,
+    )
+    found: list[str | None] = json.loads(done.stdout)
+    return found
+
+
+def _differences(row: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
+    said = {"plan": plan_verdict(row), "simulated": simulated_verdict(row, folder)}
+    return [
+        {"who": who, "reason": reason, **row, "says": verdict}
+        for who, verdict in said.items()
+        if (reason := explanation(row, who, verdict, row["real"])) != ""
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Settings judged by a real vLLM's own argument classes, in one process and with no engine started.
+
+    PYTHON tools/real_settings.py MODEL < settings.json > verdicts.json
+
+Runs with the Python of that vLLM and imports nothing of ours. Standard input: a list of `{"words": what follows
+`vllm serve MODEL`, "variables": of the container}`; output: for each None where it is taken, else the refusal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import sys
+from typing import Any
+
+_QUIET = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | None:
+    """What the parser, the configuration classes and the readers of variables say."""
+    before, said = dict(os.environ), io.StringIO()
+    os.environ.update(variables)
+    try:
+        with contextlib.redirect_stderr(said):
+            space = _parser().parse_args([model, *words])
+        space.model = space.model_tag
+        importlib.import_module(_arguments()).validate_parsed_serve_args(space)
+        importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs.from_cli_args(space).create_engine_config()
+        for read in importlib.import_module("vllm.envs").environment_variables.values():
+            read()
+        # Names of levels are looked up when the log is set up, before anything else.
+        importlib.import_module("logging").getLogger("tried").setLevel(
+            os.environ.get("VLLM_LOGGING_LEVEL", "INFO").upper()
+        )
+    except SystemExit:
+        return said.getvalue().strip().splitlines()[-1]
+    except Exception as error:  # noqa: BLE001 - whatever it is ends the server
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return None
+
+
+def _parser() -> Any:
+    """A parser with defaults of its own: those of one that was used are changed by the configuration made of them."""
+    utilities = importlib.import_module("vllm.utils.argparse_utils")
+    return importlib.import_module(_arguments()).make_arg_parser(utilities.FlexibleArgumentParser(prog="vllm serve"))
+
+
+def _arguments() -> str:
+    for name in ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args"):
+        with contextlib.suppress(ModuleNotFoundError):
+            return importlib.import_module(name).__name__
+    raise SystemExit("the parser of `vllm serve` is in none of the known modules")
+
+
+def main() -> None:
+    """Judge what stands on standard input."""
+    os.environ.update(_QUIET)
+    kept = os.dup(1)
+    os.dup2(2, 1)  # vLLM logs to stdout
+    settings = json.load(sys.stdin)
+    found = [verdict(sys.argv[1], one["words"], one["variables"]) for one in settings]
+    with os.fdopen(kept, "w") as out:
+        json.dump(found, out)
+
+
+if __name__ == "__main__":
+    main()
