@@ -1,11 +1,13 @@
 """`bezel plan STACK`: the plan of a stack as readable text. Leaves out how it is computed: see `bezel.planner`."""
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from bezel.localcloud.layout import PROJECT
 from bezel.ops.project import Project
 from bezel.planner import PlanError, make_plan, plan_summary
+from bezel.planner.origins import STACK_FILE
 
 
 def print_plan(project: Project, stack: str) -> int:
@@ -19,5 +21,7 @@ def print_plan(project: Project, stack: str) -> int:
     except PlanError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"{plan_summary(plan)}\n")
+    # The plan itself cannot tell a default of Pulumi.yaml from the same value in the stack's file.
+    written = {key: STACK_FILE for key in project.given_keys(stack) if key in plan.origins}
+    sys.stdout.write(f"{plan_summary(replace(plan, origins={**plan.origins, **written}))}\n")
     return 0

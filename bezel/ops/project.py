@@ -69,6 +69,11 @@ class Project:
                 values[key.removeprefix(prefix)] = _as_handed_on(value)
         return values
 
+    def given_keys(self, stack: str) -> frozenset[str]:
+        """The keys of the project's own namespace that the stack's file has, without the prefix."""
+        prefix = f"{self.name}:"
+        return frozenset(key.removeprefix(prefix) for key in self._given(stack) if key.startswith(prefix))
+
     def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
         """The Google Cloud project: `gcp:project` of the stack, else of the environment that the program gets."""
         given = self._given(stack).get("gcp:project")

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from policies.hardware import Hardware
     from policies.inputs import Inputs
 
+_MISSING_ROW = (
+    "choose what the catalogue prices, or add the row to bezel/catalog/data/prices.csv with its source; `unit` says "
+    "per what usd_per_unit is: gpu-second, vcpu-second, gib-second, chip-hour or machine-hour."
+)
 _ENDING = "take a queued resource with runDuration, or an instance with scheduling.maxRunDuration."
 
 
@@ -185,9 +189,7 @@ def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Ha
             plainly(hardware.accelerator),
             f"it has no price, so it cannot be held against the {limit:g} USD {per} of {environment}. "
             f"Missing: {amount.reason}.",
-            _exempting(hardware.token)
-            if isinstance(hardware, Foreign)
-            else "choose what the catalogue prices, or add the row to bezel/catalog/data/prices.csv with its source.",
+            _exempting(hardware.token) if isinstance(hardware, Foreign) else _MISSING_ROW,
         )
     elif amount.usd > Decimal(str(limit)):
         key, value, repair = hardware.accelerator_key, hardware.accelerator, "let it end earlier, "

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from policies.inputs import Inputs
 
 _GOOGLE = ("gcp:", "google-native:")
-# IAM's words for everybody, Kubernetes', and the ready-made lists of Cloud Storage that hold them.
+# IAM's words for everybody, and Kubernetes'.
 _EVERYONE = re.compile(
     r"(?<![\w.-])(?:allUsers|allAuthenticatedUsers|principalSet://goog/public:all"
-    r"|system:(?:anonymous|authenticated|unauthenticated)|publicRead(?:Write)?|public-read(?:-write)?"
-    r"|authenticatedRead|authenticated-read)(?![\w.-])",
+    r"|system:(?:anonymous|authenticated|unauthenticated))(?![\w.-])",
     re.IGNORECASE,
 )
+# Ready-made lists of Cloud Storage that hold everybody.
+_PUBLIC_LIST = re.compile(r"public-?read(?:-?write)?|authenticated-?read", re.IGNORECASE)
 # Inputs that open what they are set on, without a member.
 _SWITCH = re.compile(r"^invokerIamDisabled$|^(?:allow|enable)\w*(?:PublicAccess|Unauthenticated|SystemAuthenticated)$")
 # Below these, everybody is who gets nothing.
@@ -62,7 +63,8 @@ def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iter
                 "leave it out, and name the callers in `bezel:access.invokers`.",
             )
         elif isinstance(held, str) and not _REFUSED_TO & set(value.path):
-            for everyone in dict.fromkeys(_EVERYONE.findall(held)):
+            public = value.name.lower().endswith("acl") and _PUBLIC_LIST.fullmatch(held)
+            for everyone in [held] if public else dict.fromkeys(_EVERYONE.findall(held)):
                 yield Problem(
                     value.key,
                     everyone,

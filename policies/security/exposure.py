@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bezel.planner.plain_secrets import is_secret, names_secret
 from bezel.planner.problems import NOT_SET, NOT_SHOWN, Problem, shown
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from policies.inputs import UNKNOWN, InputError, not_known
 from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL
 
@@ -24,6 +25,8 @@ _CONTAINERS = {
 NODE_IMAGE = "bezel-image"
 """The attribute of a leased machine that names its container image."""
 _DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
+# Inputs of several types that hold variables as names with their values.
+_VARIABLES = re.compile(r"\w*(?:environment|env)_?var(?:iable)?s", re.IGNORECASE)
 _OPTION = re.compile(r"--?([\w.-]+)=(.+)", re.DOTALL)
 
 
@@ -63,13 +66,14 @@ def no_plain_secret(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterat
 
 def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
     """(place, name, value) of each text that is shown with the resource."""
+    for place, name, value in _variables(inputs.values, inputs.where):
+        # What another resource has yet to tell is judged when it is known: in the `up`, before this is made.
+        if value is not UNKNOWN:
+            yield place, name, _text(value)
+        elif names_secret(name):
+            raise InputError(not_known(place))
     for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
-        for variable in container.each("envs"):
-            name = variable.text("name") or ""
-            # What another resource has yet to tell is judged when it is known: in the `up`, before this is made.
-            if variable.is_unknown("value") and not names_secret(name):
-                continue
-            yield variable.key("value"), name, _text(variable.get("value"))
+        container.each("envs")  # a list that is not known may hold anything
         for words in ("args", "commands"):
             previous = ""
             for argument in container.each(words):
@@ -79,6 +83,23 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
                 yield argument.key(), name, value
                 previous = word.lstrip("-") if word.startswith("-") and not option else ""
     yield from _attributes(token, inputs)
+
+
+def _variables(held: object, path: tuple[str, ...]) -> Iterator[tuple[str, str, object]]:
+    """Place, name and value of each environment variable, at any depth and on any type of resource."""
+    if isinstance(held, list | tuple):
+        for number, entry in enumerate(held):
+            yield from _variables(entry, (*path, str(number)))
+    for key, inner in held.items() if isinstance(held, Mapping) else ():
+        here = (*path, str(key))
+        if isinstance(inner, list | tuple) and key in ("env", "envs"):
+            named = [(number, entry) for number, entry in enumerate(inner) if isinstance(entry, Mapping)]
+            for number, entry in named:
+                yield ".".join((*here, str(number), "value")), _text(entry.get("name")), entry.get("value")
+        elif isinstance(inner, Mapping) and _VARIABLES.fullmatch(str(key)):
+            yield from ((".".join((*here, name)), name, value) for name, value in inner.items())
+        else:
+            yield from _variables(inner, here)
 
 
 def _attributes(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:

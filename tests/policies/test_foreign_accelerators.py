@@ -89,6 +89,13 @@ def test_an_accelerator_on_a_type_that_nobody_prices_is_refused_and_may_be_exemp
         assert asked(policy, token, labelled, {**LIMITS[policy], "exempt": [token]}) == []
 
 
+def test_a_tpu_that_nothing_ends_is_refused_until_its_type_is_exempt() -> None:
+    token, inputs = "gcp:container/nodePool:NodePool", {"placementPolicy": {"tpuTopology": "2x2"}}
+    (message,) = asked("run-duration", token, inputs)
+    assert f'"exempt": ["{token}"]' in message
+    assert asked("run-duration", token, inputs, {"limits": {"dev": 4}, "exempt": [token]}) == []
+
+
 def test_a_machine_that_a_preview_cannot_know_is_refused() -> None:
     for policy in ("hourly-ceiling", "monthly-ceiling", "allowed-accelerators"):
         (message,) = asked(policy, "gcp:compute/instance:Instance", {"machineType": UNKNOWN, "zone": "us-east5-b"})

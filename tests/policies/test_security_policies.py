@@ -98,6 +98,7 @@ def test_a_grant_to_everybody_is_refused(token: str, inputs, key: str) -> None:
         ("gcp:logging/metric:Metric", {"filter": 'protoPayload.member="allUsers"'}),
         ("gcp:orgpolicy/policy:Policy", {"spec": {"rules": [{"values": {"deniedValues": ["allUsers"]}}]}}),
         ("gcp:storage/bucket:Bucket", {"publicAccessPrevention": "enforced", "labels": {"note": "allusers"}}),
+        ("gcp:storage/bucket:Bucket", {"name": "public-read"}),
         ("gcp:cloudidentity/group:Group", {"groupKey": {"id": "install-users@b.c"}}),
         ("gcp:dataplex/datascan:Datascan", {"data": {"entity": UNKNOWN}}),
     ],
@@ -159,6 +160,28 @@ def test_a_secret_in_plain_text_is_refused_and_not_repeated(changes) -> None:
     assert "Repair:" in message
     for secret in (TOKEN, "s3cret", "sesame", "abc"):
         assert secret not in message
+
+
+OTHER_TYPES = {
+    "gcp:cloudrun/service:Service": lambda entry: {"template": {"spec": {"containers": [{"envs": [entry]}]}}},
+    "kubernetes:apps/v1:Deployment": lambda entry: {"spec": {"template": {"spec": {"containers": [{"env": [entry]}]}}}},
+    "gcp:cloudfunctionsv2/function:Function": lambda entry: {
+        "serviceConfig": {"environmentVariables": {entry["name"]: entry["value"]}}
+    },
+    "gcp:composer/environment:Environment": lambda entry: {
+        "config": {"softwareConfig": {"envVariables": {entry["name"]: entry["value"]}}}
+    },
+}
+
+
+@pytest.mark.parametrize("token", OTHER_TYPES)
+def test_a_variable_is_judged_on_whatever_type_has_it(token: str) -> None:
+    made = OTHER_TYPES[token]
+    (message,) = asked("no-plain-secret", token, made({"name": "PGPASSWORD", "value": "sesame"}))
+    assert "sesame" not in message
+    assert len(asked("no-plain-secret", token, made({"name": "PGPASSWORD", "value": UNKNOWN}))) == 1
+    assert asked("no-plain-secret", token, made({"name": "MAX_TOKENS", "value": "512"})) == []
+    assert asked("no-plain-secret", token, made({"name": "CONFIGURATION", "value": UNKNOWN})) == []
 
 
 @pytest.mark.parametrize(
