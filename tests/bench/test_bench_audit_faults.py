@@ -274,6 +274,18 @@ def test_a_copy_that_was_multiplied_or_rounded_is_found_and_a_repeat_is_not(tmp_
     assert not found(tmp_path, a_csv=run, b_csv=grid(CLEAN, scale=1.01)), "the scatter is another"
 
 
+def test_one_run_that_was_multiplied_is_found_and_another_run_is_not(tmp_path: Path) -> None:
+    path = Path(__file__).parent.parent / "fixtures" / "vllm" / "bench-serve-mtp-result-t1.json"
+    run = json.loads(path.read_text(encoding="utf-8"))
+    copy = {key: value * 1.01 if isinstance(value, float) else value for key, value in run.items()}
+    dice = random.Random(3)  # noqa: S311 - simulated
+    other = {key: value * dice.gauss(1, 0.01) if isinstance(value, float) else value for key, value in run.items()}
+    for name in ("request_throughput", "output_throughput", "total_token_throughput"):
+        other[name] = run[name] * 1.01
+    assert found(tmp_path, a_json=json.dumps(run), b_json=json.dumps(copy)) == {faults.COPIES}
+    assert not found(tmp_path, a_json=json.dumps(run), b_json=json.dumps(other))
+
+
 def test_a_copy_with_another_column_is_found(tmp_path: Path) -> None:
     lines = grid(CLEAN).splitlines()
     for column, value in (("output_tokens", "128"), ("repeat", "1"), ("request_rate", "50"), ("note", "new")):
@@ -417,6 +429,8 @@ def test_a_lone_failure_is_found_whichever_column_tells_it(tmp_path: Path) -> No
 
     assert found(tmp_path, a_csv=without(bad, 5)) == {faults.MISSING}, "no state"
     assert found(tmp_path, a_csv=without(bad, 4)) == {faults.MISSING}, "no success"
+    slow = grid(CLEAN).replace("256,8,17.29", "256,8,0.0")
+    assert not found(tmp_path, a_csv=without(slow, 4)), "8 users at less than 0.05/s took 160 s: it may have compiled"
     assert found(tmp_path, a_csv=without(half, 5)) == {faults.MISSING}
     assert not found(tmp_path, a_csv=without(bad.replace("0.00,req/s,0,ok", ",,0,ok"), 5)), "told as a failure"
     counted = "".join(f"{context},{users},5.{users},100,{users}\n" for context in (16, 64) for users in (99, 100, 98))

@@ -26,6 +26,7 @@ _SIDES = 3
 _GOOD = 0.9
 _WHOLE = 0.98
 _TIMES = 10
+_SLOWEST = 900.0  # seconds
 _REPAIR = "keep every cell that was wanted, with its state (failed, timeout, infeasible) and its reason"
 
 
@@ -102,9 +103,14 @@ def _lone(row: Row, rows: Sequence[Row]) -> bool:
 
 
 def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
-    """A rate of nothing, with no success told, between a lighter and a heavier load that were answered."""
+    """A rate of nothing, with no success told, between a lighter and a heavier load that were answered.
+
+    It is no slow one: even its users' first requests would have taken longer than any start or compilation.
+    """
     rate = main_rate(row)
     if rate is None or rate[1].value or _answered(row) is not None or row.users is None:
+        return None
+    if row.users < _SLOWEST * rate[1].high:
         return None
     alike = [(one.users, found) for one in rows if one.context == row.context and (found := one.figure(rate[0]))]
     most = _TIMES * rate[1].high

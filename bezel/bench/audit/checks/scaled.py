@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bezel.bench.audit.figure import Figure
+from bezel.bench.audit.table import LATENCIES, RATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -62,9 +63,16 @@ class Stretch:
 
 
 def best(ones: Mapping[_Key, Mapping[str, Figure]], others: Mapping[_Key, Mapping[str, Figure]]) -> Stretch | None:
-    """The stretch with most evidence, of any one figure; None where no figure stands in both."""
-    names = {name for figures in ones.values() for name in figures}
-    found = [_of_figure(_pairs(ones, others, name)) for name in sorted(names)]
+    """The stretch with most evidence; None where no figure stands in both.
+
+    Of any one figure over the cells, or of a rate and the latencies beside each other: rates of one run are all in
+    proportion, so that only one of them counts there.
+    """
+    names = sorted({name for figures in ones.values() for name in figures})
+    each = {name: _pairs(ones, others, name) for name in names}
+    rate = next((name for name in RATES if each.get(name)), None)
+    beside = [pair for name in names if name == rate or name in LATENCIES for pair in each[name]]
+    found = [_of_figure(pairs) for pairs in (*each.values(), beside)]
     return max((one for one in found if one), key=lambda one: one.bits, default=None)
 
 
