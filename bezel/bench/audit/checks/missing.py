@@ -16,7 +16,7 @@ from bezel.bench.audit.grids import main_rate
 from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bezel.bench.audit.faults import Severity
     from bezel.bench.audit.table import Row, Source, Table
@@ -65,8 +65,12 @@ def _told_good(source: Source) -> Iterator[Finding]:
     rows = [row for row in source.rows if row.good]
     none = [row for row in rows if _answered(row) == 0 and (row.state is not None or main_rate(row))]
     empty = [row for row in rows if row.state is not None and main_rate(row) is None]
-    few = [row for row in rows if 0 < (_answered(row) or 0) < _GOOD and (row.state is not None or _lone(row, rows))]
-    zero = [found for row in rows if row not in none and (found := _between(row, rows))]
+    whole = _heaviest_whole(rows)
+    few = [row for row in rows if 0 < (_answered(row) or 0) < _GOOD and (row.state is not None or _lone(row, whole))]
+    alike: dict[int | None, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(row.context, []).append(row)
+    zero = [found for row in rows if (found := _between(row, alike[row.context]))]
     told = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
     told += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []
     if few:
@@ -94,16 +98,22 @@ def _answered(row: Row) -> float | None:
     return min(1.0, row.completed / row.requests)
 
 
-def _lone(row: Row, rows: Sequence[Row]) -> bool:
+def _heaviest_whole(rows: Sequence[Row]) -> dict[int | None, int]:
+    """For each context the most users that lost nothing."""
+    found: dict[int | None, int] = {}
+    for row in rows:
+        if (_answered(row) or 0) >= _WHOLE:
+            found[row.context] = max(found.get(row.context, 0), row.users or 0)
+    return found
+
+
+def _lone(row: Row, whole: Mapping[int | None, int]) -> bool:
     """Whether a heavier load of the same context lost nothing, so that no load explains what this one lost."""
-    return any(
-        other.context == row.context and (other.users or 0) > (row.users or 0) and (_answered(other) or 0) >= _WHOLE
-        for other in rows
-    )
+    return whole.get(row.context, 0) > (row.users or 0)
 
 
 def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
-    """A rate of nothing, with no success told, between a lighter and a heavier load that were answered.
+    """A rate of nothing, with no success told, between a lighter and a heavier load of its context that were answered.
 
     It is no slow one: even its users' first requests would have taken longer than any start or compilation.
     """
@@ -112,7 +122,7 @@ def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
         return None
     if row.users < _SLOWEST * rate[1].high:
         return None
-    alike = [(one.users, found) for one in rows if one.context == row.context and (found := one.figure(rate[0]))]
+    alike = [(one.users, found) for one in rows if (found := one.figure(rate[0]))]
     most = _TIMES * rate[1].high
     lighter = [found for users, found in alike if users is not None and users < row.users and found.low > most]
     heavier = [found for users, found in alike if users is not None and users > row.users and found.low > most]
