@@ -19,6 +19,7 @@ from bezel.localcloud.cloud import largest_body
 from bezel.localcloud.doors import OTHER_USER, OWN, Door
 from bezel.localcloud.node.peers import NODE_VARIABLE
 from bezel.localcloud.run.front import Front, listen
+from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE, marked
 from bezel.localcloud.run.metadata import TaskMetadata
 from bezel.localcloud.run.variables import handed_on, note_of_kept_back
 
@@ -104,13 +105,19 @@ def status(answer):
 
 def test_every_listener_of_the_process_is_in_the_table(world, doors):
     """A port that is added later is either added here, or this fails."""
-    inodes = set(filter(None, map(_socket, Path("/proc/self/fd").iterdir())))
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    listening = {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
-    assert listening == {_in_hex(address) for address, _, _ in doors.values()} | {
+    assert _listening("self") == {_in_hex(address) for address, _, _ in doors.values()} | {
         _in_hex("{}:{}".format(*relay._server.sockets[0].getsockname()))
         for relay in world.nodes._machines[NAME]._relays
     }
+
+
+def _listening(process):
+    """The addresses where a process listens, as the kernel's table has them."""
+    inodes = set(filter(None, map(_socket, Path(f"/proc/{process}/fd").iterdir())))
+    rows = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
 
 
 def _socket(descriptor):
@@ -211,10 +218,13 @@ def test_a_containers_own_variables_are_handed_on(name):
     assert note_of_kept_back({name: "x"}) == ()
 
 
-def test_a_container_gets_the_daemons_path_and_its_sockets_are_the_users_alone(world):
+def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):
     folder = world.cloud.layout.sockets
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [entry.name.rpartition(":")[2] for entry in folder.iterdir()] == ["8000"]
+    processes = marked(DIRECTORY_VARIABLE, str(world.cloud.layout.root))
+    assert processes
+    assert [_listening(process) for process in processes] == [set()] * len(processes)
 
 
 @pytest.mark.parametrize("in_table", [False, True])

@@ -57,6 +57,14 @@ def test_a_started_instance_answers_under_its_served_name(instance):
     assert (model["id"], model["root"], model["max_model_len"]) == ("gemma", "/mnt/models/qat", 32768)
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_cloud_run_would_not_let_through_is_not_read_to_the_end(instance, chunked):
+    client, _ = instance
+    piece, count = b" " * (1 << 20), 33
+    content = (piece for _ in range(count)) if chunked else piece * count
+    assert client.post("/v1/completions", content=content).status_code == 413
+
+
 def test_a_stream_arrives_piece_by_piece(instance):
     client, _ = instance
     body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 200, "ignore_eos": True, "stream": True}
