@@ -18,6 +18,7 @@
 | `invokers.py` | who may call a service |
 | `service_now.py`, `traffic_switch_provider.py` | what a gated rollout asks beforehand, and how it moves |
 | `quota_now.py` | nothing: what quotas allow, and what uses them |
+| `network_now.py` | nothing: a subnetwork as it is |
 | `arguments.py` | what all of them share |
 
 What does not belong here: rules (they are `bezel.planner`'s), how the pieces fit together (`stacks`), checks of a

@@ -2,7 +2,7 @@
 
 import pulumi
 
-from bezel.planner import SmokePlan
+from bezel.planner import AnyPlan, PlanError, Problem, SmokePlan
 from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
 from smoke.health import HealthCheck, HealthCheckArgs
 
@@ -12,6 +12,16 @@ INGRESS = {
     "internal-and-cloud-load-balancing": "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER",
 }
 """Cloud Run's words for from where requests may come."""
+
+
+def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
+    """Stop before anything is declared where the cloud is known to have no place for it.
+
+    Raises:
+        PlanError: There are problems; holds all of them.
+    """
+    if problems:
+        raise PlanError(tuple(problems), stack=plan.stack)
 
 
 def check_and_measure(

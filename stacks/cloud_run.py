@@ -19,8 +19,8 @@ from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from smoke.hooks import service_failure_hook
-from stacks import config, quota, rollout
-from stacks.checks import INGRESS, check_and_measure
+from stacks import config, network, quota, rollout
+from stacks.checks import INGRESS, check_and_measure, refuse
 
 
 def deploy(plan: Plan) -> dict[str, Any]:
@@ -30,7 +30,8 @@ def deploy(plan: Plan) -> dict[str, Any]:
         The stack's outputs: url, revision, image, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
-    quota.look_for_room(plan, gated=rollout.is_gated(plan))
+    gated = rollout.is_gated(plan)
+    refuse(plan, [*network.subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
     service, image = _service(plan)
     health, benchmark = check_and_measure(
         plan.smoke,

@@ -23,7 +23,7 @@ from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from stacks import config, quota
-from stacks.checks import INGRESS, check_and_measure
+from stacks.checks import INGRESS, check_and_measure, refuse
 
 
 def deploy(plan: LeasePlan) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
         The stack's outputs: url, leases, image, model, arguments, plan, smoke, simulated.
     """
     simulated = config.simulated()
-    quota.look_for_chips(plan)
+    refuse(plan, quota.lease_problems(plan))
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
     identity = RuntimeIdentity(
         "runtime",

@@ -6,7 +6,7 @@ what may become short only with other services at their most.
 
 import pulumi
 
-from bezel.planner import LeasePlan, Plan, PlanError, Problem
+from bezel.planner import LeasePlan, Plan, Problem
 from bezel.planner.quota import (
     Need,
     is_short,
@@ -23,11 +23,10 @@ from bezel.quotas import Limit
 from components.quota_now import Found, leases_there, look_up
 
 
-def look_for_room(plan: Plan, *, gated: bool) -> None:
-    """Look whether the region has room for a service; what serves already with as much is never a reason to stop.
+def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
+    """Whether the region has room for a service: a problem for each quota that is short.
 
-    Raises:
-        PlanError: It has not; holds a problem for each quota.
+    What serves already with as much is never a reason to stop: that is told.
     """
     service = plan.service
     needs = service_needs(service, gated=gated)
@@ -51,27 +50,23 @@ def look_for_room(plan: Plan, *, gated: bool) -> None:
                 f"its other services {others.most} with all their instances. Cloud Run may then refuse a revision, or "
                 "start fewer instances."
             )
-    if problems:
-        raise PlanError(tuple(problems), stack=plan.stack)
     _say_what_is_unknown(needs, found, plan.project)
     if isinstance(found.services, str):
         _say(f"what other services of {service.region} use of its quotas is not known ({found.services}).")
+    return problems
 
 
-def look_for_chips(plan: LeasePlan) -> None:
-    """Look whether the zones of a lease have quota for it. Leases that are there already hold theirs.
-
-    Raises:
-        PlanError: None has, or all together have not enough.
-    """
+def lease_problems(plan: LeasePlan) -> list[Problem]:
+    """Whether the zones of a lease have quota for it, all together. Leases that are there already hold theirs."""
     terms = plan.terms
     needs = lease_needs(terms)
     found = look_up(plan.project, _limits(needs))
     known = {need: value for need, value in zip(needs, found.allowed, strict=True) if not isinstance(value, str)}
+    _say_what_is_unknown(needs, found, plan.project)
     if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
         problem = lease_shortage(plan, known)
         if not leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones]):
-            raise PlanError((problem,), stack=plan.stack)
+            return [problem]
         _say(f"{problem.key}: {problem.consequence} What is leased stays; nothing can be leased anew. {problem.repair}")
     else:
         for need, value in known.items():
@@ -80,7 +75,7 @@ def look_for_chips(plan: LeasePlan) -> None:
                     f"{need.place}: a lease needs {need.quota.told(need.wanted)}, this project has {value:g} there: "
                     f"it is passed over. `{request(need, plan.project, need.wanted)}` asks for more."
                 )
-    _say_what_is_unknown(needs, found, plan.project)
+    return []
 
 
 def _limits(needs: tuple[Need, ...]) -> list[Limit]:

@@ -8,12 +8,17 @@ project (its page on it), November 2026.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel.planner.problems import Problem, setting, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.planner.plan import ServicePlan, VpcPlan
     from bezel.planner.settings import Access, Smoke, Vpc, Weights
+
+SMALLEST_RANGE = 26  # Cloud Run takes addresses by sixteens, twice as many as instances (its page on direct VPC egress)
 
 _NAME = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _NETWORK = re.compile(rf"(?:projects/[a-z0-9:.-]+/global/networks/)?{_NAME}")
@@ -103,6 +108,74 @@ def check_vpc(vpc: Vpc, weights: Weights) -> list[Problem]:
                 "gateway of its own: without one the start fails.",
                 f"copy the weights into the bucket and remove {setting('weights.loading')}, or write "
                 "private-ranges-only.",
+            )
+        )
+    return problems
+
+
+def subnetwork_name(vpc: VpcPlan, project: str, region: str) -> str:
+    """The full name of the subnetwork that a service sends from: the one named, or the one called as its network."""
+    if "/" in vpc.subnetwork:
+        return vpc.subnetwork
+    owner = vpc.network.split("/")[1] if "/" in vpc.network else project
+    return f"projects/{owner}/regions/{region}/subnetworks/{vpc.subnetwork or vpc.network.rpartition('/')[2]}"
+
+
+def check_subnetwork(name: str, found: Mapping[str, Any] | None, service: ServicePlan) -> list[Problem]:
+    """Whether a service can send from a subnetwork, before anything is made.
+
+    Args:
+        name: its full name.
+        found: as Compute Engine describes it; None where it does not exist.
+        service: that is to send from it.
+    """
+    vpc = service.vpc
+    assert vpc is not None  # noqa: S101 - without a network nobody asks
+    key = setting("vpc.subnetwork" if vpc.subnetwork else "vpc.network")
+    value = vpc.subnetwork or vpc.network
+    short = name.rpartition("/")[2]
+    region = f"--region={service.region}"
+    if f"/regions/{service.region}/" not in name:
+        return [
+            Problem(
+                key,
+                value,
+                f"the service runs in {service.region}, and sends from a subnetwork of its own region only.",
+                f"name one of {service.region} "
+                f"(`gcloud compute networks subnets list --filter=region:{service.region}`).",
+            )
+        ]
+    if found is None:
+        return [
+            Problem(
+                key,
+                value,
+                f"{name} does not exist: Cloud Run refuses the service after all that it stands on was made.",
+                f"make it, e.g. `gcloud compute networks subnets create {short} --network=NETWORK {region} "
+                "--range=10.8.0.0/24 --enable-private-ip-google-access`, or name one that is there "
+                f"(`gcloud compute networks subnets list --filter=region:{service.region}`).",
+            )
+        ]
+    problems = []
+    length = str(found.get("ipCidrRange") or "").rpartition("/")[2]
+    if length.isdecimal() and int(length) > SMALLEST_RANGE:
+        problems.append(
+            Problem(
+                key,
+                value,
+                f"its range is a /{length}, and Cloud Run takes none smaller than a /{SMALLEST_RANGE}.",
+                f"name a larger one, or `gcloud compute networks subnets expand-ip-range {short} {region} "
+                f"--prefix-length={SMALLEST_RANGE}`.",
+            )
+        )
+    if vpc.egress == "all-traffic" and service.weights.bucket and not found.get("privateIpGoogleAccess"):
+        problems.append(
+            Problem(
+                setting("vpc.egress"),
+                vpc.egress,
+                f"{name} has no Private Google Access: the service could not read its weights from the bucket.",
+                f"`gcloud compute networks subnets update {short} {region} --enable-private-ip-google-access`, or "
+                "write private-ranges-only.",
             )
         )
     return problems

@@ -48,6 +48,7 @@ class FakeRun:
         quota: The value of the GPUs' quota; None where the API is not enabled.
         denied: Whether the caller may read no quota.
         quotas: Values of other quotas by their ids; any other allows more than enough.
+        subnetworks: What Compute Engine says of each, by its full name; None where the caller may see none.
         neighbours: The services of the region; None where the caller may not list them.
     """
 
@@ -61,6 +62,7 @@ class FakeRun:
     quota: int | None = None
     denied: bool = False
     quotas: dict[str, int] = field(default_factory=dict)
+    subnetworks: dict[str, dict[str, Any]] | None = field(default_factory=dict)
     neighbours: list[dict[str, Any]] | None = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
 
@@ -70,6 +72,8 @@ class FakeRun:
             return _error(self.refusal, "the refusal of this test")
         if call.path.startswith("/cloudquotas/"):
             return self._quota(call)
+        if call.path.startswith("/compute/"):
+            return self._subnetwork(call.path.removeprefix("/compute/v1/"))
         if call.path.endswith("/services") and call.method == "GET":
             if self.neighbours is None:
                 return _error(403, "Permission 'run.services.list' denied.")
@@ -105,6 +109,12 @@ class FakeRun:
         error = {"error": {"code": 13, "message": self.operation_error}} if self.operation_error else {}
         return {"name": name, "done": True} | error
 
+    def _subnetwork(self, name: str) -> Answer:
+        if self.subnetworks is None:
+            return _error(403, "Required 'compute.subnetworks.get' permission.")
+        found = self.subnetworks.get(name)
+        return Answer(json=found) if found else _error(404, f"The resource '{name}' was not found")
+
     def _quota(self, call: Call) -> Answer:
         name = call.path.rpartition("/")[2]
         if self.denied:
@@ -129,5 +139,6 @@ def running(monkeypatch: "pytest.MonkeyPatch") -> "Iterator[FakeRun]":
         server.routes[:] = [fake.route]
         monkeypatch.setenv("GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT", f"{server.url}/run/v2/")
         monkeypatch.setenv("GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT", f"{server.url}/cloudquotas/v1/")
+        monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.planted-access-token")
         yield fake

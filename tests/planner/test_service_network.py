@@ -2,8 +2,11 @@
 
 from decimal import Decimal
 
+import pytest
+
 from bezel.planner import Plan, make_plan, plan_summary
 from bezel.planner.money import Priced
+from bezel.planner.network_checks import check_subnetwork, subnetwork_name
 from tests.planner.l4_stack import with_changes
 from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 
@@ -65,3 +68,55 @@ def test_a_gateway_of_leases_has_a_way_in_too_and_their_machines_a_network_of_th
     assert shut_out.key == "bezel:access.ingress"
     (of_another,) = lease_problems(changed(V6E4_MOE, vpc={"network": "llm"}))
     assert (of_another.key, "no effect" in of_another.consequence) == ("bezel:vpc", True)
+
+
+OWN = "projects/bezel-local/regions/us-east4/subnetworks"
+
+
+@pytest.mark.parametrize(
+    ("vpc", "name"),
+    [
+        ({"network": "llm"}, f"{OWN}/llm"),
+        ({"subnetwork": "east"}, f"{OWN}/east"),
+        ({"network": "llm", "subnetwork": "east"}, f"{OWN}/east"),
+        ({"network": "projects/host/global/networks/llm"}, "projects/host/regions/us-east4/subnetworks/llm"),
+        (
+            {"network": "projects/host/global/networks/llm", "subnetwork": "east"},
+            "projects/host/regions/us-east4/subnetworks/east",
+        ),
+        (
+            {"subnetwork": "projects/host/regions/us-east4/subnetworks/a"},
+            "projects/host/regions/us-east4/subnetworks/a",
+        ),
+    ],
+)
+def test_a_service_sends_from_the_subnetwork_that_is_named_or_called_as_its_network(
+    vpc: dict[str, str], name: str
+) -> None:
+    service = planned(vpc=vpc).service
+    assert service.vpc is not None
+    assert subnetwork_name(service.vpc, "bezel-local", "us-east4") == name
+
+
+@pytest.mark.parametrize(
+    ("vpc", "found", "told"),
+    [
+        ({}, None, "does not exist"),
+        ({}, {"ipCidrRange": "10.0.0.0/27"}, "its range is a /27"),
+        ({"egress": "all-traffic"}, {"ipCidrRange": "10.0.0.0/24"}, "no Private Google Access"),
+        ({"egress": "all-traffic"}, {"ipCidrRange": "10.0.0.0/26", "privateIpGoogleAccess": True}, ""),
+        (
+            {"subnetwork": "projects/p/regions/us-west1/subnetworks/a"},
+            {"ipCidrRange": "10.0.0.0/26"},
+            "own region only",
+        ),
+        ({}, {"ipCidrRange": "10.0.0.0/26"}, ""),
+    ],
+)
+def test_a_subnetwork_that_a_service_cannot_use_is_told(
+    vpc: dict[str, str], found: dict[str, object] | None, told: str
+) -> None:
+    service = planned(vpc={"network": "llm", **vpc}).service
+    assert service.vpc is not None
+    problems = check_subnetwork(subnetwork_name(service.vpc, "bezel-local", "us-east4"), found, service)
+    assert [told in problem.consequence for problem in problems] == ([True] if told else [])

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from bezel.planner import Plan, make_plan
+from bezel.planner import Plan, PlanError, make_plan
 from stacks.cloud_run import deploy
 from tests.components.fake_engine import CREATED, DIGEST, REVISION, Declarations, declare, has_unknown
 from tests.components.fake_run import FakeRun
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+FIT = {"ipCidrRange": "10.8.0.0/26", "privateIpGoogleAccess": True}
 SERVICE = "cloudrunv2/service:Service"
 
 
@@ -142,7 +143,8 @@ def test_the_revision_in_the_outputs_is_the_one_that_answers() -> None:
     assert component.outputs["revision"] == REVISION
 
 
-def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run() -> None:
+def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run(run: FakeRun) -> None:
+    run.subnetworks = {"projects/acme-llm/regions/us-east4/subnetworks/llm-east": FIT}
     declared = deployed(
         access={"ingress": "internal-and-cloud-load-balancing"},
         smoke={"inside": True},
@@ -178,3 +180,21 @@ def test_another_image_arrives_at_cloud_run() -> None:
     assert repository["dockerRepository"]["customRepository"]["uri"] == "https://ghcr.io"
     (container,) = declared.one(SERVICE).inputs["template"]["containers"]
     assert container["image"].endswith(f"/acme/vllm@{given}")
+
+
+def test_a_network_that_is_not_there_stops_before_anything_is_declared(run: FakeRun) -> None:
+    with pytest.raises(PlanError, match=r"bezel:vpc.network = llm\n   projects/acme-llm/.*/llm does not exist"):
+        deployed(vpc={"network": "llm"})
+    run.subnetworks = {"projects/acme-llm/regions/us-east4/subnetworks/llm": FIT}
+    assert deployed(vpc={"network": "llm"}).one(SERVICE).inputs["template"]["vpcAccess"]
+
+
+def test_a_network_that_nobody_may_see_is_said_to_be_unknown(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    run.subnetworks = None
+    assert deployed(preview=True, vpc={"network": "llm"}).one(SERVICE)
+    assert "subnetworks/llm could not be looked at (" in caplog.text
+
+
+def test_without_a_network_nobody_asks_for_one(run: FakeRun) -> None:
+    deployed()
+    assert not [call for call in run.server.calls if call.path.startswith("/compute/")]

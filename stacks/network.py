@@ -1,0 +1,22 @@
+"""A look, before anything is declared, at the network that a service is to send through; nothing where it has none."""
+
+import pulumi
+
+from bezel.planner import Plan, Problem
+from bezel.planner.network_checks import check_subnetwork, subnetwork_name
+from bezel.rest import RestError
+from components.network_now import look_up_subnetwork
+
+
+def subnetwork_problems(plan: Plan) -> list[Problem]:
+    """Whether the subnetwork is there and fit; what cannot be known is said, in previews."""
+    if plan.service.vpc is None:
+        return []
+    name = subnetwork_name(plan.service.vpc, plan.project, plan.service.region)
+    try:
+        found = look_up_subnetwork(name)
+    except RestError as error:
+        if pulumi.runtime.is_dry_run():
+            pulumi.log.warn(f"{name} could not be looked at ({error}). If it is not there, the deploy fails.")
+        return []
+    return check_subnetwork(name, found, plan.service)
