@@ -24,6 +24,10 @@ _INVOKER = (
     "Grant the caller roles/run.invoker: add it to access.invokers (serviceAccount:NAME@PROJECT.iam.gserviceaccount.com"
     ", or user:YOU), or set smoke.impersonate to a service account that has it."
 )
+_OUTSIDE = (
+    "Run the same command from a machine in a network of the project, or set access.ingress: all and remove "
+    "smoke.inside; callers need an identity there too."
+)
 _SHUT = (
     "Remove allUsers and allAuthenticatedUsers from its roles/run.invoker and leave the invoker check on, or set "
     "access.public: true if that is meant."
@@ -62,6 +66,7 @@ class Checks:
         self._settings = settings
         self._google = google
         self._probe = probe
+        self._inside = False
 
     def run(self) -> dict[str, Any]:
         """Runs all checks; the verdict: ``ok``, ``seconds``, and for each check ``ok, judged, detail, seconds``.
@@ -114,6 +119,7 @@ class Checks:
             return str(state.terminal) if state.current else "it has not taken up the last change yet"
 
         self._probe.until("conditions", "the platform to report the newest revision ready", attempt)
+        self._inside = found[-1].inside
         return f"revision {found[-1].ready_revision} is ready"
 
     def _health(self) -> str:
@@ -126,12 +132,14 @@ class Checks:
                 return answer
             if answer.status_code == 200:
                 return None
-            if answer.status_code not in _REFUSALS:
+            outside = self._inside and answer.status_code == 404
+            if answer.status_code not in _REFUSALS and not outside:
                 return error_text(answer)
             refused_at.append(self._probe.elapsed())
             if refused_at[-1] - refused_at[0] >= patience:
-                raise CheckFailedError("health", f"the caller is refused ({error_text(answer)})", _INVOKER)
-            return f"{error_text(answer)} (a new grant takes up to two minutes)"
+                what = "only the project's own networks are let in" if outside else "the caller is refused"
+                raise CheckFailedError("health", f"{what} ({error_text(answer)})", _OUTSIDE if outside else _INVOKER)
+            return f"{error_text(answer)} (a new {'route' if outside else 'grant'} takes up to two minutes)"
 
         self._probe.until("health", "/health to answer 200", attempt)
         return "/health answers 200"

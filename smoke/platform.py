@@ -11,6 +11,7 @@ from bezel.rest import GoogleClient, RestError, endpoint
 from bezel.traffic import is_gated, shares
 
 _LINES = 200
+_ANYWHERE = "INGRESS_TRAFFIC_ALL"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class ServiceState:
     """A service at one moment: what was asked for (``current``: and seen by the platform), and how far it is.
 
     ``serving`` names the revisions that have the traffic, and ``gated`` says that a new one gets none by itself.
+    ``inside`` says that only the project's own networks are let in.
     """
 
     created_revision: str
@@ -60,6 +62,7 @@ class ServiceState:
     reconciling: bool
     serving: str = ""
     gated: bool = False
+    inside: bool = False
 
     @classmethod
     def read(cls, service: Mapping[str, Any]) -> "ServiceState":
@@ -74,6 +77,7 @@ class ServiceState:
             reconciling=bool(service.get("reconciling", False)),
             serving=" and ".join(shares(service)),
             gated=is_gated(service),
+            inside=service.get("ingress", _ANYWHERE) != _ANYWHERE,
         )
 
     @property

@@ -52,6 +52,7 @@ class Project:
     ready: str = "llm-00001-abc"
     terminal: dict[str, str] = field(default_factory=lambda: condition("SUCCEEDED"))
     reconciling: bool = False
+    ingress: str = "INGRESS_TRAFFIC_ALL"
     revision_conditions: list[dict[str, str]] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     open_paths: set[str] = field(default_factory=set)
@@ -97,6 +98,7 @@ class Project:
             "terminalCondition": self.terminal,
             "conditions": [],
             "reconciling": self.reconciling,
+            "ingress": self.ingress,
         }
 
     def _logging(self, call: Call) -> Answer | None:

@@ -132,6 +132,22 @@ def test_health_is_waited_for(project: Project, check: Any) -> None:
     assert next(line for line in shown if "waiting for /health" in line).endswith("HTTP 503 (0 s of 900 s)")
 
 
+@pytest.mark.parametrize("ingress", ["INGRESS_TRAFFIC_INTERNAL_ONLY", "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER"])
+def test_who_asks_from_outside_where_only_insiders_are_let_in_is_told_so(
+    project: Project, check: Any, ingress: str
+) -> None:
+    project.ingress, project.health = ingress, [404]
+    failed = failure(check)
+    assert (failed.check, failed.what) == ("health", "only the project's own networks are let in (HTTP 404)")
+    assert "set access.ingress: all" in str(failed.repair)
+
+
+def test_a_route_that_is_new_is_waited_for_inside_too(project: Project, check: Any) -> None:
+    project.ingress, project.health = "INGRESS_TRAFFIC_INTERNAL_ONLY", [404, 404, 200]
+    verdict, _ = check()
+    assert verdict["checks"]["health"]["ok"]
+
+
 def test_health_that_never_comes_meets_the_deadline(project: Project, check: Any) -> None:
     project.health = [503]
     failed = failure(check, deadline_seconds=30)
