@@ -46,9 +46,9 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
                 problems.append(problem)
         elif need.quota.thing == "GPU" and is_short(need, allowed, others.most):
             _say(
-                f"{need.quota.id}: this project has {allowed:g} in {need.place}, this stack may need {need.wanted} and "
-                f"its other services {others.most} with all their instances. Cloud Run may then refuse a revision, or "
-                "start fewer instances."
+                f"{need.quota.id}: this project has {allowed:.0f} in {need.place}, this stack may need {need.wanted}, "
+                f"and its other services {others.most} with all their instances. Cloud Run may then refuse a revision, "
+                "or start fewer instances."
             )
     _say_what_is_unknown(needs, found, plan.project)
     if isinstance(found.services, str):
@@ -72,7 +72,7 @@ def lease_problems(plan: LeasePlan) -> list[Problem]:
         for need, value in known.items():
             if is_short(need, value):
                 _say(
-                    f"{need.place}: a lease needs {need.quota.told(need.wanted)}, this project has {value:g} there: "
+                    f"{need.place}: a lease needs {need.quota.told(need.wanted)}, this project has {value:.0f} there: "
                     f"it is passed over. `{request(need, plan.project, need.wanted)}` asks for more."
                 )
     return []

@@ -42,7 +42,8 @@ class Quota:
 
     def told(self, amount: int) -> str:
         """An amount as the quota counts it, and as people do."""
-        return f"{amount} of {self.id} ({amount / self.unit:g} {self.thing})"
+        number = amount / self.unit
+        return f"{amount} of {self.id} ({number:g} {self.thing}{'' if number == 1 or self.thing == 'GiB' else 's'})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +124,14 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
         holders: who they are.
     """
     quota, gated = need.quota, need.revisions > 1
-    there = f"this project has {allowed:g} in {need.place}" + (f", of which {holders} hold {held}" if held else "")
+    there = f"this project has {allowed:.0f} in {need.place}" + (f", of which {holders} hold {held}" if held else "")
     left = max(0, allowed - held)
     fits = int(left // (need.each * need.revisions))
     ways = [f"lower {setting('scaling.max_instances')} to {fits}"] if fits else []
     if gated and need.each * need.instances <= left:
         ways.insert(0, f"set {setting('rollout')} to direct")
     ways.append(f"ask for {need.wanted + held}: `{request(need, project, need.wanted + held)}`")
-    repair = f"{', '.join(ways[:-1])}{',' if ways[:-1] else ''} {'or ' if ways[:-1] else ''}{ways[-1]}.".strip()
+    repair = f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
     instances = f"{need.instances} instance{'s' if need.instances > 1 else ''}"
     if gated:
         return Problem(
@@ -153,7 +154,7 @@ def lease_shortage(plan: LeasePlan, allowed: Mapping[Need, float]) -> Problem:
     """No place has quota for the leases of a plan, as a problem of the stack."""
     needs = list(allowed)
     first, count = needs[0], len(plan.terms.names)
-    told = ", ".join(f"{value:g} in {need.place}" for need, value in allowed.items())
+    told = ", ".join(f"{value:.0f} in {need.place}" for need, value in allowed.items())
     return Problem(
         setting("lease.zones"),
         ", ".join(zone.zone for zone in plan.terms.zones),

@@ -4,9 +4,11 @@ import subprocess
 import sys
 
 import pytest
-from markdown import ROOT, between
+import yaml
+from markdown import ROOT, between, blocks
 
 from bezel.ops.project import Project
+from bezel.planner import Plan, make_plan
 
 STACKS = Project(ROOT).stacks()
 
@@ -22,3 +24,11 @@ def test_the_table_of_stacks_is_that_of_their_plans() -> None:
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_file_stays_under_25_lines(stack: str) -> None:
     assert len((ROOT / f"Pulumi.{stack}.yaml").read_text().splitlines()) < 25
+
+
+def test_the_settings_that_it_shows_are_accepted() -> None:
+    (shown,) = blocks(ROOT / "docs" / "stacks.md", "yaml")
+    given = {key.removeprefix("bezel:"): value for key, value in yaml.safe_load(shown).items()}
+    plan = make_plan(Project(ROOT).configuration("l4-qat") | given, project="my-project", stack="l4-qat")
+    assert isinstance(plan, Plan)
+    assert (plan.service.ingress, plan.service.vpc and plan.service.vpc.network) == ("internal", "llm")

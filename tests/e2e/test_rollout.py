@@ -170,6 +170,6 @@ def test_without_quota_for_a_second_gpu_a_preview_says_so_and_offers_direct(stag
     stage.add("quota-exceeded", quota=1)
     refused = stage.rehearsal.local("preview", "l4-qat")
     assert refused.code != 0, refused.text
-    assert "may need 2 of NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion (2 GPU) at a time" in refused.text
+    assert "may need 2 of NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion (2 GPUs) at a time" in refused.text
     assert "set bezel:rollout to direct" in refused.text
     assert "Traceback" not in refused.text

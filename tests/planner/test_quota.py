@@ -49,7 +49,7 @@ def test_an_accelerator_counts_as_its_quota_does(name: str, redundant: bool) -> 
     quota, found = gpu_quota(name, zonal_redundancy=redundant), accelerators()[name]
     assert quota.unit == found.quota_unit_per_gpu
     assert quota.id == (found.quota_zonal_redundancy if redundant else found.quota)
-    assert quota.told(2 * quota.unit) == f"{2 * quota.unit} of {quota.id} (2 GPU)"
+    assert quota.told(2 * quota.unit) == f"{2 * quota.unit} of {quota.id} (2 GPUs)"
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 2), st.integers(0, 40), st.integers(0, 9))

@@ -59,7 +59,7 @@ def test_no_gpu_at_all_stops_before_anything_is_declared(run: FakeRun, rollout: 
 
 @pytest.mark.parametrize(
     ("quota", "allowed", "told"),
-    [(CPU, 7999, "8000 of CpuAllocPerProjectRegion (8 vCPU)"), (MEMORY, (32 << 30) - 1, "(32 GiB)")],
+    [(CPU, 7999, "8000 of CpuAllocPerProjectRegion (8 vCPUs)"), (MEMORY, (32 << 30) - 1, "(32 GiB)")],
 )
 def test_cpus_and_memory_have_quotas_too(run: FakeRun, quota: str, allowed: int, told: str) -> None:
     run.quotas[quota] = allowed
@@ -68,6 +68,7 @@ def test_cpus_and_memory_have_quotas_too(run: FakeRun, quota: str, allowed: int,
     (problem,) = refused.value.problems
     assert told in problem.consequence
     assert "lower bezel:scaling.max_instances to 1, or ask for" in problem.repair
+    assert f"this project has {allowed} in us-east4" in problem.consequence
     run.quotas[quota] = allowed + 1
     assert deployed(scaling={"max_instances": 2}).all
 
@@ -123,7 +124,7 @@ def test_a_quota_that_nobody_knows_is_said_in_previews_with_how_to_know_it(
 ) -> None:
     run.quota = None
     deployed()
-    assert f"Needed at a time: 1 of {QUOTA} (1 GPU); 4000 of {CPU} (4 vCPU); 17179869184 of {MEMORY}" in caplog.text
+    assert f"Needed at a time: 1 of {QUOTA} (1 GPU); 4000 of {CPU} (4 vCPUs); 17179869184 of {MEMORY}" in caplog.text
     assert "gcloud services enable cloudquotas.googleapis.com --project=acme-llm" in caplog.text
     caplog.clear()
     deployed(preview=False)
@@ -147,7 +148,9 @@ def test_a_lease_that_no_zone_has_quota_for_is_refused(run: FakeRun) -> None:
         leased()
     (problem,) = refused.value.problems
     assert problem.key == "bezel:lease.zones"
-    assert f"need 4 of {TPU} (4 chip), and this project has 3 in europe-west4-a, 3 in us-east5-a" in problem.consequence
+    assert (
+        f"need 4 of {TPU} (4 chips), and this project has 3 in europe-west4-a, 3 in us-east5-a" in problem.consequence
+    )
     assert "--dimensions=zone=europe-west4-a --preferred-value=4" in problem.repair
     run.quotas[TPU] = 4
     assert leased().all
@@ -163,4 +166,4 @@ def test_leases_of_a_fleet_share_the_quotas_of_their_zones(run: FakeRun) -> None
 def test_quotas_of_leases_that_nobody_knows_are_said(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.quota = None
     leased()
-    assert f"Needed at a time: 4 of {TPU} (4 chip)" in caplog.text
+    assert f"Needed at a time: 4 of {TPU} (4 chips)" in caplog.text
