@@ -65,8 +65,13 @@ def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: flo
     return launch(
         directory,
         [sys.executable, "-m", "bezel.localcloud", str(directory.resolve()), *options],
-        (server, speed, engine_of(server), fingerprint()),
+        kind(server, speed),
     )
+
+
+def kind(server: str, speed: float) -> tuple[str, float, str, str]:
+    """The `kind` of a daemon that would be started now."""
+    return server, speed, engine_of(server), fingerprint()
 
 
 def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, str, str] | None = None) -> Endpoint:

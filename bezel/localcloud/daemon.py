@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
+_LOOK_SECONDS = 1.0  # between two looks whether the directory is still there
 
 
 class AlreadyRunningError(Exception):
@@ -57,6 +59,7 @@ def serve(
     layout = Layout(directory.resolve())
     layout.create()
     with _alone(layout):
+        lock = layout.daemon_lock.stat()
         # What a killed daemon told its clients is not true any more.
         layout.endpoint.unlink(missing_ok=True)
         stream = logging.StreamHandler(LogFile(layout.daemon_log))
@@ -65,11 +68,16 @@ def serve(
         )
         # The application reports its own failures; this one would add a traceback for every answer cut off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        asyncio.run(_run(layout, launcher, server, speed, timing))
+        asyncio.run(_run(layout, launcher, server, speed, timing, lock))
 
 
 async def _run(
-    layout: Layout, launcher: Callable[[Container], Command], server: str, speed: float, timing: InstanceTiming
+    layout: Layout,
+    launcher: Callable[[Container], Command],
+    server: str,
+    speed: float,
+    timing: InstanceTiming,
+    lock: os.stat_result,
 ) -> None:
     stop, code = asyncio.Event(), fingerprint()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -97,7 +105,7 @@ async def _run(
     endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code)
     endpoint.write()
     log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
-    await stop.wait()
+    await _ended(stop, layout, lock)
     layout.endpoint.unlink(missing_ok=True)
     await http.close()
     await cloud.machines.close()
@@ -106,6 +114,20 @@ async def _run(
     await cloud.services.close()
     cloud.store.close()
     log.info("stopped")
+
+
+async def _ended(stop: asyncio.Event, layout: Layout, lock: os.stat_result) -> None:
+    """Return when the daemon is told to stop. Without its directory nobody could tell it: then it ends here."""
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
+        try:
+            there = os.path.samestat(lock, layout.daemon_lock.stat())
+        except OSError:
+            there = False
+        if not there:
+            log.warning("%s was deleted: ends, with all that it started", layout.root)
+            os._exit(1)  # nothing is left to be kept, and the guard of each process ends it
 
 
 @contextmanager

@@ -97,6 +97,11 @@ class Layout:
         """Held by whoever starts or stops the daemon."""
         return self.root / "start.lock"
 
+    @property
+    def use_lock(self) -> Path:
+        """Held in common by all commands that use the daemon, and alone by one that may stop it."""
+        return self.root / "use.lock"
+
     def create(self) -> None:
         """Make the folders; the directory holds keys and states, so it and what lies in it is for its owner only.
 

@@ -138,6 +138,9 @@ def _run(options: argparse.Namespace) -> int:
         deadline=getattr(options, "deadline", None),
     )
     if options.action in STACK_COMMANDS:
+        from bezel.ops.engine_process import end_with_make
+
+        end_with_make()
         return local.run_stack(options.action, options.stack, options.pulumi)
     if options.action == "token":
         return local.token(options.url)

@@ -6,16 +6,17 @@ localcloud itself (`bezel.localcloud`) and what is printed (`bezel.ops.summary`)
 
 import os
 import secrets
-import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bezel.ops.commands import PRIVATE, CommandError, printed
+from bezel.ops.commands import CommandError, printed
+from bezel.ops.engine_process import PATIENCE, Ended, run_to_end
 from bezel.ops.half_written import sweep
-from bezel.ops.locks import left_by_the_dead
+from bezel.ops.locks import held_by_the_living, left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
 from bezel.ops.runs import MARK, LastRun
@@ -37,6 +38,8 @@ FOREIGN = (
     "PULUMI_CONFIG_PASSPHRASE",
 )
 QUICK_SECONDS = 120
+ENDING_SECONDS = sum(PATIENCE) + 5.0
+_LOOK_SECONDS = 0.2
 
 
 class EngineError(UserError):
@@ -44,21 +47,18 @@ class EngineError(UserError):
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a command of the engine ended: its exit code, and whether the user had interrupted it."""
-
-    code: int
-    interrupted: bool
-
-
-@dataclass(frozen=True)
 class Engine:
-    """Pulumi for one project with state, home and secrets below `folder` (localcloud's directory)."""
+    """Pulumi for one project with state, home and secrets below `folder` (localcloud's directory).
+
+    Attributes:
+        held: Descriptors that stay open as long as a run goes on, also where this process is killed before.
+    """
 
     project: Project
     folder: Path
     cloud: Mapping[str, str]
     provider: Provider = "stand-in"
+    held: tuple[int, ...] = ()
 
     def environment(self) -> dict[str, str]:
         """The variables that make an engine run one against localcloud, to add to the present ones."""
@@ -119,9 +119,9 @@ class Engine:
         `recover`, which wants the record that a run that does not end well keeps.
 
         Raises:
-            EngineError: that lock cannot be removed.
+            EngineError: that lock cannot be removed, or another run goes on.
         """
-        self._unlock(stack)
+        self._settle(stack, waits=command != "preview")
         last = self._last_run(stack)
         alone = not last.lives()  # else the engine is going to refuse, and the record is the other run's
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
@@ -132,7 +132,7 @@ class Engine:
             # The engine hides the option for its event log; nothing else changes by this.
             environment["PULUMI_DEBUG_COMMANDS"] = "1"
             arguments += ["--event-log", str(last.events)] if command != "preview" else []
-        ended = self._wait([self._pulumi(), *arguments], environment)
+        ended = run_to_end([self._pulumi(), *arguments], self.project.folder, environment, self.held)
         if alone:
             last.end_leftovers()
             if ended.code == 0 and command != "preview":
@@ -151,7 +151,7 @@ class Engine:
             EngineError: it cannot be recovered from here; the text says how.
             UserError: the stack's state cannot be read.
         """
-        unlocked = self._unlock(stack)
+        unlocked = self._settle(stack)
         pending = pending_in(self.folder / "state", self.project.name, stack)
         last = self._last_run(stack)
         if last.lives() or (last.ended_well() and not unlocked and not whatever):
@@ -184,8 +184,11 @@ class Engine:
         """How many resources the last run could not create because they exist already."""
         return len(self._last_run(stack).refused())
 
-    def _unlock(self, stack: str) -> bool:
+    def _settle(self, stack: str, *, waits: bool = True) -> bool:
+        """Remove what a dead engine left in the way; whether that was a lock. One that is ending is waited for."""
         sweep(self.folder / "state")
+        if waits:
+            self._wait_for_others(stack)
         dead = left_by_the_dead(self.folder / "state", self.project.name, stack)
         for pid in dead:
             _say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
@@ -193,15 +196,19 @@ class Engine:
             self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
         return bool(dead)
 
-    def _wait(self, command: Sequence[str], environment: Mapping[str, str]) -> Ended:
-        interrupted = False
-        with subprocess.Popen(command, cwd=self.project.folder, env=environment, umask=PRIVATE) as engine:
-            while True:
-                try:
-                    return Ended(engine.wait(), interrupted)
-                except KeyboardInterrupt:
-                    # The engine got the signal too: it ends in order, and is waited for.
-                    interrupted = True
+    def _wait_for_others(self, stack: str) -> None:
+        told, end = False, time.monotonic() + ENDING_SECONDS
+        while lock := held_by_the_living(self.folder / "state", self.project.name, stack):
+            if not self._last_run(stack).is_orphan() or time.monotonic() > end:
+                raise EngineError(
+                    f"another run on {stack} goes on (pulumi, process {lock.pid}, since {lock.since[:19]}), so nothing "
+                    "was started: each of two would undo what the other does.\n"
+                    f"  Repair: wait until it has ended, or end it in order (kill -INT {lock.pid}); then run it again."
+                )
+            if not told:
+                _say(f"the last run on {stack} lost its command, and ends (process {lock.pid}): waiting for it")
+            told = True
+            time.sleep(_LOOK_SECONDS)
 
     def _last_run(self, stack: str) -> LastRun:
         return LastRun(self.folder.absolute() / "runs" / stack)

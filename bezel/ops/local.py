@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bezel.localcloud import control
 from bezel.localcloud.layout import Endpoint
+from bezel.localcloud.use import Use, using
 from bezel.ops.engine import FOREIGN, Engine, EngineError, Provider
 from bezel.ops.in_service import why_not_serving
 from bezel.ops.packs import configurations, judged, with_packs
@@ -48,9 +49,13 @@ class Local:
             engine = self._engine(self._running())
             sys.stdout.write(json.dumps(engine.outputs(stack), indent=2) + "\n")
             return 0
+        with using(self.directory) as use:
+            return self._run_stack(action, stack, options, use)
+
+    def _run_stack(self, action: str, stack: str, options: Sequence[str], use: Use) -> int:
         # What is to be taken down needs no other server than the one that runs.
-        endpoint = (control.status(self.directory) if action == "down" else None) or self._start()
-        engine = self._engine(endpoint)
+        endpoint = (control.status(self.directory) if action == "down" else None) or self._start(use)
+        engine = self._engine(endpoint, use)
         plan, refusal = self._plan(endpoint, stack)
         if plan is None and action in {"up", "preview"}:
             sys.stderr.write(f"{refusal}\n")
@@ -71,18 +76,19 @@ class Local:
             self._check_protection(plan, stack)
             code = engine.run("destroy", stack, [*UNATTENDED, *options]).code
             if code == 0:
-                control.stop(self.directory)
+                self._stop_unless_used(use)
             return code
         code = self._up(engine, stack, options)
         return code or self._summarize(engine, endpoint, stack)
 
     def recover(self, stack: str, *, adopt: bool) -> int:
         """Take a stack out of the state in which a killed run left it; the exit code."""
-        # As for `down`: whatever serves there will do.
-        endpoint = control.status(self.directory) or self._start()
-        engine = self._engine(endpoint)
-        engine.prepare(stack, accepted=self._plan(endpoint, stack)[0] is not None)
-        found = engine.recover(stack, adopt=adopt, whatever=True)
+        with using(self.directory) as use:
+            # As for `down`: whatever serves there will do.
+            endpoint = control.status(self.directory) or self._start(use)
+            engine = self._engine(endpoint, use)
+            engine.prepare(stack, accepted=self._plan(endpoint, stack)[0] is not None)
+            found = engine.recover(stack, adopt=adopt, whatever=True)
         if not found.looked_at:
             _say(f"{stack}: nothing is open")
         return 0
@@ -112,7 +118,8 @@ class Local:
             control.stop(self.directory)
             return 0
         if action == "start":
-            self._say_what_runs(self._start())
+            with using(self.directory) as use:
+                self._say_what_runs(self._start(use))
             return 0
         endpoint = self._running()
         if action == "status":
@@ -165,13 +172,34 @@ class Local:
             return faults.add_fault(self._running(), kind, parameters)
         return faults.clear_faults(self._running(), kind)
 
-    def _start(self) -> Endpoint:
+    def _start(self, use: Use) -> Endpoint:
+        """The localcloud that this command wants, in the place of another one unless somebody uses that.
+
+        Raises:
+            EngineError: somebody does, or it does not start.
+        """
         if self.server == "vllm":
             os.environ["LOCALCLOUD_VLLM_MODEL"] = str(_checked_model(self.model))
+        found = control.status(self.directory)
+        if found and found.kind != control.kind(self.server, self.speed) and not use.take_alone():
+            raise EngineError(
+                f"localcloud at {found.base} (server {found.server}, speed {found.speed:g}, started from other code or "
+                f"for other options) is used by another command, and this one wants server {self.server} and speed "
+                f"{self.speed:g}: it would have to stop it. Wait until that command has ended, or name a folder of its "
+                "own (--dir)."
+            )
         try:
             return control.start(self.directory, server=self.server, speed=self.speed)
         except control.ControlError as error:
             raise EngineError(str(error)) from error
+        finally:
+            use.share()
+
+    def _stop_unless_used(self, use: Use) -> None:
+        if use.take_alone():
+            control.stop(self.directory)
+        else:
+            _say("localcloud goes on: another command uses it")
 
     def _running(self) -> Endpoint:
         endpoint = control.status(self.directory)
@@ -179,11 +207,12 @@ class Local:
             raise EngineError("localcloud does not run here: `make up`, or `.venv/bin/bezel local start`, starts it.")
         return endpoint
 
-    def _engine(self, endpoint: Endpoint) -> Engine:
+    def _engine(self, endpoint: Endpoint, use: Use | None = None) -> Engine:
         variables = control.environment(endpoint)
         if self.deadline is not None:
             variables["BEZEL_DEADLINE_SECONDS"] = f"{self.deadline:g}"
-        return Engine(self.project, self.directory, variables, self.provider)
+        held = () if use is None else (use.descriptor,)
+        return Engine(self.project, self.directory, variables, self.provider, held)
 
     def _say_what_runs(self, endpoint: Endpoint) -> None:
         providers = "stand-in providers" if self.provider == "stand-in" else "the published providers"

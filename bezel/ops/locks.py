@@ -1,14 +1,30 @@
-"""Locks that a killed engine left on a stack: found by the process id that is written in them.
+"""Locks of engines on a stack: whose process is gone, and whose goes on, by the process id that is written in them.
 
-Leaves out locks of engines that still run, and of other machines: those are somebody's. Removing one is the engine's
-own `pulumi cancel`.
+Removing the lock of a dead one is the engine's own `pulumi cancel`. Leaves out locks of other machines, of which nobody
+here knows: the engine refuses them itself.
 """
 
 import json
 import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.localcloud.living import lives
+
+
+@dataclass(frozen=True)
+class Lock:
+    """An engine's lock: its process and machine, and when it was taken (RFC 3339; "" where it does not say)."""
+
+    pid: int
+    host: str
+    since: str = ""
+
+    @property
+    def here(self) -> bool:
+        """Whether it was taken on this machine."""
+        return self.host == socket.gethostname()
 
 
 def left_by_the_dead(state: Path, project: str, stack: str) -> list[int]:
@@ -22,14 +38,23 @@ def left_by_the_dead(state: Path, project: str, stack: str) -> list[int]:
     Returns:
         The ids; empty where the stack is not locked, or any of its locks may be alive.
     """
-    found = []
+    locks = list(_locks(state, project, stack))
+    if any(lock is None or not lock.here or lives(lock.pid) for lock in locks):
+        return []
+    return [lock.pid for lock in locks if lock]
+
+
+def held_by_the_living(state: Path, project: str, stack: str) -> Lock | None:
+    """The lock of an engine that goes on on this machine; arguments as of `left_by_the_dead`."""
+    locks = _locks(state, project, stack)
+    return next((lock for lock in locks if lock and lock.here and lives(lock.pid)), None)
+
+
+def _locks(state: Path, project: str, stack: str) -> Iterator[Lock | None]:
+    """The locks of a stack; None for a file that does not say whose it is."""
     for file in sorted((state / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         try:
             lock = json.loads(file.read_text())
-            pid, host = int(lock["pid"]), str(lock["hostname"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return []
-        if host != socket.gethostname() or lives(pid):
-            return []
-        found.append(pid)
-    return found
+            yield Lock(int(lock["pid"]), str(lock["hostname"]), str(lock.get("timestamp", "")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            yield None

@@ -4,11 +4,13 @@ Kept below localcloud's directory until a run ends well. Leaves out what becomes
 """
 
 import json
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bezel.localcloud.living import lives
 from bezel.localcloud.run.leftovers import end_marked, marked
 from bezel.ops.journal import Change, unfinished
 from bezel.whole import write_whole
@@ -37,7 +39,13 @@ class LastRun:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         mark = secrets.token_hex(8)
         self._put("mark", mark)
+        self._put("command", str(os.getpid()))
         return mark
+
+    def is_orphan(self) -> bool:
+        """Whether the command that started the run is gone: its engine, if it goes on, is being ended."""
+        command = self._get("command")
+        return command.isdecimal() and not lives(int(command))
 
     def lives(self) -> bool:
         """Whether the run still goes on: its engine is there."""

@@ -1,13 +1,15 @@
 """A tiny container for localcloud's launcher: what it does is said by its arguments and by the paths asked of it.
 
 --exit=N ends at once with a status; --tell=NAME,NAME prints variables first; --fails-until=N, of a job's task, ends at
-once, and well from attempt N on; --silent never listens; --boot=S waits S seconds before it listens; --starts-in=S
-tells that its start took S seconds of the platform, as a simulated server does. It speaks HTTP by hand, one exchange a
-connection: importing a server would take longer than most tests.
+once, and well from attempt N on; --killed=FILE is killed as often as the file has bytes; --silent never listens;
+--boot=S waits S seconds before it listens; --starts-in=S tells that its start took S seconds of the platform, as a
+simulated server does. It speaks HTTP by hand, one exchange a connection: importing a server would take longer than most
+tests.
 """
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -82,6 +84,9 @@ if __name__ == "__main__":
         print(f"{name}={os.environ.get(name)}", flush=True)
     if "fails-until" in OPTIONS:
         sys.exit(int(os.environ["CLOUD_RUN_TASK_ATTEMPT"] < OPTIONS["fails-until"]))
+    if "killed" in OPTIONS and (left := os.path.getsize(OPTIONS["killed"])):  # noqa: PTH202 - pathlib is slow to import
+        os.truncate(OPTIONS["killed"], left - 1)
+        os.kill(os.getpid(), signal.SIGKILL)
     if "exit" in OPTIONS:
         sys.exit(int(OPTIONS["exit"]))
     time.sleep(float(OPTIONS.get("boot", 0)))

@@ -76,6 +76,26 @@ def test_a_daemon_is_no_running_one_from_its_kill_on(life):
     assert Client(started).get(SERVICES).is_success
 
 
+def test_a_daemon_whose_directory_is_deleted_ends_with_all_that_it_started(own_daemon):
+    endpoint = own_daemon()
+    client = Client(endpoint)
+    client.prepare()
+    client.create("orphan", client.template("--x"), scaling={"minInstanceCount": 1})
+    instance = instance_of(client, "orphan")
+    # As `rm -rf` does, under a daemon that may write meanwhile.
+    until(lambda: shutil.rmtree(endpoint.directory, ignore_errors=True) or not endpoint.directory.exists())
+    until(lambda: not is_alive(endpoint.pid) and not is_alive(instance))
+
+
+def test_a_daemon_whose_directory_was_made_anew_leaves_it_to_another(own_daemon):
+    first = own_daemon()
+    shutil.rmtree(first.directory, ignore_errors=True)
+    second = own_daemon()
+    assert second.pid != first.pid
+    until(lambda: not is_alive(first.pid))
+    assert Client(second).get("/localcloud/resources").is_success
+
+
 def _locks(file) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

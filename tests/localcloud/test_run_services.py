@@ -53,6 +53,29 @@ def test_a_container_that_ends_makes_the_create_fail_and_is_no_ready_service(clo
     assert cloud.log("ends", 'severity>="WARNING"')[0]["textPayload"] == "Container called exit(2)."
 
 
+@pytest.mark.parametrize(("kills", "ready"), [(0, True), (1, True), (3, True), (4, False)])
+def test_a_container_that_is_killed_while_it_starts_is_tried_again_and_no_memory_is_blamed(
+    cloud, made, tmp_path, kills, ready
+):
+    counter = tmp_path / "kills"
+    counter.write_text("x" * kills)
+    name = f"killed-{kills}"
+    operation = made(name, f"--killed={counter}")
+    assert ("response" in operation) is ready
+    said = [entry["textPayload"] for entry in cloud.log(name) if "textPayload" in entry]
+    assert said.count("Container terminated on signal 9.") == kills
+    assert sum(text.startswith("Starting new instance.") for text in said) == min(kills + 1, 4)
+    assert not [text for text in said if "Memory limit" in text]
+
+
+def test_a_container_that_was_out_of_memory_says_so_and_is_not_tried_again(cloud, made):
+    operation = made("too-much", "--exit=137")
+    assert operation["error"]["code"] == 9
+    said = [entry["textPayload"] for entry in cloud.log("too-much") if "textPayload" in entry]
+    assert sum(text.startswith("Memory limit of 32768 MiB exceeded.") for text in said) == 1
+    assert sum(text.startswith("Starting new instance.") for text in said) == 1
+
+
 def test_a_template_change_makes_a_new_revision_and_takes_the_traffic(cloud, made):
     made("changed", "--a=1")
     first = cloud.service("changed")["latestReadyRevision"]

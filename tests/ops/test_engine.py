@@ -1,13 +1,18 @@
 """The engine on localcloud: unchanged files in the clone, plugins in place, nothing secret in the open."""
 
 import importlib.metadata
+import json
 import os
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from bezel.ops.engine import Engine, Provider
+from bezel.ops.engine import Engine, EngineError, Provider
 from bezel.ops.project import Project, ProjectError
+from bezel.ops.recover import Recovered
+from bezel.ops.runs import LastRun
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +69,44 @@ def test_the_stand_ins_lie_under_the_sdks_version_unless_the_real_ones_are_asked
     plugin = home / "plugins" / f"resource-gcp-v{version}" / "pulumi-resource-gcp"
     assert os.access(plugin, os.X_OK) is installed
     assert ("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION" in made.environment()) is installed
+
+
+def locked(made: Engine, pid: int, command: int) -> Path:
+    """A stack that an engine has locked, and the command that started it."""
+    folder = made.folder / "state" / ".pulumi" / "locks" / "organization" / "bezel" / "one"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = {"pid": pid, "username": "u", "hostname": socket.gethostname(), "timestamp": "2026-11-23T08:00:00Z"}
+    (folder / "x.json").write_text(json.dumps(lock))
+    LastRun(made.folder / "runs" / "one").mark()
+    (made.folder / "runs" / "one" / "command").write_text(str(command))
+    return folder / "x.json"
+
+
+@pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
+def test_a_stack_on_which_another_run_goes_on_is_refused_and_keeps_its_lock(
+    project: Project, tmp_path: Path, command: str
+) -> None:
+    made = engine(project, tmp_path)
+    lock = locked(made, os.getpid(), os.getpid())
+    for attempt in (lambda: made.run(command, "one"), lambda: made.recover("one")):
+        with pytest.raises(EngineError, match=rf"process {os.getpid()}, since 2026-11-23T08:00:00.*\n.*kill -INT"):
+            attempt()
+    assert lock.exists()
+
+
+def test_an_engine_whose_command_was_killed_is_waited_for_and_then_unlocked(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    killed = subprocess.Popen(["true"])
+    killed.wait(30)
+    with subprocess.Popen(["sleep", "1"]) as ending:
+        lock = locked(made, ending.pid, killed.pid)
+        assert made.recover("one") == Recovered()
+    assert not lock.exists()
+    said = capsys.readouterr().out
+    assert f"the last run on one lost its command, and ends (process {ending.pid}): waiting for it" in said
 
 
 def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.ops.locks import left_by_the_dead
+from bezel.ops.locks import Lock, held_by_the_living, left_by_the_dead
 
 
 @pytest.fixture
@@ -53,3 +53,14 @@ def test_another_stack_and_no_lock_at_all_are_no_dead_ones(tmp_path: Path, gone:
     lock(tmp_path, "a", {"pid": gone, "hostname": socket.gethostname()})
     assert left_by_the_dead(tmp_path, "bezel", "two") == []
     assert left_by_the_dead(tmp_path / "empty", "bezel", "one") == []
+
+
+def test_the_lock_of_an_engine_that_goes_on_is_found_among_others(tmp_path: Path, gone: int) -> None:
+    here = socket.gethostname()
+    lock(tmp_path, "a", {"pid": gone, "hostname": here})
+    lock(tmp_path, "b", {"pid": os.getpid(), "hostname": "another machine"})
+    lock(tmp_path, "c", {})
+    assert held_by_the_living(tmp_path, "bezel", "one") is None
+    lock(tmp_path, "d", {"pid": os.getpid(), "hostname": here, "timestamp": "2026-11-23T08:00:00.123Z"})
+    assert held_by_the_living(tmp_path, "bezel", "one") == Lock(os.getpid(), here, "2026-11-23T08:00:00.123Z")
+    assert held_by_the_living(tmp_path, "bezel", "two") is None

@@ -43,6 +43,7 @@ VICTIMS = {
     "engine, SIGINT": "/pulumi ",
     "engine, two SIGINT": "/pulumi ",
 }
+COMMAND = "command"  # `bezel` itself: its engine goes on, is interrupted, and ends in order
 WAIT = 120
 
 
@@ -190,7 +191,8 @@ def struck(rehearsal: Rehearsal, point: Point) -> str:
             raise
         else:
             if point.victim != "localcloud":
-                dropped = point.when == "before" and "SIGINT" not in point.victim and point.victim != "program"
+                ends_in_order = "SIGINT" in point.victim or point.victim in {"program", COMMAND}
+                dropped = point.when == "before" and not ends_in_order
                 api.delete(HOLD, params={"drop": int(dropped)})
         finally:
             own, _ = process.communicate(timeout=SECONDS)
@@ -234,6 +236,8 @@ def kill(rehearsal: Rehearsal, process: "subprocess.Popen[str]", point: Point) -
 
 
 def _victim(rehearsal: Rehearsal, process: "subprocess.Popen[str]", name: str) -> int:
+    if name == COMMAND:
+        return process.pid
     if name == "localcloud":
         endpoint = control.status(rehearsal.cloud)
         assert endpoint is not None

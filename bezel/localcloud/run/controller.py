@@ -20,7 +20,7 @@ from bezel.localcloud.errors import ApiError
 from bezel.localcloud.logbook import Source
 from bezel.localcloud.run import egress, status, traffic
 from bezel.localcloud.run.containers import container_command
-from bezel.localcloud.run.failures import RevisionFailureError, container_failure, internal_failure
+from bezel.localcloud.run.failures import KilledError, RevisionFailureError, container_failure, internal_failure
 from bezel.localcloud.run.front import Front, listen
 from bezel.localcloud.run.instance import Instance
 from bezel.localcloud.run.pool import Pool, Scaling
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.shapes import Json
 
 log = logging.getLogger(__name__)
+_KILLS = 3  # so many containers of one start may be killed while they start: another one is tried
 _PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
 
 
@@ -197,6 +198,12 @@ class Controller:
         )
 
     async def _start(self, spec: RevisionSpec, source: Source, revision: str, reason: str) -> Instance:
+        for _ in range(_KILLS):
+            with contextlib.suppress(KilledError):
+                return await self._start_once(spec, source, revision, reason)
+        return await self._start_once(spec, source, revision, reason)
+
+    async def _start_once(self, spec: RevisionSpec, source: Source, revision: str, reason: str) -> Instance:
         instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
         try:
             platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
@@ -220,8 +227,9 @@ class Controller:
             raise
         if not healthy:
             why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
+            killed = instance.was_killed
             await instance.stop()
-            raise container_failure(why)
+            raise KilledError(why) if killed else container_failure(why)
         return instance
 
     def _forget(self, ended: Instance | None) -> None:

@@ -32,6 +32,14 @@ def container_failure(text: str) -> RevisionFailureError:
     return RevisionFailureError(text, code="FAILED_PRECONDITION", reason=reason, condition="ContainerHealthy")
 
 
+class KilledError(RevisionFailureError):
+    """The container was killed while it started, which is no fault of its own: another one is worth a try."""
+
+    def __init__(self, text: str) -> None:
+        failure = container_failure(text)
+        super().__init__(text, code=failure.code, reason=failure.reason, condition=failure.condition)
+
+
 def quota_failure(text: str) -> RevisionFailureError:
     """The project may not have that much."""
     reason = {"reason": "REVISION_FAILED"}

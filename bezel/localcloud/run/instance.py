@@ -28,6 +28,7 @@ INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
 REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
 _LONGEST_LINE = 64 * 1024
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
+_OUT_OF_MEMORY = 137  # a simulated server's exit status where the kernel would have killed a real one
 _INTERPRETER = 60.0  # real seconds for a process to say its first word
 
 
@@ -217,8 +218,15 @@ class Instance:
         self.code = code
         self.exited.set()
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether somebody killed it: neither its own end nor the platform's doing."""
+        return self.code == -signal.SIGKILL
+
     def _last_words(self, code: int) -> tuple[str, str]:
-        if code in {137, -signal.SIGKILL}:
+        # The memory of a simulated server is simulated as well: it says itself, by its exit status, that it was too
+        # much. No other container is held to a limit here, so whoever killed one, it was not its memory.
+        if code == _OUT_OF_MEMORY:
             mebibytes = self._spec.memory // 1024**2
             advice = (
                 "Consider increasing the memory limit, see https://cloud.google.com/run/docs/configuring/memory-limits"

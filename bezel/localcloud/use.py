@@ -1,0 +1,50 @@
+"""Who uses the daemon of a directory: each command holds a lock in common, and only the last one may stop the daemon.
+
+A lock ends with the process that holds it, and with the engine that has it from there. Leaves out the daemon itself:
+see `control`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Use:
+    """One command's use of a daemon.
+
+    Attributes:
+        descriptor: Whoever keeps it open uses the daemon, too.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.share()
+
+    def share(self) -> None:
+        """Use the daemon; while another command stops or replaces it, that is waited for."""
+        fcntl.flock(self.descriptor, fcntl.LOCK_SH)
+
+    def take_alone(self) -> bool:
+        """Keep others from using the daemon; whether nobody else does. Where somebody does, this use ends."""
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+@contextmanager
+def using(directory: Path) -> Iterator[Use]:
+    """Use the daemon of a directory, whether it runs yet or not."""
+    layout = Layout(directory.resolve())
+    layout.create()
+    with layout.use_lock.open("w") as file:
+        yield Use(file.fileno())
