@@ -20,7 +20,7 @@ from bezel.ops.locks import held_by_the_living, left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
 from bezel.ops.runs import MARK, LastRun
-from bezel.ops.state_file import outputs_in, pending_in
+from bezel.ops.state_file import outputs_in, pending_in, restore
 from bezel.told import UserError
 from bezel.whole import write_whole
 
@@ -194,7 +194,25 @@ class Engine:
             _say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
         if dead:
             self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
+        self._restore(stack)
         return bool(dead)
+
+    def _restore(self, stack: str) -> None:
+        """Put back the state before one that a full disk has cut, unless an engine is about to write it again."""
+        state, project = self.folder / "state", self.project.name
+        if held_by_the_living(state, project, stack) or not restore(state, project, stack):
+            return
+        logged = self._last_run(stack).note_set_back()
+        since = (
+            "what the last run did since is looked for in the cloud by the next `up`, `down` or `recover`"
+            if logged
+            else "the last run left no log, so what it made last may be in the cloud and not in the state"
+        )
+        # Beside the outputs, which others read.
+        sys.stderr.write(
+            f"bezel: the state of {stack} was cut, as a full disk does it: put back the one before it; {since}\n"
+        )
+        sys.stderr.flush()
 
     def _wait_for_others(self, stack: str) -> None:
         told, end = False, time.monotonic() + ENDING_SECONDS
@@ -219,6 +237,7 @@ class Engine:
         Raises:
             EngineError: the stack does not exist.
         """
+        self._restore(stack)
         outputs = outputs_in(self.folder / "state", self.project.name, stack)
         if outputs is None:
             raise EngineError(f"there is no stack {stack} on this localcloud, so it has no outputs: deploy it first.")

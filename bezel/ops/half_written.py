@@ -1,16 +1,23 @@
-"""Files that a killed engine had begun to write in a state folder and had put nothing into yet.
+"""Files of a state folder that an engine has not written to their end: it was killed, or the disk was full.
 
-The engine replaces a state file whole, but writes the attributes beside it (`NAME.attrs`: type and checksum) in place:
-killed in between, it leaves them empty, and every later command ends in `failed to load checkpoint: EOF`. Without them
-it takes the defaults (gocloud.dev, blob/fileblob, attrs.go). Leaves out locks (`bezel.ops.locks`).
+The engine replaces a state file in one step, but writes the attributes beside it (`NAME.attrs`: type and checksum) in
+place: killed in between, it leaves them empty, and every later command ends in `failed to load checkpoint: EOF`.
+Without them it takes the defaults (gocloud.dev, blob/fileblob, attrs.go). A lock that a full disk has cut names nobody,
+and belongs to nobody: the engine that could not write it has given up. So does one under the name that it has until it
+is whole: an engine writes its few bytes in no time. Leaves out whole locks (`bezel.ops.locks`) and the state itself
+(`bezel.ops.state_file`).
 """
 
 import contextlib
+import json
+import time
 from pathlib import Path
+
+_WRITING_SECONDS = 2.0  # an engine may still be about to give a lock its name
 
 
 def sweep(state: Path) -> list[Path]:
-    """Remove empty attributes; nothing of them is lost, and an engine that is just writing them is not disturbed.
+    """Remove cut attributes and locks; nothing is lost, and an engine that is just writing them is not disturbed.
 
     Args:
         state: The folder of the file backend.
@@ -19,9 +26,21 @@ def sweep(state: Path) -> list[Path]:
         What was removed.
     """
     removed = []
-    for file in sorted((state / ".pulumi").rglob("*.attrs")):
+    locks = state / ".pulumi" / "locks"
+    written = [*(state / ".pulumi").rglob("*.attrs"), *locks.rglob("*.json"), *locks.rglob("*.tmp")]
+    for file in sorted(written):
         with contextlib.suppress(OSError):
-            if file.is_file() and not file.stat().st_size:
+            if file.is_file() and _is_cut(file):
                 file.unlink()
                 removed.append(file)
     return removed
+
+
+def _is_cut(file: Path) -> bool:
+    if file.suffix == ".tmp":
+        return time.time() - file.stat().st_mtime > _WRITING_SECONDS
+    try:
+        json.loads(file.read_bytes())
+    except ValueError:
+        return True
+    return False

@@ -50,8 +50,13 @@ class Change:
     exists: bool = False
 
 
-def unfinished(log: Path) -> list[Change]:
-    """The changes that a run began and whose end nobody knows, in their order; none without a log."""
+def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
+    """The changes that a run began and whose end nobody knows, in their order; none without a log.
+
+    Args:
+        log: The event log.
+        ended_too: Also those that ended well, for a state that has lost what it had written of them.
+    """
     begun: dict[str, Change] = {}
     failed: set[str] = set()
     said: dict[str, str] = {}
@@ -61,14 +66,16 @@ def unfinished(log: Path) -> list[Change]:
             change = _change(metadata)
             if metadata["op"] in _CHANGES and change.resource.get("custom"):
                 begun[change.urn] = change
+        elif "resOutputsEvent" in event and ended_too:
+            failed.discard(event["resOutputsEvent"]["metadata"]["urn"])
         elif "resOutputsEvent" in event:
             begun.pop(event["resOutputsEvent"]["metadata"]["urn"], None)
         elif "resOpFailedEvent" in event:
             urn = event["resOpFailedEvent"]["metadata"]["urn"]
-            if event["resOpFailedEvent"].get("status") == _KEPT:
-                begun.pop(urn, None)
-            else:
+            if event["resOpFailedEvent"].get("status") != _KEPT:
                 failed.add(urn)
+            elif not ended_too:
+                begun.pop(urn, None)
         elif "diagnosticEvent" in event and event["diagnosticEvent"].get("severity") == "error":
             urn = event["diagnosticEvent"].get("urn", "")
             said[urn] = said.get(urn, "") + event["diagnosticEvent"]["message"]

@@ -65,10 +65,8 @@ class LastRun:
         """
         kept = [Change(**item) for item in json.loads(self._get("open") or "[]")]
         looked_for = {change.urn for change in kept}
-        found = [
-            change for change in unfinished(self.events) if not change.exists or existing or change.urn in looked_for
-        ]
-        return [*kept, *found]
+        begun = unfinished(self.events, ended_too=self.set_back())
+        return [*kept, *(change for change in begun if not change.exists or existing or change.urn in looked_for)]
 
     def refused(self) -> list[Change]:
         """The creates that Google refused because there is such a resource already."""
@@ -79,15 +77,27 @@ class LastRun:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
         self.events.unlink(missing_ok=True)
+        (self.folder / "set-back").unlink(missing_ok=True)
+
+    def set_back(self) -> bool:
+        """Whether the state is one of before the run's last changes, so that all of them are open."""
+        return (self.folder / "set-back").exists()
+
+    def note_set_back(self) -> bool:
+        """Note that the state has been set back; whether there is a log of what the run changed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._put("set-back", "")
+        return self.events.exists()
 
     def ended_well(self) -> bool:
         """Whether there is nothing to look into."""
-        return not self.events.exists() and not json.loads(self._get("open") or "[]")
+        return not self.set_back() and not self.events.exists() and not json.loads(self._get("open") or "[]")
 
     def forget(self) -> None:
         """The run ended well, and nothing is open."""
         self.events.unlink(missing_ok=True)
         (self.folder / "open").unlink(missing_ok=True)
+        (self.folder / "set-back").unlink(missing_ok=True)
 
     def _get(self, name: str) -> str:
         try:

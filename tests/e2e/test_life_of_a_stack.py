@@ -48,7 +48,14 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
 
     unchanged = quick.local("preview", "l4-qat", "--", "--expect-no-changes")
     assert unchanged.code == 0, unchanged.text
-    assert quick.local("up", "l4-qat").code == 0
+    cut_by_a_full_disk(quick)
+    told = quick.local("outputs", "l4-qat").text
+    assert told.startswith("bezel: the state of l4-qat was cut")
+    assert set(json.loads(told[told.index("{") :])) <= set(first)
+    cut_by_a_full_disk(quick)
+    restored = quick.local("up", "l4-qat")
+    assert restored.code == 0, restored.text
+    assert "the state of l4-qat was cut" in restored.text
     assert quick.outputs() == first
     assert list((quick.cloud / "state").rglob("*.history.json*"))
     assert open_to_others(quick.cloud) == []
@@ -80,6 +87,12 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert gone.code == 0, gone.text
     assert quick.local("start").code == 0
     assert weights_only(quick) == before
+
+
+def cut_by_a_full_disk(rehearsal: Rehearsal) -> None:
+    """Leave of the state's file what a full disk leaves: some of its bytes."""
+    (file,) = rehearsal.cloud.glob("state/.pulumi/stacks/*/l4-qat.json")
+    file.write_bytes(file.read_bytes()[:5000])
 
 
 def shape(text: str) -> str:

@@ -219,6 +219,43 @@ def test_what_exists_already_is_open_only_when_asked_for_or_looked_for_before(tm
     assert [change.urn for change in last.open_changes()] == [URN, URN]
 
 
+ENDED = event("resOutputsEvent")
+
+
+@pytest.mark.parametrize(
+    ("lines", "kinds"),
+    [
+        ([BEGUN, ENDED], ["creating"]),
+        ([event("resourcePreEvent", op="delete"), ENDED], ["deleting"]),
+        ([BEGUN, event("resOpFailedEvent", status=1)], ["creating"]),
+        ([BEGUN, LOST, FAILED, ENDED], ["creating"]),
+        ([BEGUN, event("diagnosticEvent", message="googleapi: Error 403: no"), FAILED], []),
+        ([event("resourcePreEvent", op="same"), ENDED], []),
+        ([event("resourcePreEvent", MODEL), event("resOutputsEvent", MODEL)], []),
+    ],
+)
+def test_a_state_that_was_set_back_has_lost_what_ended_well_too(
+    tmp_path: Path, lines: list[str], kinds: list[str]
+) -> None:
+    last = LastRun(tmp_path / "run")
+    last.begin()
+    last.events.write_text("\n".join(lines))
+    assert last.note_set_back()
+    assert [change.kind for change in last.open_changes()] == kinds
+
+
+def test_a_state_that_was_set_back_is_looked_into_until_its_changes_are_kept(tmp_path: Path) -> None:
+    last = LastRun(tmp_path / "run")
+    assert not last.note_set_back()  # no log tells what is missing
+    assert not last.ended_well()
+    last.remember([Change(URN, "creating", resource())])
+    assert [change.urn for change in last.open_changes()] == [URN]
+    assert not last.ended_well()
+    last.note_set_back()
+    last.forget()
+    assert last.ended_well()
+
+
 def test_a_record_is_kept_until_a_run_ends_well(tmp_path: Path) -> None:
     last = LastRun(tmp_path / "run")
     assert last.ended_well()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bezel.ops.state_file import SECRET, SIGNATURE, STACK, outputs_in, pending_in
+from bezel.ops.state_file import SECRET, SIGNATURE, STACK, outputs_in, pending_in, restore
 from bezel.told import UserError
 
 HIDDEN = {SIGNATURE: SECRET, "ciphertext": "v1:abc"}
@@ -63,10 +63,48 @@ def test_a_change_without_an_end_is_seen(tmp_path: Path, latest: Any, expected: 
     assert not pending_in(tmp_path, "bezel", "another")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 3}'])
+CUT = ("", "{", "[]", '{"version": 3}', '{"version": 3, "checkpoint": {"stack": "l4-qat", "latest": {"resour')
+
+
+@pytest.mark.parametrize("text", CUT)
 def test_what_is_no_state_is_told_with_its_repair(tmp_path: Path, text: str) -> None:
     file = written(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     file.write_text(text)
     for read in (outputs_in, pending_in):
-        with pytest.raises(UserError, match=r"Put back the one before it, l4-qat\.json\.bak"):
+        with pytest.raises(UserError, match=r"bezel local recover l4-qat` puts back the one before it"):
             read(tmp_path, "bezel", "l4-qat")
+
+
+@pytest.mark.parametrize("text", CUT)
+def test_a_state_that_was_cut_gives_way_to_the_one_before_it(tmp_path: Path, text: str) -> None:
+    file = written(tmp_path, stack_with({"url": "http://a"})) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    before, attributes = file.with_name(f"{file.name}.bak"), file.with_name(f"{file.name}.attrs")
+    whole = file.read_bytes()
+    before.write_bytes(whole)
+    file.write_text(text)
+    attributes.write_text('{"md5": "of the cut one"}')
+    assert restore(tmp_path, "bezel", "l4-qat")
+    assert (file.read_bytes(), before.read_bytes(), attributes.exists()) == (whole, whole, False)
+    assert outputs_in(tmp_path, "bezel", "l4-qat") == {"url": "http://a"}
+
+
+@pytest.mark.parametrize("text", CUT)
+def test_where_both_are_cut_nothing_is_changed_and_the_way_out_is_told(tmp_path: Path, text: str) -> None:
+    file = written(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    file.write_text("{")
+    file.with_name(f"{file.name}.bak").write_text(text)
+    with pytest.raises(
+        UserError, match=r"both were cut.*\n.*\.pulumi/backups/bezel/l4-qat.*bezel local recover l4-qat"
+    ):
+        restore(tmp_path, "bezel", "l4-qat")
+    assert file.read_text() == "{"
+
+
+@pytest.mark.parametrize("latest", [None, {}, {"resources": []}])
+def test_a_whole_state_and_a_stack_without_one_stay_as_they_are(tmp_path: Path, latest: Any) -> None:
+    file = written(tmp_path, latest) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
+    whole = file.read_bytes()
+    file.with_name(f"{file.name}.bak").write_text("older")
+    assert not restore(tmp_path, "bezel", "l4-qat")
+    assert not restore(tmp_path, "bezel", "another")
+    assert file.read_bytes() == whole
