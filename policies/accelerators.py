@@ -30,18 +30,19 @@ _PLAIN_MACHINE = re.compile(
     r"(?:.*/)?(?:(?:custom|db|e2|f1|g1|n1|n2d?|n4[ad]?|c2d?|c3d?|c4[ad]?|t2[ad]|m[1-4]|h3|h4d|x4|z3|ve[12])(?:[-_].+)?"
     r"|composer-n1-.+|standard-\d+"
     r"|(?:a1|c\d|d\d|h1|hpc\d|i\d|im4|is4|m\d|r\d|t\d|u|x\d|z1)[a-z\d-]*\.[a-z\d-]+"
-    r"|(?i:standard)_[A-M]\w*|[A-Z]+(?:_[A-Z]+)*|[EN][12]_[A-Z_]+\d+)",
+    r"|(?i:standard)_[A-M]\w*|[A-Z]+(?:_[A-Z]+)*|[EN][12]_[A-Z_]+\d*)",
 )
 _HARDWARE = re.compile(
     r"nvidia-(?!driver|smi|docker|container|cuda)[a-z\d-]*\d[a-z\d-]*|NVIDIA_[A-Z\d_]*\d[A-Z\d_]*|accelerators?"
-    r"|tpu-?v?\d.*|v(?:[2-4]|5e|5p|5litepod|6e|7x?)-\d+|ct\d\w*(?:-.+)?|tpu7x?-.+"
+    r"|tpu-?v\d.*|v[2-4]-(?:8|\d{2,4})|v(?:5e|5p|5litepod|6e|7x?)-\d+|ct\d\w*(?:-.+)?|tpu7x?-.+"
     r"|(?:.*/(?:machine|accelerator)Types/)?(?:a[2-9]x?-[a-z]+gpu-.+|g[2-9]-(?:standard|custom|node)-.+|ct\d\w*-.+)"
     r"|.*/acceleratorTypes/.+",
     re.IGNORECASE,
 )
-# The same inside of longer text: a resource of Kubernetes, an option of a command, a kind of commitment.
+# The same inside of longer text: a resource of Kubernetes, an option of a command, a machine in YAML, a commitment.
 _TOLD = re.compile(
     r"nvidia\.com/(?:gpu|mig)|google\.com/tpu|gpu\.nvidia\.com|tpu\.google\.com|gke-(?:accelerator|gpu|tpu)"
+    r"|\b(?:a[2-9]x?-[a-z]+gpu-\d|g[2-9]-standard-\d|ct\d\w*-(?:standard|hightpu)-\d)"
     r"|accelerators?(?:[-_ ]?(?:type|config|count))?[\"']?\s*[=:]|\b(?:accelerator|graphics)_optimized",
     re.IGNORECASE,
 )

@@ -40,23 +40,22 @@ class Value(NamedTuple):
 
 
 def describes_only(token: str) -> bool:
-    """Whether a resource of this type buys and grants nothing by itself."""
-    return _DESCRIBING.fullmatch(token) is not None
+    """Whether a resource of this type buys and grants nothing by itself. A grant on such a resource is one."""
+    return _DESCRIBING.fullmatch(token) is not None and "iam" not in token.lower()
 
 
-def values(inputs: object, path: tuple[str, ...] = ()) -> Iterator[Value]:
-    """Each value of a resource's inputs that is more than words about it."""
+def values(inputs: object, path: tuple[str, ...] = (), *, about: bool = False) -> Iterator[Value]:
+    """Each value of a resource's inputs that is more than words about it; with `about` those, too."""
     if isinstance(inputs, Mapping):
         for key, held in inputs.items():
             name = str(key)
-            if name in _WORDS_ABOUT or name.lower().endswith("labels"):
-                continue
-            yield from values(held, (*path, name))
+            if about or not (name in _WORDS_ABOUT or name.lower().endswith("labels")):
+                yield from values(held, (*path, name), about=about)
     elif isinstance(inputs, list | tuple):
         for number, held in enumerate(inputs):
-            yield from values(held, (*path, str(number)))
+            yield from values(held, (*path, str(number)), about=about)
     elif (inside := _written_out(inputs)) is not None:
-        yield from values(inside, path)
+        yield from values(inside, path, about=about)
     else:
         yield Value(path, inputs)
 

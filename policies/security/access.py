@@ -14,6 +14,7 @@ from policies.inputs import UNKNOWN, not_known
 from policies.leases import Lease
 
 if TYPE_CHECKING:
+    from policies.anywhere import Value
     from policies.config import PolicyConfig
     from policies.inputs import Inputs
 
@@ -28,6 +29,8 @@ _EVERYONE = re.compile(
 _PUBLIC_LIST = re.compile(r"public-?read(?:-?write)?|authenticated-?read", re.IGNORECASE)
 # Inputs that open what they are set on, without a member.
 _SWITCH = re.compile(r"^invokerIamDisabled$|^(?:allow|enable)\w*(?:PublicAccess|Unauthenticated|SystemAuthenticated)$")
+_ANNOTATION = "run.googleapis.com/invoker-iam-disabled"
+"""The same of the older API of Cloud Run, which has its switches among the annotations."""
 # Below these, everybody is who gets nothing.
 _REFUSED_TO = frozenset({"deniedPrincipals", "excludedPrincipals", "publicAccessPrevention"})
 _MEMBERS = frozenset(
@@ -51,29 +54,41 @@ def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iter
     if describes_only(token):
         return
     for value in values(inputs.values):
-        held = value.value
-        if held is UNKNOWN:
-            if _SWITCH.search(value.name) or _may_grant(token, value.name):
-                yield not_known(value.key)
-        elif held is True and _SWITCH.search(value.name):
-            yield Problem(
-                value.key,
-                "true",
-                "nobody is asked for an identity: the whole internet may use what stands behind it, at your cost.",
-                "leave it out, and name the callers in `bezel:access.invokers`.",
-            )
-        elif isinstance(held, str) and not _REFUSED_TO & set(value.path):
-            public = value.name.lower().endswith("acl") and _PUBLIC_LIST.fullmatch(held)
-            for everyone in [held] if public else dict.fromkeys(_EVERYONE.findall(held)):
-                yield Problem(
-                    value.key,
-                    everyone,
-                    "it grants the role to everybody on the internet, since anybody can have a Google account.",
-                    "name the callers in `bezel:access.invokers`, and set no `bezel:access.public`; of a bucket or an "
-                    "object grant it to the accounts that read it.",
-                )
+        yield from _granted(token, value)
+    for value in values(inputs.values, about=True):
+        if value.path[-1:] == (_ANNOTATION,) and str(value.value).lower() == "true":
+            yield _open(value)
     if "iam" in token.lower() and not inputs.is_unknown("policyData"):
         yield from _unreadable(inputs)
+
+
+def _granted(token: str, value: Value) -> Iterator[Problem]:
+    """What one input grants to everybody, or may grant."""
+    held = value.value
+    if held is UNKNOWN:
+        if _SWITCH.search(value.name) or _may_grant(token, value.name):
+            yield not_known(value.key)
+    elif _SWITCH.search(value.name) and str(held).lower() == "true":
+        yield _open(value)
+    elif isinstance(held, str) and not _REFUSED_TO & set(value.path):
+        public = value.name.lower().endswith("acl") and _PUBLIC_LIST.fullmatch(held)
+        for everyone in [held] if public else dict.fromkeys(_EVERYONE.findall(held)):
+            yield Problem(
+                value.key,
+                everyone,
+                "it grants the role to everybody on the internet, since anybody can have a Google account.",
+                "name the callers in `bezel:access.invokers`, and set no `bezel:access.public`; of a bucket or an "
+                "object grant it to the accounts that read it.",
+            )
+
+
+def _open(value: Value) -> Problem:
+    return Problem(
+        value.key,
+        "true",
+        "nobody is asked for an identity: the whole internet may use what stands behind it, at your cost.",
+        "leave it out, and name the callers in `bezel:access.invokers`.",
+    )
 
 
 def _may_grant(token: str, name: str) -> bool:

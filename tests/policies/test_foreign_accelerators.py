@@ -58,6 +58,7 @@ FOREIGN: list[tuple[str, dict[str, object]]] = [
     ("gcp:compute/instance:Instance", {"machineType": "z99-standard-4", "zone": "us-east5-b"}),
     ("gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment", {"location": "us-east4"}),
     ("gcp:deploymentmanager/deployment:Deployment", {"target": {"config": {"content": '{"acceleratorType": "v3-8"}'}}}),
+    ("kubernetes:yaml/v2:ConfigGroup", {"yaml": "kind: Job\nmachineType: a3-highgpu-8g\n"}),
     ("nobody:knows/this:Type", {"spec": {"gpus": 8.0}}),
 ]
 OF_A_RESOURCE = [policy.name for policy in PACK if not policy.name.startswith("stack-")]
@@ -129,6 +130,8 @@ def test_what_has_a_price_cannot_be_exempted() -> None:
         ),
         ("gcp:cloudrunv2/service:Service", {"template": {"gpuZonalRedundancyDisabled": True}}),
         ("gcp:dataflow/flexTemplateJob:FlexTemplateJob", {"parameters": {"outputTable": "p:d.t", "tputs": "x"}}),
+        ("gcp:compute/instance:Instance", {"machineType": "e2-small", "zone": "z", "network": "tpu-1", "tag": "v2-1"}),
+        ("gcp:cloudbuild/trigger:Trigger", {"build": {"options": {"machineType": "E2_MEDIUM"}}}),
         ("gcp:bigtable/instance:Instance", {"instanceType": "PRODUCTION"}),
         ("gcp:monitoring/alertPolicy:AlertPolicy", {"conditions": [{"filter": "accelerator = nvidia-l4"}]}),
         ("gcp:cloudquota/sQuotaPreference:SQuotaPreference", {"dimensions": {"gpu_family": "NVIDIA_H100"}}),

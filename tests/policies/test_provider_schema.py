@@ -40,8 +40,9 @@ NO_MEMBER = re.compile(
 
 
 def token(each: Property) -> str:
-    """A resource type of the property's package."""
-    return f"gcp:{each.package}/any:Any"
+    """The resource type of a property; of one that is nested, a type of the same package."""
+    name = each.holder.removesuffix("Args")
+    return f"gcp:{each.package}/{name[:1].lower()}{name[1:]}:{name}"
 
 
 def nested_name(each: Property) -> str:

@@ -74,6 +74,13 @@ def test_a_service_as_this_repository_makes_it_passes(policy: str) -> None:
         ),
         ("pulumi-python:dynamic/x:Y", {"body": {"bindings": [{"members": ["allUsers"]}]}}, "members.0 = allUsers"),
         ("nobody:knows/this:Type", {"who": "ALLUSERS"}, "who = ALLUSERS"),
+        ("gcp:billing/accountIamMember:AccountIamMember", {"member": "allAuthenticatedUsers"}, "member = all"),
+        ("gcp:logging/logViewIamBinding:LogViewIamBinding", {"members": ["allUsers"]}, "members.0 = allUsers"),
+        (
+            "gcp:cloudrun/service:Service",
+            {"metadata": {"annotations": {"run.googleapis.com/invoker-iam-disabled": "true"}}},
+            "invoker-iam-disabled = true",
+        ),
         (SERVICE, service({"invokerIamDisabled": True}), "invokerIamDisabled = true"),
         (SERVICE, service({"invokerIamDisabled": UNKNOWN}), "invokerIamDisabled = (not known"),
     ],
