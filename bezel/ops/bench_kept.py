@@ -7,6 +7,7 @@ comparisons share. Leaves out what the records mean (`bezel.bench.sweep`).
 from __future__ import annotations
 
 import secrets
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -80,6 +81,13 @@ def settings_of(arm: Arm, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def this_command() -> str:
+    """The command line of this process, ready to be pasted where nothing of it is secret."""
+    from bezel.bench.manifest import shown
+
+    return shlex.join([".venv/bin/bezel", *shown(sys.argv[1:])])
+
+
 class Beside:
     """The files beside a result; none without one.
 
@@ -124,9 +132,12 @@ class Beside:
         return {name: one for file in files if file.exists() for name, one in read_samples(file).items()}
 
     def goes_on(self) -> None:
-        """Tells whose command ended early that nothing is lost, where that is so."""
-        if self._out is not None:
-            sys.stderr.write("the same command goes on from here\n")
+        """Tells whose command ended early that nothing is lost, where that is so, and the command that goes on."""
+        if self._out is None:
+            return
+        kept = self._of(".journal")
+        if kept.exists():
+            sys.stderr.write(f"what was measured is kept in {kept}; this goes on from there:\n   {this_command()}\n")
 
     def _samples(self, cell: Cell) -> Path:
         # An id holds what a user called an arm: a path, perhaps.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bezel.bench.result import Result
     from bezel.bench.sweep.grid import Grid
-    from bezel.bench.sweep.run import Progress, Sweep
+    from bezel.bench.sweep.run import Ended, Progress, Sweep
     from bezel.ops.bench_cells import Arm
     from bezel.ops.bench_line import Line
     from bezel.ops.project import Project
@@ -61,12 +61,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Sweep, write, print. Exit code 1: no cell is ok, or the server was lost.
+    """Sweep, write, print. Exit code 1: no cell is ok, or the server was lost; 130: it was interrupted.
 
     Raises:
         UserError: Nothing can be measured, or the journal is of another sweep.
     """
-    from bezel.bench.sweep.run import LOST
+    from bezel.bench.sweep.once import INTERRUPTED
     from bezel.ops.bench_line import Line
 
     check_out(options.out)
@@ -78,7 +78,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     show, beside = Line(sys.stderr), Beside(options.out)
     try:
         arm = reached_arm(project, options, reached, grid.wanted((len(grid.contexts) - 1, 0)), "a sweep", show)
-        result = _swept(options, _sweep(options, grid, arm), arm, beside, show)
+        ended, result = _swept(options, _sweep(options, grid, arm), arm, beside, show)
     except KeyboardInterrupt:
         show.end()
         beside.goes_on()
@@ -91,8 +91,10 @@ def run(project: Project, options: argparse.Namespace) -> int:
         from bezel.ops.bench_grid import grid_table
 
         sys.stdout.write(f"{grid_table(result, options.metric)}\nwritten: {options.out}\n")
-    lost = any(LOST in note for note in result.notes)
-    return 0 if not lost and any(cell.state == "ok" for cell in result.cells) else 1
+    if ended.early:
+        beside.goes_on()
+        return 130 if ended.reason == INTERRUPTED else 1
+    return 0 if any(cell.state == "ok" for cell in result.cells) else 1
 
 
 def _grid(options: argparse.Namespace) -> Grid:
@@ -131,7 +133,7 @@ def _sweep(options: argparse.Namespace, grid: Grid, arm: Arm) -> Sweep:
     return Sweep(grid, bounds, limits, options.metric, None if options.full else options.error / 100)
 
 
-def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, beside: Beside, show: Line) -> Result:
+def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, beside: Beside, show: Line) -> tuple[Ended, Result]:
     from bezel.bench.result import Result
     from bezel.bench.sweep.conclude import conclude
     from bezel.bench.sweep.run import run_sweep
@@ -152,7 +154,7 @@ def _swept(options: argparse.Namespace, sweep: Sweep, arm: Arm, beside: Beside, 
         findings=told.findings,
         notes=[*told.notes, *ledger.notes],
     )
-    return write(result, beside.samples(told.cells), options.out)
+    return ended, write(result, beside.samples(told.cells), options.out)
 
 
 def progress_bar(sweep: Sweep, now: Progress) -> str:

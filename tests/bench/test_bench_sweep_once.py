@@ -14,6 +14,7 @@ from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal, Ledger
 from bezel.bench.sweep.run import Sweep, run_sweep
 from bezel.bench.sweep.wanted import CellWanted
+from bezel.told import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,6 +161,43 @@ def test_an_interrupt_ends_a_search_and_a_comparison_with_what_is_known(tmp_path
     assert len(server.asked) == 5
     assert second.again == [server.asked[0].id]
     assert second.again[0] in second.notes[0]
+
+
+def test_a_server_that_is_lost_ends_a_search_and_a_comparison_with_what_is_known(tmp_path: Path) -> None:
+    """As before the first load nothing is known, the error is the user's then."""
+
+    def lost(after: int) -> Server:
+        server = Server()
+        measure = server.measure
+
+        def stops(wanted: CellWanted) -> Cell:
+            if len(server.asked) == after:
+                raise UserError("http://x takes no connection.")
+            return measure(wanted)
+
+        server.measure = stops  # type: ignore[method-assign]
+        return server
+
+    early = found(lost(2), Ledger("run"))
+    assert len(early.cells) == 2
+    assert early.ended.endswith("could not be measured: http://x takes no connection")
+    with Journal(tmp_path / "journal", {}, "run") as journal:
+        first = compared(lost(3), journal)
+    assert len(first.cells) == 3
+    with Journal(tmp_path / "journal", {}, "run") as journal:
+        assert len(compared(Server(), journal).cells) == 8
+    for ends in (found, compared):
+        with pytest.raises(UserError, match="takes no connection"):
+            ends(lost(0), Ledger("run"))
+
+
+def test_a_load_under_which_the_server_died_is_asked_again_and_one_that_it_failed_is_not(tmp_path: Path) -> None:
+    wanted = CellWanted(64, 16, 100, users=4)
+    for failures, again in (({"refused": 8, "truncated": 8}, 1), ({"http_5xx": 20, "refused": 1}, 0)):
+        with Journal(tmp_path / f"journal-{again}", {}, "run") as journal:
+            broken = cell_of(wanted, reason="failed").model_copy(update={"failures": failures})
+            once(lambda _, broken=broken: broken, journal).measure(wanted, None)  # type: ignore[misc]
+            assert (wanted.id not in once(lambda _: broken, journal).answered) == again  # noqa: B023
 
 
 def test_a_comparison_keeps_its_limits_and_goes_on_with_higher_ones(tmp_path: Path) -> None:

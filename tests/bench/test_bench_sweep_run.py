@@ -16,6 +16,7 @@ from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.knees import knees
 from bezel.bench.sweep.run import LOST, Sweep, run_sweep
 from bezel.ops.bench_grid import grid_table
+from bezel.told import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,6 +140,33 @@ def test_users_that_the_client_cannot_send_for_are_measured_no_further_up(tmp_pa
     assert {cell.context_tokens for cell in spared} <= {64, 256}
     assert [cell for cell in told.cells if cell.state == "ok" and (cell.context_tokens or 0) <= 256]
     assert not [one for one in told.inferred if one.context_tokens == 64 and one.users > 64]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("http://x takes no connection.")])
+def test_a_sweep_that_is_ended_or_loses_its_server_tells_what_it_has(tmp_path: Path, error: BaseException) -> None:
+    class Ends(Oracle):
+        left = 3
+
+        def measure(self, wanted: CellWanted) -> Cell:
+            self.left -= 1
+            if self.left < 0:
+                raise error
+            return super().measure(wanted)
+
+    ended, _ = swept(tmp_path, Ends(saturating), error=None)
+    assert ended.early
+    told = conclude(ended)
+    assert [cell.state for cell in told.cells].count("ok") == 3
+    assert [cell.state for cell in told.cells].count("not_asked") == len(GRID.places()) - 3
+    assert str(error).rstrip(".") in told.notes[0]
+    whole, _ = swept(tmp_path, Oracle(saturating), error=None)
+    assert not whole.early
+    assert {cell.state for cell in conclude(whole).cells} == {"ok"}
+    oracle = Ends(saturating)
+    oracle.left = 0
+    (tmp_path / "other").mkdir()
+    with pytest.raises(type(error)):
+        swept(tmp_path / "other", oracle, error=None)
 
 
 @pytest.mark.slow

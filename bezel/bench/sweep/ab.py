@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.result import Finding
 from bezel.bench.statistics import t_quantile
+from bezel.bench.sweep.once import INTERRUPTED, LostError
 from bezel.told import UserError
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
                 break
             try:
                 one = once.measure(wanted, estimate)
-            except KeyboardInterrupt:
-                ended = "it was interrupted"
+            except (KeyboardInterrupt, LostError) as error:
+                ended = str(error) or INTERRUPTED
                 break
             if one.cut:
                 ended = f"{one.cell.id} was cut off: the limit of {once.limits.told()} is reached"

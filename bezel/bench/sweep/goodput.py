@@ -19,7 +19,7 @@ import numpy as np
 
 from bezel.bench.failures import FAILED_SHARE
 from bezel.bench.result import Finding
-from bezel.bench.sweep.once import unreached
+from bezel.bench.sweep.once import INTERRUPTED, LostError, unreached
 from bezel.bench.sweep.wording import counted, edge
 from bezel.told import UserError
 
@@ -152,8 +152,8 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
                 continue
             try:
                 one = once.measure(wanted, estimate)
-            except KeyboardInterrupt:
-                ended = "it was interrupted"
+            except (KeyboardInterrupt, LostError) as error:
+                ended = str(error) or INTERRUPTED
                 continue
             if one.cut:
                 ended = f"{one.cell.id} was cut off: the limit of {once.limits.told()} is reached"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.states import infeasible
 from bezel.bench.sweep.wanted import CellWanted
+from bezel.bench.sweep.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -70,7 +71,7 @@ class Grid:
 
     def told(self, place: Place) -> str:
         """The cell, for a reader."""
-        return f"context {self.contexts[place[0]]}, {self.users[place[1]]} users"
+        return f"context {self.contexts[place[0]]}, {counted(self.users[place[1]], 'users')}"
 
 
 @dataclass(frozen=True)

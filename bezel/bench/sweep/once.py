@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bezel.bench.failures import FAILED_SHARE
 from bezel.bench.sample import NO_ANSWER, REFUSED, RESET
 from bezel.bench.sweep.journal import Taken
+from bezel.told import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,12 @@ if TYPE_CHECKING:
     from bezel.bench.sweep.journal import Ledger
     from bezel.bench.sweep.wanted import CellWanted, Measure
 
+INTERRUPTED = "it was interrupted"
 _NOBODY = (REFUSED, RESET, NO_ANSWER)
+
+
+class LostError(UserError):
+    """A load could not be sent where others were: who measures them ends with what there is."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,11 @@ class Once:
 
     @property
     def answered(self) -> dict[str, Taken]:
-        """What is known, by id: the last measurement, without those that found nobody or that a limit cut off."""
-        return {one.cell.id: one for one in self.ledger.taken if not (one.cut or unreached(one.cell))}
+        """What is known, by id: the last measurement, without those that found nobody or that a limit cut off.
+
+        Nor those under which the server died or hung: that is no answer to their load, and the next process asks again.
+        """
+        return {one.cell.id: one for one in self.ledger.taken if not (one.cut or unreached(one.cell) or died(one.cell))}
 
     @property
     def lost_seconds(self) -> float:
@@ -63,12 +73,19 @@ class Once:
 
         Raises:
             KeyboardInterrupt: It was interrupted; the ledger holds all cells before.
+            LostError: It could not be sent; the ledger holds all cells before, at least one.
+            UserError: Nor could any other.
         """
         left = self.limits.seconds_left(self.ledger.spent)
         before = self.ledger.begin(wanted.id, estimate)
         begun = self.clock()
         run = f"{self.ledger.run}-{wanted.run or wanted.id}-{before}"
-        cell = self.measure_cell(replace(wanted, run=run, deadline_seconds=left))
+        try:
+            cell = self.measure_cell(replace(wanted, run=run, deadline_seconds=left))
+        except UserError as error:
+            if not self.ledger.taken:
+                raise
+            raise LostError(f"{wanted.id} could not be measured: {str(error).rstrip('.')}") from None
         if cell.client and cell.client.interrupted:
             raise KeyboardInterrupt
         seconds = self.clock() - begun
@@ -76,6 +93,13 @@ class Once:
         taken = Taken(cell, seconds, cut=left is not None and seconds >= left and not whole)
         self.ledger.end(taken)
         return taken
+
+
+def died(cell: Cell) -> bool:
+    """Whether the server went away under a load, or hung: many a request found nobody, or the load was ended for it."""
+    gone = sum(cell.failures.get(one, 0) for one in (REFUSED, RESET))
+    hung = cell.client is not None and bool(cell.client.silent_seconds)
+    return cell.state == "failed" and (hung or gone > FAILED_SHARE * cell.requests)
 
 
 def unreached(cell: Cell) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from bezel.bench.sweep import choose
 from bezel.bench.sweep.budget import pace, tokens
 from bezel.bench.sweep.grid import refusals
-from bezel.bench.sweep.once import Once
+from bezel.bench.sweep.once import INTERRUPTED, LostError, Once
 from bezel.bench.sweep.surface import fit
 from bezel.bench.sweep.validity import judged
 
@@ -145,10 +145,15 @@ class Standing:
 
 @dataclass(frozen=True)
 class Ended:
-    """A sweep's end: all that is known, and why it ended."""
+    """A sweep's end: all that is known, and why it ended.
+
+    Attributes:
+        early: Before its time: somebody ended it, or its server was lost.
+    """
 
     standing: Standing
     reason: str
+    early: bool = False
 
 
 def run_sweep(
@@ -168,7 +173,8 @@ def run_sweep(
         show: Told before each cell and at the end.
 
     Raises:
-        KeyboardInterrupt: The load was interrupted; the ledger holds all cells before.
+        KeyboardInterrupt: The first load was interrupted.
+        UserError: The first load could not be sent.
     """
     grid = sweep.grid
     refused = refusals(grid, sweep.bounds)
@@ -185,8 +191,15 @@ def run_sweep(
         place, reason = _gone(measured) or _next(standing)
         show(_progress(standing, place))
         if place is None:
-            return Ended(standing, reason)
-        found = once.measure(grid.wanted(place), standing.estimate(place))
+            return Ended(standing, reason, early=LOST in reason)
+        try:
+            found = once.measure(grid.wanted(place), standing.estimate(place))
+        except KeyboardInterrupt:
+            if not cells:
+                raise
+            return Ended(standing, INTERRUPTED, early=True)
+        except LostError as error:
+            return Ended(standing, str(error), early=True)
         cells[place], seconds[place] = found.cell, found.seconds
         measured.append(found.cell)
         if sweep.error is not None and standing.fitted:
