@@ -5,6 +5,7 @@ A piece that differs from those before it in its text alone is counted at once: 
 
 from array import array
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from bezel.bench.sample import Sample
@@ -87,9 +88,11 @@ class Backlog:
         most: The most that ever waited.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ended: Callable[[Sample], None] | None = None) -> None:
+        """Take what is told of each sample that is whole."""
         self.most = 0
         self._waiting: deque[Answer] = deque()
+        self._ended = ended
 
     def add(self, answer: Answer) -> None:
         """Have an answer read later, or the oldest one now if too many wait."""
@@ -99,15 +102,21 @@ class Backlog:
         self._waiting.append(answer)
         self.most = max(self.most, len(self._waiting))
         if len(self._waiting) > _WAITING:
-            self._waiting.popleft().read()
+            self._read()
 
     def read_one(self) -> bool:
         """Read the oldest; whether more wait."""
         if self._waiting:
-            self._waiting.popleft().read()
+            self._read()
         return bool(self._waiting)
 
     def read_all(self) -> None:
         """Read all that waits."""
         while self.read_one():
             pass
+
+    def _read(self) -> None:
+        answer = self._waiting.popleft()
+        answer.read()
+        if self._ended and answer.at:
+            self._ended(answer.sample)

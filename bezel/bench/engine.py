@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from time import monotonic
 from typing import Final, Protocol
 
@@ -35,7 +36,9 @@ class Sending(Protocol):
         """Requests begun, answered or failed, and awaited; for how long (ns) none of these was answered."""
 
 
-def run_load(load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
+def run_load(
+    load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None], spill: Path | None = None
+) -> Measured:
     """Send a load, and wait for every answer or its deadline.
 
     Every request is one sample, also one that failed: none is sent again. Where no request at all is answered for as
@@ -48,6 +51,7 @@ def run_load(load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[s
         bodies: What its requests say.
         headers: What authorises each request.
         show: Takes a line every two seconds, in another thread.
+        spill: A file that what was measured so far is kept in (of several workers with their numbers added).
 
     Raises:
         UserError: The load cannot be sent, no connection can be made, or a worker died.
@@ -58,12 +62,12 @@ def run_load(load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[s
         load = replace(load, workers=min(load.workers, len(user_windows(load))))
     sending: Sending
     if load.workers == 1:
-        sending = Sender(load, bodies, headers)
+        sending = Sender(load, bodies, headers, spill=spill)
     else:
         # Only here: what it imports is a third of the time in which a small load is ready.
         from bezel.bench.workers import Workers
 
-        sending = Workers(load, bodies, headers)
+        sending = Workers(load, bodies, headers, spill)
     with _interruptible(sending.interrupt), _told(sending.progress, load, show):
         return sending.run()
 

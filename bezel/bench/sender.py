@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from time import monotonic_ns
 from typing import Final
 
@@ -28,6 +29,7 @@ from bezel.bench.resting import LONGEST_NS, rest_after
 from bezel.bench.route import Route
 from bezel.bench.sample import ClientHealth, Measured, Sample
 from bezel.bench.silence import Silence
+from bezel.bench.spill import Spill
 from bezel.bench.users import User
 from bezel.told import UserError
 
@@ -46,7 +48,9 @@ class Sender:
         samples: One a request that was begun, in the order of their beginning.
     """
 
-    def __init__(self, load: Load, bodies: Bodies, headers: TokenSource, worker: int = 0) -> None:
+    def __init__(
+        self, load: Load, bodies: Bodies, headers: TokenSource, worker: int = 0, spill: Path | None = None
+    ) -> None:
         """Look the server up, and connect nothing yet.
 
         Args:
@@ -54,6 +58,7 @@ class Sender:
             bodies: What the requests say.
             headers: What authorises them.
             worker: Which of the load's workers this is.
+            spill: A file that what was measured so far is kept in, for whoever finds it after a kill.
 
         Raises:
             UserError: The server has no address.
@@ -62,7 +67,8 @@ class Sender:
         self._load, self._bodies, self._headers, self._worker = load, bodies, headers, worker
         self._limit = math.inf if load.stop.requests is None else load.stop.requests
         self._route = Route(load.target)
-        self._backlog = Backlog()
+        self._spill = Spill(spill) if spill else None
+        self._backlog = Backlog(self._keep if spill else None)
         self._loop = Loop(self._backlog.read_one)
         self._loop.each_tick(self._expire)
         self._pool = Pool(lambda: Connection(self._loop, self._route, self), self._ask, self._missed)
@@ -115,6 +121,8 @@ class Sender:
                 connection.close()
             self._pool.close()
             self._loop.close()
+            if self._spill:
+                self._spill.close()
         for sample in self.samples:
             if sample.detail:
                 sample.detail = self._route.without_secrets(sample.detail)
@@ -139,6 +147,8 @@ class Sender:
     def _send_all(self, began: int) -> float:
         """Send, and wait for every answer; the CPU seconds that it took."""
         self._began = began
+        if self._spill:
+            self._spill.begin(began)
         if self._users:
             for user in self._users:
                 self._coming += 1
@@ -267,6 +277,12 @@ class Sender:
         self._asking[answer] = connection
         connection.ask(self._route.request(self._headers(), answer.body), answer)
         answer.body = b""
+
+    def _keep(self, sample: Sample) -> None:
+        """Have what has ended outlast a kill."""
+        sample.detail = self._route.without_secrets(sample.detail)
+        if self._spill:
+            self._spill.add(sample)
 
     # How a request ends.
 

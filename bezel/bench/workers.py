@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
+from pathlib import Path
 from time import monotonic_ns
 from typing import Any, Final
 
@@ -29,7 +30,8 @@ Progress = tuple[int, int, int, int]
 class Workers:
     """The processes of one load: `send` is its whole life."""
 
-    def __init__(self, load: Load, bodies: Bodies, headers: TokenSource) -> None:
+    def __init__(self, load: Load, bodies: Bodies, headers: TokenSource, spill: Path | None = None) -> None:
+        self._spill = spill
         self._load, self._bodies, self._headers = load, bodies, headers
         self._interrupted = False
         self._processes: list[multiprocessing.context.SpawnProcess] = []
@@ -57,7 +59,7 @@ class Workers:
             for number in range(self._load.workers):
                 ours, theirs = context.Pipe()
                 process = context.Process(
-                    target=work, args=(theirs, self._load, self._bodies, sent, number), daemon=True
+                    target=work, args=(theirs, self._load, self._bodies, sent, number, self._spill), daemon=True
                 )
                 process.start()
                 theirs.close()
@@ -118,7 +120,7 @@ class Workers:
                 pipe.send((kind, value))
 
 
-def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], number: int) -> None:
+def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], number: int, spill: Path | None) -> None:
     """A worker's whole life, in its own process."""
     # Ctrl-C reaches the whole group: the parent says what comes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -152,7 +154,8 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
             os._exit(1)
 
     try:
-        sender = Sender(load, bodies, lambda: current, number)
+        own = spill.with_name(f"{spill.name}.{number}") if spill else None
+        sender = Sender(load, bodies, lambda: current, number, own)
         threading.Thread(target=listen, daemon=True).start()
         sender.connect()
         say("connected", None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -81,6 +82,12 @@ def settings_of(arm: Arm, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _holds_answers(cells: Path) -> bool:
+    """Whether a folder of samples holds any: a spill of more than its first line, or a file of a whole cell."""
+    files = [*cells.iterdir()] if cells.is_dir() else []
+    return any(".spill" not in file.name or file.read_bytes().count(b"\n") > 1 for file in files)
+
+
 def this_command() -> str:
     """The command line of this process, ready to be pasted where nothing of it is secret."""
     from bezel.bench.manifest import shown
@@ -130,6 +137,37 @@ class Beside:
 
         files = [self._samples(cell) for cell in cells if cell.requests]
         return {name: one for file in files if file.exists() for name, one in read_samples(file).items()}
+
+    def spill(self, cell: str) -> Path | None:
+        """Where the load of a cell keeps what it has measured so far; None where nothing is kept."""
+        if self._out is None:
+            return None
+        self._of(".cells").mkdir(exist_ok=True)
+        return self._of(".cells") / f"{quote(cell, safe='')}.spill"
+
+    def spills(self, cell: str) -> list[Path]:
+        """What a killed load of a cell has left: a file for each of its senders."""
+        one = self.spill(cell)
+        return sorted(one.parent.glob(f"{one.name}*")) if one else []
+
+    def clear(self, cell: str) -> None:
+        """Removes that: it is kept otherwise."""
+        for path in self.spills(cell):
+            path.unlink()
+
+    def killed(self, attempt: int) -> Path:
+        """Where what a killed attempt had measured is kept."""
+        return self._of(f".killed-{attempt}.json")
+
+    def forget(self, *, unless_kept: bool = False) -> None:
+        """Removes journal and samples: all is in the result, or (`unless_kept`) nothing was measured."""
+        if self._out is None:
+            return
+        journal, cells = self._of(".journal"), self._of(".cells")
+        if unless_kept and (_holds_answers(cells) or b'"cell"' in journal.read_bytes()):
+            return
+        journal.unlink(missing_ok=True)
+        shutil.rmtree(cells, ignore_errors=True)
 
     def goes_on(self) -> None:
         """Tells whose command ended early that nothing is lost, where that is so, and the command that goes on."""

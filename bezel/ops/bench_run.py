@@ -7,11 +7,16 @@ figure is (`bezel.bench.metrics`), whether it can be believed (`bezel.bench.chec
 
 from __future__ import annotations
 
+import functools
+import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from bezel.ops.bench_cells import write
+from bezel.ops.bench_kept import Beside
 from bezel.ops.bench_load import load_arguments, load_of
 from bezel.ops.bench_target import reach, renewals, target_arguments
 from bezel.ops.out_file import check_out
@@ -19,12 +24,12 @@ from bezel.told import UserError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from bezel.bench.cell import MeasuredCell
     from bezel.bench.plan import Bodies, Load, TokenSource
     from bezel.bench.result import Cell, Finding, Result, Slo
     from bezel.bench.sample import Measured
+    from bezel.bench.sweep.journal import Ledger
     from bezel.ops.bench_line import Line
     from bezel.ops.bench_target import Reached
     from bezel.ops.project import Project
@@ -78,13 +83,23 @@ def run_by(project: Project, options: argparse.Namespace, way: Way | None = None
         check_out(options.out)
     reached = reach(project, options)
     load = load_of(options, reached.target)
-    show = Line(sys.stderr)
-    try:
-        result, found = _measure(project, options, reached, load, slos, show, way)
-    finally:
-        show.end()
+    show, beside = Line(sys.stderr), Beside(options.out)
+    with beside.ledger(_settings(load, options)) as ledger:
+        # What an earlier process measured was sent with prompts of that run.
+        load = replace(load, prompts=replace(load.prompts, run=options.run_id or ledger.run))
+        try:
+            result, early = _measure(project, options, reached, load, slos, show, way, beside, ledger)
+        except BaseException:
+            beside.forget(unless_kept=True)
+            raise
+        finally:
+            show.end()
     if options.out:
-        result = _write(result, found, options.out)
+        result = write(result, beside.samples(result.cells), options.out)
+        if early:
+            beside.goes_on()
+        else:
+            beside.forget()
     if options.json:
         sys.stdout.write(result.as_json())
     else:
@@ -104,52 +119,84 @@ def _measure(
     slos: Sequence[Slo],
     show: Line,
     way: Way | None,
-) -> tuple[Result, Mapping[str, MeasuredCell]]:
+    beside: Beside,
+    ledger: Ledger,
+) -> tuple[Result, bool]:
+    """The result, and whether it ended before all was measured."""
     from bezel.bench.engine import run_load
     from bezel.bench.measuring import measure_load
     from bezel.bench.prompts import learn
+    from bezel.bench.sweep.journal import Taken
+    from bezel.ops.bench_killed import attempted, keep_killed
     from bezel.ops.bench_manifest import view
 
     show("asks the server what it is, and what it counts as a token")
     server = view(project, options, reached, title=f"{load.target.model}: one load")
     vocabulary = None if load.prompts.kind == "file" else learn(load, reached.ask)
-    found: dict[str, MeasuredCell] = {}
-    notes: dict[str, None] = {}
+    known = {one.cell.id: one.cell for one in ledger.taken}
+    cells: list[Cell] = []
+    ended = ""
     for repeat in range(options.repeats):
         # Prompts of their own, or the cache would answer for the server; and arrivals of their own.
         own = f"{load.prompts.run}/{repeat}" if repeat else load.prompts.run
-        prompts = replace(load.prompts, run=own, seed=load.prompts.seed + repeat)
+        of_repeat = replace(load, prompts=replace(load.prompts, run=own, seed=load.prompts.seed + repeat))
         if options.repeats > 1:
             show.prefix = f"repeat {repeat + 1} of {options.repeats}: "
         name = f"run-r{repeat}" if options.repeats > 1 else "run"
-        measured, told = measure_load(
-            name,
-            replace(load, prompts=prompts),
-            server,
-            reached.headers,
-            show,
-            vocabulary=vocabulary,
-            repeat=repeat,
-            slos=slos,
-            send=way.send if way else run_load,
-        )
-        found[name] = measured
-        notes |= dict.fromkeys(told)
-        if measured.cell.client and measured.cell.client.interrupted:
+        if name in known:
+            cells.append(known[name])
+            continue
+        before, again = ledger.begin(name, None), bool(options.run_id)
+        if before:
+            last = attempted(of_repeat, before - 1, again=again)
+            keep_killed(beside, name, before, last, server, vocabulary, slos, simulated=reached.simulated)
+        begun = time.monotonic()
+        try:
+            measured, told = measure_load(
+                name,
+                attempted(of_repeat, before, again=again),
+                server,
+                reached.headers,
+                show,
+                vocabulary=vocabulary,
+                repeat=repeat,
+                slos=slos,
+                send=way.send if way else functools.partial(run_load, spill=beside.spill(name)),
+            )
+        except UserError as error:
+            if not cells:
+                raise
+            ended = f"{name} could not be measured: {error}"
             break
+        for text in told:
+            ledger.note(text)
+        beside.keep(measured)
+        beside.clear(name)
+        cells.append(measured.cell)
+        if measured.cell.client and measured.cell.client.interrupted:
+            ended = "It was interrupted."
+            break
+        ledger.end(Taken(measured.cell, time.monotonic() - begun))
     # Late: the load is sent before what describes it is imported.
     from bezel.bench.result import Result
 
-    cells = [one.cell for one in found.values()]
     result = Result(
         kind="run",
         nature="simulated" if reached.simulated else "measured",
         manifest=server.manifest,
         cells=cells,
         findings=_repeats(cells),
-        notes=[*notes, *renewals(reached.headers)],
+        notes=[*([ended] if ended else []), *ledger.notes, *renewals(reached.headers)],
     )
-    return way.told(result) if way else result, found
+    return way.told(result) if way else result, bool(ended)
+
+
+def _settings(load: Load, options: argparse.Namespace) -> dict[str, Any]:
+    """What makes loads the same: all of them but their number, and the name that keeps their prompts apart."""
+    from bezel.bench.plan import to_json
+
+    sent = replace(load, prompts=replace(load.prompts, run=options.run_id))
+    return {"load": json.loads(to_json(sent)), "slo": sorted(options.slo)}
 
 
 def _repeats(cells: Sequence[Cell]) -> list[Finding]:
@@ -175,21 +222,6 @@ def _repeats(cells: Sequence[Cell]) -> list[Finding]:
             )
         )
     return findings
-
-
-def _write(result: Result, found: Mapping[str, MeasuredCell], out: Path) -> Result:
-    from bezel.bench.result import save
-    from bezel.bench.sample_file import samples_path, write_samples
-
-    sent = {name: (one.samples, one.began) for name, one in found.items() if one.samples is not None}
-    try:
-        # The samples first: a result never names a file that is not there.
-        file = write_samples(samples_path(out), sent) if sent else None
-        whole = result.model_copy(update={"samples": file})
-        save(whole, out)
-    except OSError as error:
-        raise UserError(f"--out {out} cannot be written ({error}): the result is lost. Name another place.") from None
-    return whole
 
 
 def _slo(text: str) -> Slo:
