@@ -48,6 +48,7 @@ class FakeRun:
         quota: The value of the GPUs' quota; None where the API is not enabled.
         denied: Whether the caller may read no quota.
         quotas: Values of other quotas by their ids; any other allows more than enough.
+        leases: Queued resources that are there, by their full names.
         subnetworks: What Compute Engine says of each, by its full name; None where the caller may see none.
         neighbours: The services of the region; None where the caller may not list them.
     """
@@ -62,6 +63,7 @@ class FakeRun:
     quota: int | None = None
     denied: bool = False
     quotas: dict[str, int] = field(default_factory=dict)
+    leases: set[str] = field(default_factory=set)
     subnetworks: dict[str, dict[str, Any]] | None = field(default_factory=dict)
     neighbours: list[dict[str, Any]] | None = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
@@ -72,6 +74,10 @@ class FakeRun:
             return _error(self.refusal, "the refusal of this test")
         if call.path.startswith("/cloudquotas/"):
             return self._quota(call)
+        if call.path.startswith("/tpu/"):
+            name = call.path.removeprefix("/tpu/v2alpha1/")
+            there = {"name": name, "state": {"state": "WAITING_FOR_RESOURCES"}}
+            return Answer(json=there) if name in self.leases else _error(404, f"Resource '{name}' was not found")
         if call.path.startswith("/compute/"):
             return self._subnetwork(call.path.removeprefix("/compute/v1/"))
         if call.path.endswith("/services") and call.method == "GET":
@@ -139,6 +145,7 @@ def running(monkeypatch: "pytest.MonkeyPatch") -> "Iterator[FakeRun]":
         server.routes[:] = [fake.route]
         monkeypatch.setenv("GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT", f"{server.url}/run/v2/")
         monkeypatch.setenv("GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT", f"{server.url}/cloudquotas/v1/")
+        monkeypatch.setenv("GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT", f"{server.url}/tpu/v2alpha1/")
         monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.planted-access-token")
         yield fake

@@ -156,6 +156,15 @@ def test_a_lease_that_no_zone_has_quota_for_is_refused(run: FakeRun) -> None:
     assert leased().all
 
 
+def test_a_lease_that_is_there_holds_its_quota_already(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    run.quotas[TPU] = 0
+    run.leases = {"projects/acme-llm/locations/us-east5-a/queuedResources/bezel-moe"}
+    assert leased().all
+    assert "What is leased stays; nothing can be leased anew." in caplog.text
+    with pytest.raises(PlanError, match="2 leases of v6e-4 need 8"):
+        leased(lease={"count": 2})
+
+
 def test_leases_of_a_fleet_share_the_quotas_of_their_zones(run: FakeRun) -> None:
     run.quotas[TPU] = 4
     assert leased(lease={"count": 2}).all
