@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bezel.localcloud.use import using
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent.parent
@@ -62,6 +64,13 @@ def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(tmp_path: Path)
         _, first, _ = bezel("local", "status", *place)
         assert bezel("local", "start", *place)[0] == 0
         assert bezel("local", "status", *place) == (0, first, "")
+        with using(tmp_path / "cloud"):
+            code, _, err = bezel("local", "start", *place[:2], "--speed", "500")
+        assert code == 1
+        assert "speed 1000" in err
+        assert "is used by another command, and this one wants server sim and speed 500" in err
+        assert bezel("local", "status", *place) == (0, first, "")
+        assert bezel("local", "start", *place[:2], "--speed", "500")[0] == 0
     finally:
         assert bezel("local", "stop", *place) == (0, "", "")
     assert bezel("local", "stop", *place) == (0, "", "")
