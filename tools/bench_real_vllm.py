@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from made_sections import ROOT, put
-from real_vllm_server import command, ended, environment, until_healthy
+from real_vllm_server import command, ended, environment, kept, until_healthy
 
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "localcloud_vllm")]
 
@@ -146,7 +146,7 @@ def main() -> int:
 
 def _server(folder: Path, name: str, rounds: int) -> list[Round]:
     port = free_port()
-    log = Path(tempfile.gettempdir()) / f"bench-real-vllm-{port}.log"
+    log = kept(f"bench-real-vllm-{name}.log")
     line = command(folder, port, SERVERS[name])
     print(f"{name}: starts a real vLLM, log {log}", file=sys.stderr, flush=True)
     with (

@@ -28,6 +28,13 @@ _START_SECONDS = 300
 _COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cache-memory-bytes=64M")
 
 
+def kept(name: str) -> Path:
+    """A file that outlives a run, in a folder of one's own: another user may have put a link into the machine's."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "real-vllm"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder / name
+
+
 def command(folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
     """The command line of a server; `{assistant}` in an argument is the draft model's folder."""
     model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
@@ -68,6 +75,6 @@ def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> lis
 
 def environment(folder: Path) -> dict[str, str]:
     """Of a server and of its own load client: nothing leaves the machine."""
-    kept = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
+    own = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
     path = f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}"
-    return kept | real_vllm.ENVIRONMENT | {"PATH": path}
+    return own | real_vllm.ENVIRONMENT | {"PATH": path}

@@ -19,10 +19,9 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from real_vllm_server import command, ended, environment, until_healthy
+from real_vllm_server import command, ended, environment, kept, until_healthy
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests" / "localcloud_vllm"
@@ -84,7 +83,7 @@ def main() -> int:
 
 def _report(name: str) -> Path:
     """Where a run of the tests writes what became of each."""
-    return Path(tempfile.gettempdir()) / f"vllm-contract-{name}.jsonl"
+    return kept(f"vllm-contract-{name}.jsonl")
 
 
 def _outcome(names: list[str]) -> Outcome:
@@ -98,7 +97,7 @@ def _outcome(names: list[str]) -> Outcome:
 
 def _server(folder: Path, name: str) -> None:
     """Start one real server and run the tests of its configurations."""
-    port, log = free_port(), Path(tempfile.gettempdir()) / f"vllm-contract-{name}.log"
+    port, log = free_port(), kept(f"vllm-contract-{name}.log")
     line = command(folder, port, CONFIGURATIONS[name].arguments)
     environment = _real_environment(folder)
     with (

@@ -52,14 +52,15 @@ def owner_of(peer: Address, here: Address) -> Owner | None:
         return _in_table(peer, here)
 
 
-def is_own(peer: Address, here: Address) -> bool:
+def is_own(peer: Address | None, here: Address | None) -> bool:
     """Whether the other end of a connection belongs to the user that this process runs as.
 
-    On another system than Linux nobody can tell, and everybody counts: there a port is guarded by its tokens only.
+    An end without an address is one of a connection that is gone: it belongs to nobody. On another system than Linux
+    nobody can tell, and everybody counts: there a port is guarded by its tokens only.
     """
     if sys.platform != "linux":
         return True
-    owner = owner_of(peer, here)
+    owner = owner_of(peer, here) if peer and here else None
     return owner is not None and owner.uid == os.geteuid()
 
 

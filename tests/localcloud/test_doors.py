@@ -238,6 +238,8 @@ def test_the_kernel_tells_whose_a_connection_is_and_nothing_of_one_that_is_close
             assert found == (os.geteuid(), os.fstat(client.fileno()).st_ino)
             client.close()
             assert find(peer, connection.getsockname()) is None
+            assert not callers.is_own(peer, connection.getsockname())
+            assert not callers.is_own(None, connection.getsockname())
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.integers(0, 120), st.booleans())
