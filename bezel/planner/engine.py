@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel.planner.adapters import Adapters, read_adapters
 from bezel.planner.arguments import DEFAULT_UTILIZATION
 from bezel.planner.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.loading import streamer_buffer
@@ -37,6 +38,7 @@ class Engine:
     speculative: bool
     draft_tokens: int
     assistant_loaded: bool
+    adapters: Adapters
 
 
 def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine | None, list[Problem]]:
@@ -97,6 +99,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         speculative=method is not None or draft is not None,
         draft_tokens=max(0, as_int(tokens) or 0) if method is not None or draft is not None else 0,
         assistant_loaded=draft is not None and method not in DRAFTLESS,
+        adapters=read_adapters(values),
     ), problems
 
 

@@ -309,6 +309,7 @@ def _fit(checkpoint: Model, gpu: Accelerator, engine: Engine, memory_gib: int) -
         enforce_eager=engine.enforce_eager,
         async_scheduling=engine.async_scheduling,
         cpu_offload_gib=engine.cpu_offload_gib,
+        adapters=engine.adapters,
     )
 
 

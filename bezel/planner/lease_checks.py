@@ -205,6 +205,15 @@ def check_tpu_arguments(values: Mapping[str, Any], hardware: Leased, *, assistan
                 "remove it.",
             )
         )
+    if values.get("enable-lora") is True:
+        problems.append(
+            of_option(
+                "enable-lora",
+                "true",
+                "nobody has shown adapters of Gemma 4 on a TPU, and their memory there cannot be planned.",
+                "remove it.",
+            )
+        )
     if assistant:
         problems.append(
             of_option(

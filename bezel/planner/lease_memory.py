@@ -51,6 +51,7 @@ def leased_fit(model: Model, hardware: Leased, engine: Engine) -> LeasedFit:
         enforce_eager=engine.enforce_eager,
         async_scheduling=engine.async_scheduling,
         cpu_offload_gib=engine.cpu_offload_gib,
+        adapters=engine.adapters,
         shards=hardware.chips,
     )
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from bezel.planner.adapters import Adapters, adapter_bytes
 from bezel.planner.kv_cache import KV_ELEMENT_BYTES, engine_kv_bytes
 
 if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Architecture, Model
 
 GIB = 1024**3
+NO_ADAPTERS = Adapters()
 
 # Fitted: none of it was measured apart from the rest. Each of driver and CUDA context (held before vLLM looks at the
 # free memory), kernels with their workspaces, and captured graphs is counted with this much. It is the largest round
@@ -57,6 +59,7 @@ class MemoryFit:
     max_num_seqs: int
     host_bytes: int
     host_needed_bytes: int
+    adapter_bytes: int = 0
 
     @property
     def budget_bytes(self) -> int:
@@ -66,7 +69,12 @@ class MemoryFit:
     @property
     def resident_bytes(self) -> int:
         """Everything but the cache."""
-        return self.weight_bytes - self.offloaded_bytes + self.draft_bytes + self.activation_bytes + self.fixed_bytes
+        return self.loaded_bytes + self.activation_bytes + self.fixed_bytes
+
+    @property
+    def loaded_bytes(self) -> int:
+        """What is loaded and set aside before anything runs: weights, drafts, room for adapters."""
+        return self.weight_bytes - self.offloaded_bytes + self.draft_bytes + self.adapter_bytes
 
     @property
     def kv_available_bytes(self) -> int:
@@ -93,7 +101,7 @@ class MemoryFit:
     @property
     def breaks(self) -> Part | None:
         """The part with which the memory is exceeded, counted in the order in which vLLM takes them."""
-        if self.weight_bytes - self.offloaded_bytes + self.draft_bytes > self.budget_bytes:
+        if self.loaded_bytes > self.budget_bytes:
             return "weights"
         if self.kv_available_bytes <= 0:
             return "overhead"
@@ -106,6 +114,7 @@ class MemoryFit:
             "budget_gib": _gib(self.budget_bytes),
             "weights_gib": _gib(self.weight_bytes - self.offloaded_bytes),
             "draft_gib": _gib(self.draft_bytes),
+            **({"adapters_gib": _gib(self.adapter_bytes)} if self.adapter_bytes else {}),
             "offloaded_gib": _gib(self.offloaded_bytes),
             "overhead_gib": _gib(self.activation_bytes + self.fixed_bytes),
             "working_memory_gib": _gib(self.activation_bytes),
@@ -138,6 +147,7 @@ def memory_fit(
     enforce_eager: bool = False,
     async_scheduling: bool = True,
     cpu_offload_gib: float = 0,
+    adapters: Adapters = NO_ADAPTERS,
     shards: int = 1,
 ) -> MemoryFit:
     """The memory of one instance, for each of its GPUs.
@@ -157,6 +167,7 @@ def memory_fit(
         enforce_eager: whether no CUDA graphs are captured.
         async_scheduling: whether two steps overlap, as they do unless it is switched off.
         cpu_offload_gib: weights kept in the host's memory, for each GPU.
+        adapters: that room is set aside for.
         shards: GPUs that share the model (tensor parallelism).
     """
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
@@ -185,6 +196,7 @@ def memory_fit(
         host_bytes=memory_gib * GIB,
         host_needed_bytes=host_loading_bytes(files, strategy=load_strategy, buffer_bytes=load_buffer_bytes)
         + offloaded * shards,
+        adapter_bytes=adapter_bytes(shape, adapters, shards=shards),
     )
 
 

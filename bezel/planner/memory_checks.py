@@ -41,6 +41,7 @@ def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Prob
     if fit.breaks != "KV cache":
         loaded = fit.weight_bytes - fit.offloaded_bytes
         parts = f"{_gib(loaded)} GiB of weights" + (f" + {_gib(fit.draft_bytes)} of drafts" if fit.draft_bytes else "")
+        parts += f" + {_gib(fit.adapter_bytes)} for adapters" if fit.adapter_bytes else ""
         if fit.breaks == "overhead":
             parts += f" + {_gib(fit.activation_bytes + fit.fixed_bytes)} of overhead (estimated)"
         left = "leave nothing of" if fit.breaks == "overhead" else "alone are more than"
@@ -54,6 +55,7 @@ def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Prob
             )
         ]
     longest = _longest(fit)
+    lowered = "max-loras, max-num-batched-tokens" if fit.adapter_bytes else "max-num-batched-tokens"
     repair = (
         f"set it to {longest} or less, or " if longest else "".join(f"set {way}, or " for way in _offload(fit, model))
     )
@@ -63,7 +65,7 @@ def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Prob
             str(fit.max_model_len),
             f"one sequence of this length needs {_gib(fit.kv_start_bytes)} GiB of KV cache at the start, and "
             f"{_gib(fit.kv_available_bytes)} GiB are left: vLLM exits while it starts.",
-            f"{repair}lower max-num-batched-tokens, or use kv-cache-dtype: fp8.",
+            f"{repair}lower {lowered}, or use kv-cache-dtype: fp8.",
         )
     ]
 
@@ -71,7 +73,8 @@ def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Prob
 def _smaller_or_larger(fit: MemoryFit, model: Model) -> str:
     needed = (fit.resident_bytes + fit.kv_start_bytes) / fit.utilization
     larger = [gpu.id for gpu in accelerators().values() if gpu.memory_bytes >= needed]
-    found = ["a smaller max-num-batched-tokens"] if fit.activation_bytes > fit.budget_bytes // 10 else []
+    found = ["a smaller max-loras or max-lora-rank"] if fit.adapter_bytes > fit.budget_bytes // 20 else []
+    found += ["a smaller max-num-batched-tokens"] if fit.activation_bytes > fit.budget_bytes // 10 else []
     found += [f"model: {name}" for name in _lighter(model)] + [f"accelerator: {name}" for name in larger]
     found += _offload(fit, model)
     return f"choose {', or '.join(found)}." if found else "choose a smaller model."

@@ -55,6 +55,8 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
     yield "weights", gib(fit.weight_bytes - fit.offloaded_bytes), CATALOGUE
     if fit.draft_bytes:
         yield "draft model", gib(fit.draft_bytes), CATALOGUE
+    if fit.adapter_bytes:
+        yield "room for adapters", gib(fit.adapter_bytes), "set aside at the start, by arithmetic"
     if fit.offloaded_bytes:
         yield "offloaded weights", gib(fit.offloaded_bytes), "in the host's memory, read from there in each step"
     yield "working memory", gib(fit.activation_bytes), "of one step, by arithmetic; estimated, not measured"

@@ -187,3 +187,10 @@ def test_embeddings_of_single_layers_are_resident_but_no_step_reads_them(tmp_pat
     found = read_checkpoint(tmp_path)
     assert found.active_parameters / 1e9 == pytest.approx(2.3, rel=0.35)
     assert found.step_weight_bytes == found.weight_bytes - 2 * 262_144 * 35 * 256
+
+
+def test_room_for_adapters_is_taken_from_the_cache_as_the_real_server_takes_it(settings):
+    bare = settings("/mnt/models/tiny").memory
+    with_lora = settings("/mnt/models/tiny", "--enable-lora", "--max-loras", "8", "--max-lora-rank", "64").memory
+    assert with_lora.weights - bare.weights == bare.available - with_lora.available == 2_293_760  # measured
+    assert settings("/mnt/models/tiny", "--max-loras", "8").memory == bare

@@ -32,6 +32,7 @@ class Checkpoint:
         active_fraction: share of the weights that one token passes through (below 1 with experts).
         quantisation: "compressed-tensors" or whatever the checkpoint names, None for plain bf16.
         bits_per_weight: average width of a stored parameter.
+        mlp_sizes: inner sizes of the MLPs of one layer, experts each by themselves.
     """
 
     architecture: str
@@ -56,6 +57,7 @@ class Checkpoint:
     quantisation: str | None
     bits_per_weight: float
     multimodal: bool
+    mlp_sizes: tuple[int, ...]
 
     @property
     def active_parameters(self) -> float:
@@ -131,6 +133,7 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         quantisation=quantisation.get("quant_method"),
         bits_per_weight=_STORED_BITS.get(str(quantisation.get("format")), 4.25) if quantisation else 16.0,
         multimodal=any(key in config for key in ("vision_config", "audio_config")),
+        mlp_sizes=(int(text.get("intermediate_size") or 0), *[int(text.get("moe_intermediate_size") or 0)] * experts),
     )
 
 

@@ -65,8 +65,11 @@ def memory_use(
     kv_cache_memory_bytes: int | None,
     blocks_override: int | None,
     cpu_offload_gib: float = 0.0,
+    lora_ranks: int = 0,
 ) -> MemoryUse:
     """Fit a model into a machine.
+
+    `lora_ranks` is the rank of all adapters together that room is made for.
 
     Raises:
         StartError: it does not fit; stage "host-memory" or "engine", worded as the engine words it.
@@ -74,6 +77,7 @@ def memory_use(
     chip = machine.accelerator
     offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes // tensor_parallel)
     weights = (model.weight_bytes + (draft.weight_bytes if draft else 0)) // tensor_parallel - offloaded
+    weights += _lora_buffers(model, tensor_parallel) * lora_ranks
     if chip.xla:
         weights = int(weights * chip.xla.resident_per_weight)
     host_peak = int(HOST_BASE_GIB * GIB) + loader_bytes + offloaded * tensor_parallel
@@ -118,6 +122,26 @@ def memory_use(
         tokens=int(blocks / needed * max_model_len),
         max_model_len=max_model_len,
         host_peak=host_peak,
+    )
+
+
+def _lora_buffers(model: Checkpoint, parallel: int) -> int:
+    """Bytes of one rank beside all linear layers: inputs of what is split by rows, outputs of what is by columns."""
+    sliding, full = model.attending_layers
+    shapes: list[tuple[int, int, bool]] = []
+    for layers, head_dim, kv_heads in (
+        (sliding, model.sliding_head_dim, model.sliding_kv_heads),
+        (full, model.full_head_dim, model.full_kv_heads),
+    ):
+        queries = model.attention_heads * head_dim
+        one = [(model.hidden_size, out, True) for out in (queries, kv_heads * head_dim, kv_heads * head_dim)]
+        one.append((queries, model.hidden_size, False))
+        for size in model.mlp_sizes:
+            one += [(model.hidden_size, size, True)] * 2 + [(size, model.hidden_size, False)]
+        shapes += one * layers
+    return 2 * sum(
+        (inputs + outputs // parallel) if by_columns else (inputs // parallel + outputs)
+        for inputs, outputs, by_columns in shapes
     )
 
 

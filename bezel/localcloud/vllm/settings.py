@@ -115,6 +115,7 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
         kv_cache_memory_bytes=options.kv_cache_memory_bytes,
         blocks_override=options.num_gpu_blocks_override,
         cpu_offload_gib=options.cpu_offload_gb,
+        lora_ranks=options.max_loras * options.max_lora_rank if options.enable_lora else 0,
     )
     if xla:
         tpu.check_sampling_fits(model, machine.accelerator, xla, sequences=sequences, utilization=_utilization(options))
