@@ -44,6 +44,7 @@ from bezel.planner.smoke_checks import check_patience, check_smoke
 from bezel.planner.start import StartEstimate, check_start, estimate_start
 from bezel.planner.storage_checks import bucket_of, check_own_copy, check_weights
 from bezel.planner.variable_checks import check_environment
+from bezel.planner.variables import planned_variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -245,14 +246,6 @@ def _platform_problems(settings: Settings, gpu: Accelerator | None, environment:
         problems += platform.check_boost(settings.resources, gpu)
         problems += platform.check_region(settings.region, gpu) if settings.region else []
     return problems
-
-
-def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
-    """What the plan itself sets in the container."""
-    environment = ({"HF_HUB_OFFLINE": "1"} if offline else {}) | {"VLLM_NO_USAGE_STATS": "1"}
-    if gpu and gpu.forward_compatible_cuda:
-        environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
-    return environment
 
 
 def _memory_gib(settings: Settings, gpu: Accelerator | None) -> int:

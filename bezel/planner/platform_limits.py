@@ -1,7 +1,7 @@
 """How many and how long: what the platform takes of variables and labels, and which characters cannot travel.
 
-Owns documented limits as rules over plain values. Sources, read in 2026-11: Cloud Run's quotas (variables of a
-container), the discovery document of run v2 (EnvVar: name and value), Resource Manager's requirements for labels.
+Owns documented limits as rules over plain values. Sources, read in 2026-11: Cloud Run's quotas and its page on
+variables, the discovery document of run v2 (EnvVar: name and value), Resource Manager's requirements for labels.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 MOST_VARIABLES = 1000
 LONGEST_NAME = 32_768  # characters
 LONGEST_VALUE = 32_768  # bytes
+_PLATFORMS_OWN = "X_GOOGLE_"
+_IN_ONE_LINE = (
+    "a leased machine hands variables over line by line: nothing would start, and the machine is paid for.",
+    "write it in one line.",
+)
 MOST_LABELS = 64  # of one resource, ours among them
 
 
@@ -25,8 +30,8 @@ def check_variable_limits(
     """Number, lengths and characters of what the container is given.
 
     Args:
-        variables: of the stack file.
-        planned: what the plan sets itself.
+        variables: of the stack file, those that are looked at.
+        planned: all others.
         secrets: variables that get a secret's value.
         leased: whether the container runs on a leased machine, which hands it variables line by line.
     """
@@ -36,9 +41,8 @@ def check_variable_limits(
         problems.append(
             Problem(
                 setting("variables"),
-                f"{len(variables)} variables",
-                f"with {len(names - {*variables})} more of the plan and of secrets they are above the {MOST_VARIABLES} "
-                "that Cloud Run takes for a container.",
+                f"{len(names)} variables",
+                f"those of the plan and of secrets among them; Cloud Run takes {MOST_VARIABLES} for a container.",
                 f"remove {len(names) - MOST_VARIABLES} of them.",
             )
         )
@@ -53,11 +57,10 @@ def _unfit(name: str, value: str, *, leased: bool) -> tuple[str, str] | None:
     """Consequence and repair; None where it fits."""
     if "\0" in value:
         return "no process can be given a NUL: the revision is refused.", "remove the character."
-    if leased and ("\n" in value or "\r" in value):
-        return (
-            "a leased machine hands variables over line by line: nothing would start, and the machine is paid for.",
-            "write it in one line.",
-        )
+    if leased:
+        return _IN_ONE_LINE if "\n" in value or "\r" in value else None
+    if name.startswith(_PLATFORMS_OWN):
+        return f"Cloud Run keeps names that begin with {_PLATFORMS_OWN} for itself.", "choose another name."
     if len(name) > LONGEST_NAME:
         return f"Cloud Run refuses names above {LONGEST_NAME} characters.", "shorten it."
     size = len(value.encode())

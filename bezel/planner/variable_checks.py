@@ -16,7 +16,7 @@ from bezel.planner.problems import Problem, one_of, setting, shown
 from bezel.planner.variables import check_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from bezel.catalog import Variable, VllmOptions
     from bezel.planner.settings import Settings
@@ -43,10 +43,14 @@ def check_environment(
     """
     variables, secrets = settings.variables, settings.secrets
     problems = check_variables(variables, planned, secrets)
-    problems += check_variable_limits(variables, planned, secrets, leased=leased)
+    rest = _untold(variables, problems)  # what was told may be a secret: no other rule shows its value
+    problems += check_variable_limits(rest, {**planned, **variables}, secrets, leased=leased)
+    return problems + (check_read(_untold(rest, problems), options, tpu=tpu) if options else [])
+
+
+def _untold(variables: Mapping[str, str], problems: Iterable[Problem]) -> dict[str, str]:
     told = {problem.key for problem in problems}
-    rest = {name: value for name, value in variables.items() if setting(f"variables.{name}") not in told}
-    return problems + (check_read(rest, options, tpu=tpu) if options else [])
+    return {name: value for name, value in variables.items() if setting(f"variables.{name}") not in told}
 
 
 def check_read(variables: Mapping[str, str], options: VllmOptions, *, tpu: bool) -> list[Problem]:

@@ -11,6 +11,16 @@ from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bezel.catalog import Accelerator
+
+
+def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
+    """What the plan itself sets in the container."""
+    environment = ({"HF_HUB_OFFLINE": "1"} if offline else {}) | {"VLLM_NO_USAGE_STATS": "1"}
+    if gpu and gpu.forward_compatible_cuda:
+        environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
+    return environment
+
 
 def check_variables(
     variables: Mapping[str, str], planned: Mapping[str, str], secrets: Mapping[str, str]

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from bezel.catalog import accelerators, tpu_variables, vllm_options, vllm_risks, vllm_versions
 from bezel.planner import PlanError, make_plan
-from bezel.planner.judging import planned_variables
 from bezel.planner.lease_plan import LeasePlan
 from bezel.planner.plan import Plan
 from bezel.planner.platform_limits import check_label_count, check_variable_limits
 from bezel.planner.variable_checks import check_read
+from bezel.planner.variables import planned_variables
 from tests.planner.l4_stack import problems_of, with_changes
 from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 
@@ -44,6 +44,7 @@ REFUSED = {
     "no JSON": ({"VLLM_HUMMING_INPUT_QUANT_CONFIG": "{"}, "JSON there", "write JSON"),
     "a character that no process takes": ({"NAME": "a\0b"}, "NUL", "remove the character"),
     "a value that is too long": ({"NAME": "ü" * 16_385}, "32770 bytes", "a file of the bucket"),
+    "a name of the platform": ({"X_GOOGLE_THING": "1"}, "begin with X_GOOGLE_", "another name"),
     "a name that is too long": ({"N" * 32_769: "1"}, "32768 characters", "shorten it"),
 }
 
@@ -80,8 +81,9 @@ def test_what_the_server_reads_is_planned(variables):
 
 
 def test_a_value_that_looks_like_a_secret_is_told_once_and_not_shown():
-    (problem,) = problems_of({"variables": {"VLLM_MY_TOKEN": "geheim"}})
-    assert "geheim" not in str(problem)
+    for name, value in (("VLLM_MY_TOKEN", "geheim"), ("MY_PASSWORD", "gehe\0im")):
+        (problem,) = problems_of({"variables": {name: value}})
+        assert "gehe" not in str(problem)
 
 
 @pytest.mark.parametrize("version", vllm_versions())
