@@ -151,7 +151,7 @@ def _check_recorded(where: str, found: VllmOptions) -> Iterable[Fault]:
             where,
             f"{len(found.variables)} variables",
             "variables that vLLM reads would be refused.",
-            "record them again: tools/record_vllm.py.",
+            "record them again: `bezel catalog record-options`.",
         )
     stray = sorted(set(found.values) - {option.dest for option in found.options})
     if stray or len(found.values) < _FEWEST_VALUES:
@@ -159,5 +159,5 @@ def _check_recorded(where: str, found: VllmOptions) -> Iterable[Fault]:
             where,
             f"{len(found.values)} values, of no option: {', '.join(stray) or 'none'}",
             "values that vLLM refuses would be planned.",
-            "record them again: tools/record_vllm.py.",
+            "record them again: `bezel catalog record-options`.",
         )

@@ -1,0 +1,42 @@
+"""Variables of tpu-inference, which vLLM knows nothing of, put into the catalogue's file.
+
+    .venv/bin/python tools/tpu_variables.py ENVS VERSION
+
+ENVS is `tpu_inference/envs.py` of the release VERSION; nothing else of the package is needed. What vLLM itself reads is
+recorded by `bezel catalog record-options`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bezel.catalog import vllm_recorder  # noqa: E402
+from bezel.catalog.records import DATA  # noqa: E402
+from bezel.ops.catalog_recording import as_text  # noqa: E402
+
+_SECONDS = 60
+
+
+def main(envs: str, version: str) -> None:
+    """Record, and write the file; its date and source are for whoever does this to mend."""
+    done = subprocess.run(
+        [sys.executable, str(Path(vllm_recorder.__file__)), "--envs", envs],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=_SECONDS,
+    )
+    path = DATA / "tpu_inference.json"
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(as_text(kept | json.loads(done.stdout) | {"version": version}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
