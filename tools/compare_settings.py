@@ -3,8 +3,8 @@
     .venv/bin/python tools/compare_settings.py PYTHON MODEL [--record]
 
 PYTHON is the interpreter of a real vLLM 0.32.0, MODEL the folder of a tiny Gemma 4 of 32768 tokens. No engine is
-started. A difference is explained by a row of tools/settings_explained.json, or the exit status is 1. `--record` writes
-tests/results/settings-compared.json, which the tests hold the plan and the simulated server against.
+started. A difference is explained by a row of tools/settings_explained.json, or the exit status is 1. `--record` keeps
+the real one's verdicts, which the tests hold the plan and the simulated server against, and the table of the documents.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import collections
 import datetime as dt
 import json
+import platform
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from generated_settings import generated
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
-from settings_compared import RESULTS, explanation, plan_verdict, simulated_verdict, words  # noqa: E402
+import settings_compared as judges  # noqa: E402
 
 _SECONDS = 900
 
@@ -50,14 +51,24 @@ def main() -> int:
     for row in unexplained:
         print(json.dumps(row, ensure_ascii=False))
     if options.record:
-        stamp = {"date": dt.datetime.now(dt.UTC).date().isoformat(), "real": "vLLM 0.32.0 on CPU, tiny Gemma 4"}
-        lines = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in rows)
-        RESULTS.write_text(json.dumps(stamp)[:-1] + f', "settings": [\n{lines}\n]}}\n', encoding="utf-8")
+        lines = ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in rows)
+        judges.RECORDED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        stamp = {
+            "commit": commit,
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU), tiny Gemma 4",
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            text = json.dumps(judges.table(rows, Path(folder), stamp), indent=1, ensure_ascii=False)
+        judges.TABLE.write_text(text + "\n", encoding="utf-8")
     return 1 if unexplained else 0
 
 
 def _real(python: str, model: Path, settings: list[dict[str, Any]]) -> list[str | None]:
-    asked = [{"words": words(one), "variables": one["variables"]} for one in settings]
+    asked = [{"words": judges.words(one), "variables": one["variables"]} for one in settings]
     done = subprocess.run(
         [python, str(ROOT / "tools" / "real_settings.py"), str(model)],
         input=json.dumps(asked),
@@ -71,11 +82,11 @@ def _real(python: str, model: Path, settings: list[dict[str, Any]]) -> list[str 
 
 
 def _differences(row: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
-    said = {"plan": plan_verdict(row), "simulated": simulated_verdict(row, folder)}
+    said = {"plan": judges.plan_verdict(row), "simulated": judges.simulated_verdict(row, folder)}
     return [
         {"who": who, "reason": reason, **row, "says": verdict}
         for who, verdict in said.items()
-        if (reason := explanation(row, who, verdict, row["real"])) != ""
+        if (reason := judges.explanation(row, who, verdict, row["real"])) != ""
     ]
 
 

@@ -6,6 +6,7 @@ is taken, else what is said of it. Explanations of differences are rows of tools
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -29,7 +30,8 @@ from bezel.planner.variable_checks import check_read
 
 ROOT = Path(__file__).parent.parent.parent
 EXPLAINED = ROOT / "tools" / "settings_explained.json"
-RESULTS = ROOT / "tests" / "results" / "settings-compared.json"
+RECORDED = ROOT / "tests" / "localcloud_vllm" / "data" / "settings-0.32.0.json"
+TABLE = ROOT / "tests" / "results" / "settings-compared.json"
 CONTEXT = 32_768  # of the tiny model that the real vLLM is given
 OPTIONS = vllm_options(VERSION)
 # The variable that has unknown ones refused, as the deployment has it.
@@ -93,6 +95,46 @@ def simulated_verdict(setting: Setting, folder: Path) -> str | None:
 @functools.cache
 def _machine(folder: Path) -> Any:
     return machine_from_environment({"LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)})})
+
+
+def table(rows: list[Setting], folder: Path, stamp: dict[str, str]) -> dict[str, Any]:
+    """What the plan and the simulated server say of settings that a real vLLM has judged, as a table of the documents.
+
+    Args:
+        rows: settings, each with the verdict of the real one.
+        folder: where the made-up model may be written.
+        stamp: of the real one's run.
+    """
+    judges = {"plan": plan_verdict, "simulated": functools.partial(simulated_verdict, folder=folder)}
+    reasons = {
+        who: collections.Counter(explanation(row, who, judge(row), row["real"]) for row in rows)
+        for who, judge in judges.items()
+    }
+    return {
+        "title": "vLLM: generated settings",
+        "document": "fidelity",
+        "order": 31,
+        "about": f"{len(rows)} settings made up from the recorded options and variables, most of them at a bound or "
+        f"behind it, of which a real vLLM 0.32.0 refuses {sum(row['real'] is not None for row in rows)}: parsed and "
+        "configured by its own classes in one process, no engine started. The plan's rules and the simulated server's "
+        "start are held against that; tests/localcloud_vllm/test_settings_compared.py does it again in each run.",
+        "command": ".venv/bin/python tools/compare_settings.py PYTHON MODEL --record",
+        "stamp": stamp,
+        "columns": ["judge", "compared", "equal", "explained"],
+        "rows": [
+            [who, len(rows), found[""], sum(count for reason, count in found.items() if reason)]
+            for who, found in reasons.items()
+        ],
+        "notes": [
+            {
+                "what": f"{who}, {count} of {len(rows)}",
+                "why": reason,
+                "evidence": EXPLAINED.relative_to(ROOT).as_posix(),
+            }
+            for who, found in reasons.items()
+            for reason, count in sorted((reason, count) for reason, count in found.items() if reason)
+        ],
+    }
 
 
 def explanation(setting: Setting, who: str, verdict: str | None, real: str | None) -> str | None:
