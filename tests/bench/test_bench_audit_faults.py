@@ -251,6 +251,19 @@ def test_a_queue_left_over_is_found_whatever_the_rate_counts(tmp_path: Path) -> 
         assert found(tmp_path, a_csv=f"{HEAD.strip()},output_tokens\n{rows}") == {faults.DRAIN}, unit
 
 
+def test_a_queue_left_over_is_found_by_the_numbers_of_requests_too(tmp_path: Path) -> None:
+    """600 of 1000 requests timed out: 60 % of 256 users at 20/s are 7.7 s; 8 / 0.93 - 8 / 10 are 7.8 s."""
+    head = "context_tokens,users,requests_per_second,requests,completed,status\n"
+    before = "".join(f"{c},8,10.0,8,8,ok\n{c},64,21.0,64,64,ok\n{c},256,20.0,1000,1000,ok\n" for c in (16, 64))
+    lossy = before.replace("256,20.0,1000,1000,ok", "256,20.0,1000,400,timeout", 1)
+    late = lossy.replace("64,8,10.0", "64,8,0.93")
+    twin = before.replace("64,8,10.0", "64,8,0.93")
+    assert found(tmp_path, a_csv=head + late + "128,8,9.7,8,8,ok\n128,64,20.0,64,64,ok\n128,256,19,256,256,ok\n") == {
+        faults.DRAIN
+    }
+    assert not found(tmp_path, a_csv=head + twin)
+
+
 def test_totals_that_say_so_are_no_mixed_unit_but_a_question(tmp_path: Path) -> None:
     text = "".join(f"{context},{users},{9 * context},total tok/s,100,ok\n" for context in (64, 256) for users in (1, 8))
     assert not found(tmp_path, a_csv=HEAD + text)

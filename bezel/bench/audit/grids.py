@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.table import INPUT, OUTPUT, RATES, REQUESTS, TOTAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bezel.bench.audit.figure import Figure
     from bezel.bench.audit.table import Row, Source, System
 
 # Context, users, answer's length and rate's name.
@@ -20,6 +20,13 @@ Key = tuple[int | None, int | None, int | None, str]
 def main_rate(row: Row) -> tuple[str, Figure] | None:
     """The rate that a row is about, by name; requests before tokens."""
     return next(((name, found) for name in RATES if (found := row.figure(name))), None)
+
+
+def answered(row: Row) -> Figure | None:
+    """The share of a load's requests that was answered, as it is told or by their numbers."""
+    if row.success is None and row.users is not None and row.completed is not None and row.requests:
+        return Figure(min(1.0, row.completed / row.requests), 0.0)
+    return row.success
 
 
 def keyed(source: Source) -> dict[Key, Figure]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import DRAIN, Finding
-from bezel.bench.audit.grids import answers, series
+from bezel.bench.audit.grids import answered, answers, series
 from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
@@ -97,13 +97,12 @@ def _late(source: Source, speeds: Sequence[Answers]) -> Finding | None:
 
 def _left(before: Answers, after: Answers) -> _Left | None:
     """The work that the cell before left; None where it lost nothing, or its rate is in another unit."""
-    row, rate = before.row, before.rate
-    if row.success is None or row.users is None or rate.low <= 0 or before.unit != after.unit:
+    row, rate, success = before.row, before.rate, answered(before.row)
+    if success is None or row.users is None or rate.low <= 0 or before.unit != after.unit:
         return None
-    lost = 1 - row.success.value
+    lost, half = 1 - success.value, success.half
     if lost < _LOST:
         return None
-    half = row.success.half
     return _Left(
         max(0.0, lost - half) * row.users / rate.high,
         (lost + half) * row.users / rate.low,
@@ -128,7 +127,8 @@ def _promises(speeds: Sequence[Answers]) -> dict[int, tuple[float, str]]:
     by_users: dict[object, list[tuple[int, float, str]]] = {}
     for speed in speeds:
         row = speed.row
-        sound = row.good and not (row.success and row.success.value < _SOUND) and not row.system.cache_study
+        success = answered(row)
+        sound = row.good and not (success and success.value < _SOUND) and not row.system.cache_study
         users, low = row.users or 1, speed.rate.low if sound else 0.0
         kind = row.system, row.output_tokens, speed.unit
         by_context.setdefault((row.context, kind), []).append((users, low / users, f"{speed.told} / {users} x "))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.bench.audit.faults import MISSING, Finding
-from bezel.bench.audit.grids import main_rate
+from bezel.bench.audit.grids import answered, main_rate
 from bezel.bench.audit.words import count
 
 if TYPE_CHECKING:
@@ -90,12 +90,8 @@ def _state(row: Row) -> str:
 
 
 def _answered(row: Row) -> float | None:
-    """The share of a grid's cell that was answered, as it is told or by its requests."""
-    if row.success is not None:
-        return row.success.value
-    if row.context is None or row.users is None or row.completed is None or not row.requests:
-        return None
-    return min(1.0, row.completed / row.requests)
+    success = answered(row)
+    return success.value if success else None
 
 
 def _heaviest_whole(rows: Sequence[Row]) -> dict[int | None, int]:
@@ -148,7 +144,6 @@ def _unaccounted(row: Row) -> str | None:
     if ended < wanted and row.failed is not None:
         ended_how = f"{row.completed} succeeded and {row.failed} failed"
         return f"{wanted} requests were wanted, {ended_how}: {wanted - ended} are gone"
-    alone = row.context is None or row.users is None or row.success is None
-    if row.state is None and alone and row.completed < _GOOD * wanted:
+    if row.state is None and row.success is None and row.completed < _GOOD * wanted:
         return f"{row.completed} of {wanted} requests succeeded; the latencies and rates are of that rest"
     return None
