@@ -78,10 +78,22 @@ class Provider:
         )
 
     def update(
-        self, kind: str, resource_id: str, olds: dict[str, Any], news: dict[str, Any], *, preview: bool = False
+        self,
+        kind: str,
+        resource_id: str,
+        olds: dict[str, Any],
+        news: dict[str, Any],
+        *,
+        preview: bool = False,
+        timeout: float = 0,
     ) -> dict[str, Any]:
         request = pb.UpdateRequest(
-            id=resource_id, urn=urn(kind), olds=encode(olds), news=encode(self.inputs(kind, news)), preview=preview
+            id=resource_id,
+            urn=urn(kind),
+            olds=encode(olds),
+            news=encode(self.inputs(kind, news)),
+            preview=preview,
+            timeout=timeout,
         )
         return decode(self.call("Update", request).properties)
 

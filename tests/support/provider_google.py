@@ -15,6 +15,7 @@ import provider_google_compute as compute
 NUMBER = "123456789012"
 PROJECT = "bezel-local"
 NOW = "2026-11-21T10:00:00.000000Z"
+DROPPED = 0  # the status of a fault that ends the connection before the request takes effect
 
 
 @dataclass
@@ -112,6 +113,9 @@ class FakeGoogle:
                 )
                 if held is not None:
                     held.hold()
+                    self.close_connection = True
+                    return
+                if status == DROPPED:
                     self.close_connection = True
                     return
                 body = b"" if answer is None else json.dumps(answer).encode()

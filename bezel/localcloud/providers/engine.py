@@ -11,7 +11,7 @@ from typing import Any
 
 from .check import DEFAULTS, Checked, autoname, check
 from .cloud import DEFAULT_TIMEOUT, Cloud
-from .errors import PartlyDoneError, ProviderError
+from .errors import GoneError, PartlyDoneError, ProviderError
 from .fields import NEW, Fields
 from .inputs import imported, refreshed
 from .labels import add_labels, show_labels
@@ -119,7 +119,8 @@ class Engine:
         """Change a resource in place (or foretell it); returns its outputs.
 
         Raises:
-            ProviderError: It failed; PartlyDoneError where it changed nevertheless.
+            PartlyDoneError: It failed, and may have taken effect or not.
+            ProviderError: The resource is gone.
         """
         planned = self.planned(kind, news, known)
         changed = {item.top for item in differences(kind.fields, known, planned)}
@@ -130,9 +131,13 @@ class Engine:
         planned = _without_unknowns(planned)
         try:
             answer = self._operations(kind, timeout).update(resource_id, planned, known, changed)
-        except PartlyDoneError as error:
-            found = self._outputs(kind, resource_id, error.properties, planned, Nulls.TOP)
-            raise PartlyDoneError(str(error), resource_id, found) from None
+        except GoneError:
+            raise
+        except ProviderError as error:
+            # The Terraform SDK keeps what was asked for, whether Google took it or not: the next update finds nothing
+            # to change, and reads the resource.
+            kept = known if kind.partial else planned
+            raise PartlyDoneError(str(error), resource_id, self.seal(kind, {**kept, "id": resource_id})) from None
         return self._outputs(kind, resource_id, answer, planned, Nulls.TOP)
 
     def read(

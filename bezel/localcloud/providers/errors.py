@@ -32,6 +32,10 @@ class ExistsError(ProviderError):
     """A create that Google refuses because there is one of that name (409); nothing was made by it."""
 
 
+class GoneError(ProviderError):
+    """A resource that is not there right after it was made or changed: there is no state to keep of it."""
+
+
 class OperationError(ProviderError):
     """A long-running operation that ended with an error."""
 
@@ -40,17 +44,17 @@ class OperationError(ProviderError):
 
 
 class PartlyDoneError(ProviderError):
-    """An operation that failed after the resource came into being: its state has to be kept.
+    """An operation that failed on a resource that exists: the state keeps it, with what went wrong.
 
     Attributes:
         id: The resource's id.
-        properties: Its outputs as far as they are known.
+        properties: The outputs that the state gets.
     """
 
-    def __init__(self, message: str, resource_id: str, properties: Mapping[str, Any]) -> None:
+    def __init__(self, message: str, resource_id: str, properties: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.id = resource_id
-        self.properties = dict(properties)
+        self.properties = dict(properties or {})
 
 
 def not_created(text: str, error: GoogleError) -> ProviderError:

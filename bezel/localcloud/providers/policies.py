@@ -99,7 +99,7 @@ class Member(Operations):
         resource_id = f"{self._whole(path)}/{planned['role']}/{planned['member']}"
         if planned.get("condition"):
             resource_id += f"/{planned['condition']['title']}"
-        return resource_id, self.expect(resource_id, planned)
+        return self.made(resource_id, planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """Import ids of members are written `<resource> <role> <member>`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .cloud import Cloud
-from .errors import GoogleError, PartlyDoneError, ProviderError, not_created
+from .errors import GoneError, GoogleError, PartlyDoneError, ProviderError, not_created
 from .fields import Fields
 from .mapping import body
 from .wire import Properties
@@ -38,6 +38,8 @@ class ResourceType:
         waits: The operations (create, update, delete) that Google answers with a long-running operation.
         masked: Updates name what they change (`updateMask`).
         keeps_failed: A create whose operation fails leaves the resource in the state, as the provider does here.
+        partial: A failed update leaves in the state what was known before, not what was asked for: the provider marks
+            updates as partial where it makes them in several calls.
         protected: What the provider calls the resource where deletionProtection forbids its deletion.
         operations: The class that makes the calls.
     """
@@ -57,6 +59,7 @@ class ResourceType:
     waits: frozenset[str] = frozenset()
     masked: bool = False
     keeps_failed: bool = False
+    partial: bool = False
     protected: str = ""
     operations: "type[Operations] | None" = None
 
@@ -96,8 +99,22 @@ class Operations:
                 self.finished(answer)
             except ProviderError as error:
                 said = f"Error waiting to create {kind.title}: {error}"
-                raise (PartlyDoneError(said, resource_id, {}) if kind.keeps_failed else ProviderError(said)) from None
-        return resource_id, self.expect(resource_id, planned)
+                raise (PartlyDoneError(said, resource_id) if kind.keeps_failed else ProviderError(said)) from None
+        return self.made(resource_id, planned)
+
+    def made(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Id of what was just made, and Google's answer to a read.
+
+        Raises:
+            PartlyDoneError: It cannot be read, and the state keeps it as it was planned.
+            GoneError: It is not there.
+        """
+        try:
+            return resource_id, self.expect(resource_id, values)
+        except GoneError:
+            raise
+        except ProviderError as error:
+            raise PartlyDoneError(str(error), resource_id) from None
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """The whole id for one that an import has shortened."""
@@ -114,10 +131,14 @@ class Operations:
             raise ProviderError(f"Error when reading or editing {self.kind.title} {resource_id!r}: {error}") from None
 
     def expect(self, resource_id: str, values: Mapping[str, Any]) -> Properties:
-        """Read what was just made or changed."""
+        """Read what was just made or changed.
+
+        Raises:
+            GoneError: It is not there.
+        """
         answer = self.read(resource_id, values)
         if answer is None:
-            raise ProviderError(f"{self.kind.title} {resource_id!r} is gone as soon as it was made. Was it deleted?")
+            raise GoneError(f"{self.kind.title} {resource_id!r} is gone as soon as it was made. Was it deleted?")
         return answer
 
     def update(
@@ -130,6 +151,9 @@ class Operations:
             planned: All properties as they are to be.
             known: All properties as they were.
             changed: The names of those that differ.
+
+        Raises:
+            ProviderError: It failed, and may have taken effect or not; GoneError where the resource is not there.
         """
         del known
         kind = self.kind
@@ -141,10 +165,7 @@ class Operations:
             except GoogleError as error:
                 raise ProviderError(f"Error updating {kind.title} {resource_id!r}: {error}") from None
             if "update" in kind.waits:
-                try:
-                    self.finished(answer)
-                except ProviderError as error:
-                    raise PartlyDoneError(str(error), resource_id, self.expect(resource_id, planned)) from None
+                self.finished(answer)
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:

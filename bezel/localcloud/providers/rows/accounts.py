@@ -62,7 +62,7 @@ class Account(Operations):
         resource_id = str(made["name"])
         if planned.get("disabled"):
             self.call("POST", f"{resource_id}:disable", GO_CLIENT, {})
-        return resource_id, self.expect(resource_id, planned)
+        return self.made(resource_id, planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """An account may be given by its e-mail alone."""

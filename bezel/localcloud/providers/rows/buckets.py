@@ -122,7 +122,7 @@ class Bucket(Operations):
         except GoogleError as error:
             raise not_created(str(error), error) from None
         name = str(planned["name"])
-        return name, self.expect(name, {})
+        return self.made(name, {})
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """The bucket with the project that owns it."""

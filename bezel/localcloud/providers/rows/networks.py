@@ -200,6 +200,7 @@ def _row(
         fields=fields,
         autoname="name",
         waits=WAITS,
+        partial=operations is Subnetwork,
         operations=operations,
     )
 

@@ -92,7 +92,7 @@ class Object(Operations):
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Upload the object."""
         self._upload(planned)
-        return fill(self.kind.id, planned), self.expect("", planned)
+        return self.made(fill(self.kind.id, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """The provider cannot import objects: their id does not say where the bucket's name ends."""

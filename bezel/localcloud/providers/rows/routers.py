@@ -135,7 +135,7 @@ class Nat(ComputeOperations):
             except ProviderError as error:
                 raise ProviderError(f"Error waiting to create {title}: {error}") from None
         resource_id = fill(self.kind.id, planned)
-        return resource_id, self.expect(resource_id, planned)
+        return self.made(resource_id, planned)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """The entry of the router that has it; none where the router is gone."""

@@ -89,7 +89,7 @@ class Version(Operations):
             self._switch(name, enabled=bool(planned.get("enabled")))
         except GoogleError as error:
             raise ProviderError(f"Error creating SecretVersion: {error}") from None
-        return name, self.expect(name, planned)
+        return self.made(name, planned)
 
     def _switch(self, name: str, *, enabled: bool) -> None:
         self.call("POST", f"{name}:{'enable' if enabled else 'disable'}")
