@@ -37,6 +37,7 @@ _OVERRIDES = {
     "CLOUD_RUN_V2": "run/v2",
     "STORAGE": "storage/v1",
     "IAM": "iam/v1",
+    "IAM_BETA": "iam/v1",  # the only one that the provider reads for service accounts since 7.40
     "IAM_CREDENTIALS": "iamcredentials/v1",
     "SECRET_MANAGER": "secretmanager/v1",
     "ARTIFACT_REGISTRY": "artifactregistry/v1",

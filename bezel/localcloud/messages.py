@@ -82,6 +82,8 @@ class _Check:
         kept = {}
         for given, value in body.items():
             name = camel(given)
+            if name not in fields and (value is None or value == []):
+                continue  # as Google has it: the published provider sends some names that its API does not know
             if name not in fields:
                 at = f" at '{where}'" if where else ""
                 text = f'Invalid JSON payload received. Unknown name "{given}"{at}: Cannot find field.'

@@ -161,14 +161,26 @@ def test_a_patch_changes_what_it_names_and_refuses_what_is_fixed(made):
 
 
 def test_a_router_gets_and_loses_its_nat_by_a_patch(made):
-    made.ok("POST", ROUTERS, {"name": "router", "network": NET})
+    made.ok("POST", ROUTERS, {"name": "router", "network": NET, "description": None, "noSuchThing": []})
     assert "nats" not in made.ok("GET", f"{ROUTERS}/router")
     made.ok("PATCH", f"{ROUTERS}/router", {"nats": [NAT]})
     assert made.ok("GET", f"{ROUTERS}/router")["nats"][0]["natIpAllocateOption"] == "AUTO_ONLY"
     assert "name of its own" in made.refused(400, "PATCH", f"{ROUTERS}/router", {"nats": [NAT, NAT]})["message"]
+    silent = {"initialNatIps": [], "logConfig": None, "natIpAllocateOption": None}  # as the published provider
+    made.ok("PATCH", f"{ROUTERS}/router", {"nats": [NAT | silent], "description": None})
+    assert not made.ok("GET", f"{ROUTERS}/router")["nats"][0].keys() & {"initialNatIps", "logConfig"}
     made.ok("PATCH", f"{ROUTERS}/router", {"nats": []})
     assert not made.ok("GET", f"{ROUTERS}/router").get("nats")
     assert "resource.nats" in made.refused(400, "PATCH", f"{ROUTERS}/router", {"nats": [{"name": "x"}]})["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "other"), [(NETWORKS, {}), (SUBNETWORKS, {"ipCidrRange": "10.10.1.0/24"}), (FIREWALLS, {})]
+)
+def test_what_says_nothing_is_taken_in_a_create_and_not_kept(path, other, made):
+    silent = {"logConfig": None, "secondaryIpRanges": None, "noSuchThing": [], "another": None}
+    made.ok("POST", path, SENT[path.rpartition("/")[2]] | other | silent | {"name": "other"})
+    assert not made.ok("GET", f"{path}/other").keys() & (silent.keys() - {"logConfig"})
 
 
 def test_what_nothing_here_would_act_upon_is_said_not_to_be_served(project):

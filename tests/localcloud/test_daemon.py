@@ -272,6 +272,8 @@ def test_the_environment_names_every_api_and_says_when_it_is_simulated(endpoint)
     variables = control.environment(endpoint)
     assert variables["GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT"] == f"{endpoint.base}/run/v2/"
     assert variables["GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT"] == f"{endpoint.base}/crm/v1/"
+    # Service accounts are read at one or the other, by the version of the published provider.
+    assert variables["GOOGLE_IAM_BETA_CUSTOM_ENDPOINT"] == variables["GOOGLE_IAM_CUSTOM_ENDPOINT"]
     assert all(value.endswith("/") for name, value in variables.items() if name.endswith("_CUSTOM_ENDPOINT"))
     assert variables["GOOGLE_APPLICATION_CREDENTIALS"] == str(endpoint.credentials)
     assert variables["BEZEL_SIMULATED"] == "1"

@@ -88,6 +88,17 @@ def test_null_is_absent_but_where_it_removes():
         checked_message({"labels": {"a": None}}, "secretmanager.Secret", "secret")
 
 
+@pytest.mark.parametrize("keep_null", [True, False])
+def test_an_unknown_name_is_refused_unless_it_says_nothing(keep_null):
+    nat = {"name": "nat", "initialNatIps": [], "noSuchThing": None}
+    body = {"nats": [nat], "name": "router", "noSuchThing": []}
+    kept = {"nats": [{"name": "nat"}], "name": "router"}
+    assert checked_message(body, "compute.Router", "", keep_null=keep_null) == kept
+    for value in (0, "", False, {}, [None]):
+        with pytest.raises(ApiError, match='Unknown name "noSuchThing"'):
+            checked_message({"noSuchThing": value}, "compute.Router", "", keep_null=keep_null)
+
+
 SETTABLE = frozenset({"labels", "description", "scaling", "template"})
 OLD = {"name": "n", "labels": {"a": "1", "b": "2"}, "scaling": {"minInstanceCount": 1, "maxInstanceCount": 2}}
 

@@ -192,7 +192,7 @@ def test_an_unknown_service_account_is_refused_at_once(cloud):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"envs": []}, "Unknown name \"envs\" at 'service.template.containers[0]'"),
+        ({"envs": [{"name": "A"}]}, "Unknown name \"envs\" at 'service.template.containers[0]'"),
         (
             {"ports": [{"containerPort": "x"}]},
             "Invalid value at 'service.template.containers[0].ports[0].container_port'",
