@@ -142,18 +142,21 @@ class CloudRunGpuService(pulumi.ComponentResource):
         created_revision: Name of the latest one that was made, ready or not. What must run again after each deploy
             takes in this one: after a failed update the ready one is still the old one.
         resource_name: `projects/P/locations/L/services/S`, computed.
+        declared: Those of the service's inputs that the platform gives back, to hold what serves against. Without the
+            traffic where it is gated, as that moves by itself.
     """
 
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
         self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
         wait = f"{args.deadline_seconds:g}s"
+        inputs = _inputs(args, self.resource_name)
         service = cloudrunv2.Service(
             f"{name}-service",
             project=args.project,
             location=args.location,
             name=args.service,
-            **_inputs(args, self.resource_name),
+            **inputs,
             opts=child_options(
                 self,
                 opts,
@@ -165,6 +168,8 @@ class CloudRunGpuService(pulumi.ComponentResource):
         )
         names = (name, args.project, args.location, args.service)
         allow(self, opts, service, names=names, invokers=args.invokers, public=args.public)
+        own = {"deletion_protection", "annotations", *(["traffics"] if args.gated else [])}
+        self.declared = {key: value for key, value in inputs.items() if key not in own}
         self.url = service.uri
         self.newest_url = service.uri
         if args.gated:

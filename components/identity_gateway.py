@@ -118,6 +118,7 @@ class IdentityGateway(pulumi.ComponentResource):
         revision: Name of the latest revision that became ready.
         created_revision: Name of the latest one that was made, ready or not.
         resource_name: `projects/P/locations/L/services/S`, computed.
+        declared: Those of the service's inputs that the platform gives back, to hold what serves against.
     """
 
     def __init__(self, name: str, args: IdentityGatewayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -128,15 +129,18 @@ class IdentityGateway(pulumi.ComponentResource):
             RuntimeIdentityArgs(project=args.project, account_id=args.account_id, description="Runs a gateway"),
             opts=child_options(self, opts),
         )
+        self.declared: dict[str, Any] = {
+            "ingress": args.ingress,
+            "labels": dict(args.labels),
+            "template": _template(args, account.email),
+        }
         service = cloudrunv2.Service(
             f"{name}-service",
             project=args.project,
             location=args.location,
             name=args.service,
-            ingress=args.ingress,
             deletion_protection=args.deletion_protection,
-            labels=dict(args.labels),
-            template=_template(args, account.email),
+            **self.declared,
             opts=child_options(
                 self,
                 opts,

@@ -1,4 +1,4 @@
-"""The six checks of a deployed server, in order: each needs what the one before it proved.
+"""The checks of a deployed server, in order: each needs what the one before it proved.
 
 Owns what "healthy" means. Patience is ``smoke.probe``'s, what the platform says ``smoke.platform``'s.
 """
@@ -6,14 +6,15 @@ Owns what "healthy" means. Patience is ``smoke.probe``'s, what the platform says
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.rest import CredentialsError, GoogleClient, RestError
-from smoke.platform import ServiceState, service_state
+from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
+from smoke.platform import ServiceState, described
 from smoke.probe import CheckFailedError, NotJudged, Probe
+from smoke.served import differences
 from smoke.server import error_text
 from smoke.speculation import check_acceptance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 # A grant of roles/run.invoker is in force within about two minutes.
 _GRANT_SECONDS = 120.0
@@ -32,6 +33,10 @@ _SHUT = (
     "Remove allUsers and allAuthenticatedUsers from its roles/run.invoker and leave the invoker check on, or set "
     "access.public: true if that is meant."
 )
+REFRESH = (
+    "`pulumi up --refresh` reads what is there and deploys what is planned; `make up` reads it by itself after a run "
+    "that failed, so run it again."
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Settings:
 
     Attributes:
         service: ``projects/P/locations/L/services/S``.
+        planned: What was declared for the service, in the engine's names; None where nobody says.
         public: Whether anybody may call the service.
         speculative: Whether drafts must be accepted.
         min_draft_acceptance: The least share of draft tokens accepted; more than 0 in any case.
@@ -47,6 +53,7 @@ class Settings:
     """
 
     service: str
+    planned: "Mapping[str, Any] | None" = None
     public: bool = False
     speculative: bool = False
     min_draft_acceptance: float = 0.0
@@ -67,6 +74,7 @@ class Checks:
         self._google = google
         self._probe = probe
         self._inside = False
+        self._described: Mapping[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
         """Runs all checks; the verdict: ``ok``, ``seconds``, and for each check ``ok, judged, detail, seconds``.
@@ -79,6 +87,7 @@ class Checks:
         done: dict[str, Any] = {}
         checks: dict[str, Callable[[], str | NotJudged]] = {
             "conditions": self._conditions,
+            **({} if self._settings.planned is None else {"plan": self._plan}),
             "health": self._health,
             "models": self._models,
             "completion": lambda: self._probe.complete("completion", _PROMPT, _ASKED_TOKENS),
@@ -106,11 +115,14 @@ class Checks:
 
         def attempt() -> str | None:
             try:
-                state = service_state(self._google, self._settings.service)
+                self._described = described(self._google, self._settings.service)
+                state = ServiceState.read(self._described)
             except CredentialsError:
                 raise
             except RestError as error:
-                raise CheckFailedError("conditions", f"the service cannot be read: {error}") from None
+                gone = isinstance(error, ApiError) and error.status == 404
+                repair = REFRESH if gone else None
+                raise CheckFailedError("conditions", f"the service cannot be read: {error}", repair) from None
             if state.ready:
                 found.append(state)
                 return None
@@ -121,6 +133,13 @@ class Checks:
         self._probe.until("conditions", "the platform to report the newest revision ready", attempt)
         self._inside = found[-1].inside
         return f"revision {found[-1].ready_revision} is ready"
+
+    def _plan(self) -> str:
+        planned = self._settings.planned or {}
+        if found := differences(planned, self._described):
+            what = "\n".join(["the service is not what was declared", *(f"  {line}" for line in found)])
+            raise CheckFailedError("plan", what, REFRESH)
+        return f"it has what was declared: {', '.join(planned)}"
 
     def _health(self) -> str:
         patience = min(_GRANT_SECONDS, self._probe.deadline_seconds / 2)

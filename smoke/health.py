@@ -1,6 +1,8 @@
 """``HealthCheck``: a deployment is done when its server answers, as a resource of the stack.
 
-It depends on what it checks, runs again when the newest revision changes, and fails the update until it holds.
+It depends on what it checks, runs again when the newest revision changes or what was declared for the service does, and
+fails the update until it holds. Where neither has changed, one look tells whether the service is still what was
+declared: an update that failed, or somebody else, may have left another one, which the state does not tell.
 """
 
 import os
@@ -9,16 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import Resource
+from pulumi.dynamic import DiffResult, Resource
 
 from bezel.plugin import Progress, own_urn
 from smoke.resource import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bezel.rest import GoogleClient
     from smoke.probe import CheckFailedError
 
 TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
+_LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class HealthCheckArgs:
         revision: The newest revision that was **created** (not the newest ready one: after a failed update that stays
             the same, and the check would not run again). A new value runs the check again.
         served_model: The model's id at the server.
+        planned: What was declared for the service: its inputs, as far as the platform gives them back. What serves is
+            compared with them field by field.
         public: Whether anybody may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The least share of draft tokens accepted, 0 to 1, of at least 256 drafts.
@@ -51,6 +58,7 @@ class HealthCheckArgs:
     deadline_seconds: pulumi.Input[float] = 900
     impersonate: pulumi.Input[str] | None = None
     audience: pulumi.Input[str] | None = None
+    planned: "pulumi.Input[Mapping[str, Any]] | None" = None
 
 
 class HealthCheckProvider(SmokeProvider):
@@ -60,6 +68,11 @@ class HealthCheckProvider(SmokeProvider):
     # A service that failed may have neither a url nor a revision; the check then says why.
     required = ("service", "served_model")
     settings = tuple(HealthCheckArgs.__dataclass_fields__)
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+        """Runs again when a setting differs, and when the service is another than was declared."""
+        found = super().diff(_id, _olds, _news)
+        return found if found.changes else DiffResult(changes=_is_another(_news))
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``verdict``."""
@@ -71,6 +84,7 @@ class HealthCheckProvider(SmokeProvider):
 
         settings = Settings(
             service=props["service"],
+            planned=props.get("planned"),
             public=bool(props.get("public")),
             speculative=bool(props.get("speculative")),
             min_draft_acceptance=float(props.get("min_draft_acceptance") or 0),
@@ -111,6 +125,24 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
     def __init__(self, name: str, args: HealthCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "verdict": None}
         super().__init__(HealthCheckProvider(), name, props, opts)
+
+
+def _is_another(props: dict[str, Any]) -> bool:
+    """Whether one look shows another service than was declared; without an answer that is for a later check."""
+    from bezel.rest import ApiError, Credentials, GoogleClient, RestError
+    from smoke.platform import described
+    from smoke.served import differences
+
+    if not props.get("planned"):
+        return False
+    credentials = Credentials(props.get("impersonate"))
+    try:
+        with GoogleClient(credentials, timeout_seconds=_LOOK_SECONDS, deadline_seconds=_LOOK_SECONDS) as google:
+            return bool(differences(props["planned"], described(google, props["service"])))
+    except ApiError as error:
+        return error.status == 404
+    except (RestError, ValueError):
+        return False
 
 
 def _told(failure: "CheckFailedError", google: "GoogleClient", service: str) -> str:

@@ -127,8 +127,8 @@ class Report:
     gated: bool = False
 
 
-def service_state(client: GoogleClient, service: str) -> ServiceState:
-    """The service's own account of itself.
+def described(client: GoogleClient, service: str) -> dict[str, Any]:
+    """The service as the API describes it.
 
     Args:
         client: Who asks.
@@ -137,7 +137,7 @@ def service_state(client: GoogleClient, service: str) -> ServiceState:
     Raises:
         RestError: It cannot be read.
     """
-    return ServiceState.read(client.get(f"{endpoint('CLOUD_RUN_V2')}{service}"))
+    return client.get(f"{endpoint('CLOUD_RUN_V2')}{service}")
 
 
 def report(
@@ -156,7 +156,7 @@ def report(
     state = None
     revision = ""
     try:
-        state = service_state(client, service)
+        state = ServiceState.read(described(client, service))
         revision = state.created_revision
         conditions += [state.terminal, *state.conditions]
         if revision:

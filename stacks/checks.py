@@ -1,5 +1,8 @@
 """The check and the short benchmark behind what a stack deploys, whatever it is: the same for all kinds of stacks."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pulumi
 
 from bezel.planner import AnyPlan, PlanError, Problem, SmokePlan
@@ -28,6 +31,7 @@ def check_and_measure(
     wanted: SmokePlan,
     *,
     service: str,
+    planned: Mapping[str, Any],
     url: pulumi.Input[str],
     audience: pulumi.Input[str] | None,
     revision: pulumi.Input[str],
@@ -41,6 +45,7 @@ def check_and_measure(
     Args:
         wanted: What is checked, and how much is measured.
         service: `projects/P/locations/L/services/S` that answers.
+        planned: What was declared for that service.
         url: Where it is asked.
         audience: Of the identity token, where it is another address than `url`.
         revision: Changes with whatever has to be checked again.
@@ -53,6 +58,7 @@ def check_and_measure(
         "health",
         HealthCheckArgs(
             service=service,
+            planned=planned,
             url=url,
             audience=audience,
             revision=revision,

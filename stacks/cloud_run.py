@@ -36,6 +36,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
     health, benchmark = check_and_measure(
         plan.smoke,
         service=service.resource_name,
+        planned=service.declared,
         url=service.newest_url,
         # Without a gate there is one address, and the state of older stacks knows of no other.
         audience=service.url if rollout.is_gated(plan) else None,

@@ -67,6 +67,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     health, benchmark = check_and_measure(
         plan.smoke,
         service=gateway.resource_name,
+        planned=gateway.declared,
         url=gateway.url,
         audience=None,
         revision=revision,

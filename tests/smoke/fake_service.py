@@ -46,6 +46,7 @@ class Project:
 
     google: Server
     vllm: Server
+    serves: dict[str, Any] = field(default_factory=dict)
     generation: int = 1
     observed: int = 1
     created: str = "llm-00001-abc"
@@ -89,7 +90,7 @@ class Project:
         return Answer(404, {"error": {"code": 404, "message": "no such service", "status": "NOT_FOUND"}})
 
     def _service(self) -> dict[str, Any]:
-        return {
+        return self.serves | {
             "name": SERVICE,
             "generation": str(self.generation),
             "observedGeneration": str(self.observed),

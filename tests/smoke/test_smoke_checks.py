@@ -75,6 +75,28 @@ def test_a_healthy_service_passes_all(check: Any) -> None:
     assert shown == [f"checking {name}" for name in verdict["checks"]]
 
 
+def test_a_service_that_is_not_what_was_declared_fails_with_every_difference(project: Project, check: Any) -> None:
+    planned = {"template": {"containers": [{"args": ["--a=1"]}], "scaling": {"maxInstanceCount": 2}}}
+    project.serves = {"template": {"containers": [{"args": ["--a=1"]}], "scaling": {"maxInstanceCount": 2}}}
+    verdict, _ = check(planned=planned)
+    assert verdict["checks"]["plan"]["detail"] == "it has what was declared: template"
+    project.serves = {"template": {"containers": [{"args": ["--api-key=planted-1", "--a=2"]}]}}
+    failed = failure(check, planned=planned)
+    assert failed.check == "plan"
+    assert failed.what.splitlines() == [
+        "the service is not what was declared",
+        "  containers[0].args: --api-key=[hidden] --a=2 serves, --a=1 is planned",
+        "  scaling.maxInstanceCount: nothing serves, 2 is planned",
+    ]
+    assert failed.repair is not None
+    assert "pulumi up --refresh" in failed.repair
+
+
+def test_a_service_that_is_gone_fails_with_what_makes_it_again(check: Any) -> None:
+    failed = failure(check, service=SERVICE.replace("llm", "other"))
+    assert (failed.check, "pulumi up --refresh" in str(failed.repair)) == ("conditions", True)
+
+
 def test_the_platform_is_waited_for_while_it_works(project: Project, clock: Clock, check: Any) -> None:
     project.observed, project.reconciling = 0, True
     project.terminal = condition("RECONCILING")

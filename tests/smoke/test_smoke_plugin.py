@@ -16,7 +16,7 @@ from pulumi.runtime.proto import provider_pb2
 from bezel.plugin import Progress, told_plainly
 from smoke.benchmark import ShortBenchmarkProvider
 from smoke.health import HealthCheckProvider
-from tests.rest.fake_google import PLANTED
+from tests.rest.fake_google import PLANTED, Answer
 from tests.smoke.fake_service import MODEL, SERVICE, Project, condition
 from tests.smoke.plugin import ROOT, UNKNOWN, Plugin, bag, plugin_running
 
@@ -88,6 +88,43 @@ def test_it_runs_again_when_the_revision_or_a_setting_changes_and_not_otherwise(
 ) -> None:
     olds = inputs(project) | {"verdict": {"ok": True}}
     assert plugin.diff(HEALTH, olds, inputs(project) | change) == expected
+
+
+PLANNED = {"template": {"maxInstanceRequestConcurrency": 8}, "traffics": [{"type": "LATEST", "percent": 100}]}
+
+
+@pytest.mark.parametrize(
+    ("serves", "expected"),
+    [
+        ({"template": {"maxInstanceRequestConcurrency": 8}}, "DIFF_NONE"),
+        ({"template": {"maxInstanceRequestConcurrency": 4}}, "DIFF_SOME"),
+        ({"template": {}}, "DIFF_SOME"),
+    ],
+)
+def test_it_runs_again_where_the_service_is_no_longer_what_was_declared(
+    project: Project, plugin: Plugin, serves: dict[str, object], expected: str
+) -> None:
+    project.serves = serves | {"traffic": [{"type": "LATEST", "percent": 100}]}
+    given = inputs(project, planned=PLANNED)
+    assert plugin.diff(HEALTH, given | {"verdict": {"ok": True}}, given) == expected
+    assert [call.path for call in project.google.calls if call.path.startswith("/run/")] == [f"/run/v2/{SERVICE}"]
+
+
+def test_it_runs_again_where_the_service_is_gone_and_not_where_nobody_can_look(
+    project: Project, plugin: Plugin
+) -> None:
+    given = inputs(project, planned=PLANNED, service=SERVICE.replace("llm", "other"))
+    assert plugin.diff(HEALTH, given, given) == "DIFF_SOME"
+    refused = Answer(403, {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}})
+    project.google.routes.insert(0, lambda call: refused if call.path.startswith("/run/") else None)
+    assert plugin.diff(HEALTH, given, given) == "DIFF_NONE"
+
+
+def test_what_is_declared_anew_or_not_known_yet_is_compared_without_a_look(project: Project, plugin: Plugin) -> None:
+    given = inputs(project, planned=PLANNED)
+    for template in ({"maxInstanceRequestConcurrency": 4}, {"containers": [{"image": UNKNOWN}]}):
+        assert plugin.diff(HEALTH, given, given | {"planned": PLANNED | {"template": template}}) == "DIFF_SOME"
+    assert not [call for call in project.google.calls if call.path.startswith("/run/")]
 
 
 def test_an_update_checks_again(project: Project, plugin: Plugin) -> None:
