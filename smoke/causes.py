@@ -8,6 +8,11 @@ import re
 from dataclasses import dataclass
 
 AGAIN = "Afterwards run the same command again: it makes another revision in place of the one that failed."
+# After a failed update the state holds what was asked for, whatever there is.
+REFRESH = (
+    "`pulumi up --refresh`, which reads what is there and deploys what is planned (after a `make up` that failed: "
+    "`make up` again, as that has read it)."
+)
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,11 @@ CAUSES: tuple[Rule, ...] = (
     _rule(
         "exists",
         r"Error 409: Resource '(?P<what>[^']+)' already exists",
-        "a service {what} exists that this stack does not know: a killed run left it, or it is another stack's",
-        "If a killed run left it: `pulumi refresh --clear-pending-creates`, then "
-        "`gcloud run services delete {what}`, then run the same command again. Otherwise give this stack another name.",
+        "a service {what} exists that the state does not hold: an earlier run made it (it was killed, or an answer was "
+        "lost), or it is another stack's",
+        "If an earlier run made it: on localcloud `.venv/bin/bezel local recover STACK --adopt`, with a project of "
+        "your own `pulumi refresh --clear-pending-creates`, then `gcloud run services delete {what}`; then run the "
+        "same command again. Otherwise give this stack another name.",
     ),
     _rule(
         "argument",
@@ -206,6 +213,18 @@ CAUSES: tuple[Rule, ...] = (
         r"Error code 1[34], message: (?P<what>.+)",
         "the platform failed inside itself: {what}",
         "Run the same command again; nothing in the stack has to change.",
+    ),
+    _rule(
+        "unconfirmed",
+        r"Error updating [^\n]*googleapi: Error (?P<code>\d{3}): (?P<what>[^\n]+)",
+        "the API did not confirm the change (HTTP {code}): {what}",
+        "Mend what it names, then run " + REFRESH,
+    ),
+    _rule(
+        "unconfirmed",
+        r"Error updating [^\n]*?: (?P<what>http\S+ does not answer \([^)]+\)|Patch \"[^\n]+)",
+        "the API did not confirm the change: {what}",
+        "Run " + REFRESH,
     ),
     _rule(
         "refused",

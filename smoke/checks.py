@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
+from smoke.causes import REFRESH
 from smoke.platform import ServiceState, described
 from smoke.probe import CheckFailedError, NotJudged, Probe
 from smoke.served import differences
@@ -33,10 +34,7 @@ _SHUT = (
     "Remove allUsers and allAuthenticatedUsers from its roles/run.invoker and leave the invoker check on, or set "
     "access.public: true if that is meant."
 )
-REFRESH = (
-    "`pulumi up --refresh` reads what is there and deploys what is planned; `make up` reads it by itself after a run "
-    "that failed, so run it again."
-)
+_DEPLOY_AFRESH = f"Run {REFRESH}"
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class Checks:
                 raise
             except RestError as error:
                 gone = isinstance(error, ApiError) and error.status == 404
-                repair = REFRESH if gone else None
+                repair = _DEPLOY_AFRESH if gone else None
                 raise CheckFailedError("conditions", f"the service cannot be read: {error}", repair) from None
             if state.ready:
                 found.append(state)
@@ -138,7 +136,7 @@ class Checks:
         planned = self._settings.planned or {}
         if found := differences(planned, self._described):
             what = "\n".join(["the service is not what was declared", *(f"  {line}" for line in found)])
-            raise CheckFailedError("plan", what, REFRESH)
+            raise CheckFailedError("plan", what, _DEPLOY_AFRESH)
         return f"it has what was declared: {', '.join(planned)}"
 
     def _health(self) -> str:

@@ -145,7 +145,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.action == "token":
         return local.token(options.url)
     if options.action == "recover":
-        return local.recover(options.stack, adopt=options.adopt)
+        return local.recover(options.stack, adopt=options.adopt, forget=options.forget)
     if options.action == "fault":
         return local.fault(options.fault, getattr(options, "kind", ""), getattr(options, "parameters", ()))
     return local.run_cloud(options.action)
@@ -273,7 +273,9 @@ def _add_local(local: Parser) -> None:
         _action(actions, name, text)
     recover = _action(actions, "recover", "after a kill: unlock a stack, find out how its unfinished changes ended")
     recover.add_argument("stack")
-    recover.add_argument("--adopt", action="store_true", help="take in also what exists already, if it is yours")
+    exists = recover.add_mutually_exclusive_group()
+    exists.add_argument("--adopt", action="store_true", help="take in also what exists already, if it is yours")
+    exists.add_argument("--forget", action="store_true", help="leave what exists already alone, if it is not yours")
     token = _action(actions, "token", "an identity token for a service's URL, as curl needs it")
     token.add_argument("url")
     fault = actions.add_parser("fault", help=FAULT, description=FAULT)

@@ -16,6 +16,7 @@ from typing import Literal
 from bezel.ops.commands import CommandError, printed
 from bezel.ops.engine_process import PATIENCE, Ended, run_to_end
 from bezel.ops.half_written import sweep
+from bezel.ops.identity import derived_id
 from bezel.ops.locks import held_by_the_living, left_by_the_dead
 from bezel.ops.project import Project
 from bezel.ops.recover import Recovered, RecoveryError, recover
@@ -136,7 +137,7 @@ class Engine:
         if alone:
             last.end_leftovers()
             if ended.code == 0 and command != "preview":
-                last.forget()
+                last.forget(refused=command != "refresh")
         return ended
 
     def recover(self, stack: str, *, adopt: bool = False, whatever: bool = False) -> Recovered:
@@ -158,6 +159,8 @@ class Engine:
             return Recovered()
         last.end_leftovers()
         changes = last.open_changes(existing=adopt)
+        listed = {change.urn for change in changes}
+        refused = [] if adopt else [change for change in last.refused() if change.urn not in listed]
         if not changes and not pending:
             return Recovered()
         copy = self.stack_copy(stack).absolute()
@@ -175,14 +178,28 @@ class Engine:
                 self.project.cloud_project(stack, self.cloud),
                 _say,
                 changes,
-                last.remember,
+                lambda still_open: last.remember([*still_open, *refused]),
             )
         except RecoveryError as error:
             raise EngineError(str(error)) from error
 
-    def refused(self, stack: str) -> int:
-        """How many resources the last run could not create because they exist already."""
-        return len(self._last_run(stack).refused())
+    def refused(self, stack: str) -> list[str]:
+        """The resources that no run could create because they exist already: their ids, or names where none is told."""
+        project = self.project.cloud_project(stack, self.cloud)
+        found = []
+        for change in self._last_run(stack).refused():
+            kind = str(change.resource["type"])
+            told = derived_id(kind, change.resource.get("inputs", {}), project)
+            found.append(f"{told or change.urn.rpartition('::')[2]} ({kind})")
+        return found
+
+    def give_up_refused(self, stack: str) -> int:
+        """Forget the resources that exist already: they are not this stack's; how many."""
+        last = self._last_run(stack)
+        count = len(last.refused())
+        if count:
+            last.remember([change for change in last.open_changes() if not change.exists])
+        return count
 
     def _settle(self, stack: str, *, waits: bool = True) -> bool:
         """Remove what a dead engine left in the way; whether that was a lock. One that is ending is waited for."""

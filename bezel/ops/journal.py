@@ -1,13 +1,14 @@
 """What the engine's event log says of a run that did not end well: which changes it began and never heard the end of.
 
 The engine keeps a record of its own only of what it was doing when it was killed itself (pending operations). Where a
-plugin died, or the line to the cloud, it takes the change for failed, whatever exists by then. Leaves out what is done
-about it: see `recovery`.
+plugin died, or the line to the cloud, it takes the change for failed, whatever exists by then. Where an update failed,
+its state has what was asked for, whatever the cloud has. Leaves out what is done about it: see `recovery`.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,14 @@ _LOST = (
     "timeout while waiting",
     "called off",
 )
-_EXISTS = "googleapi: Error 409"
+# 409 is also said of what goes on at the same time.
+_EXISTS = re.compile(r"already (?:exists|own it)|existing object already found", re.IGNORECASE)
 _KEPT = 1  # `status` of a failed operation: the resource is in the state, with what went wrong (a partial failure)
+# The operation failed, not the request for it: the cloud has what was asked for, as the state says.
+_TAKEN = ("Error code ", "timeout while waiting for state")
+# How a check says that the cloud has something else than the state: then the services are to be read again.
+_ANOTHER = "up --refresh"
+_SERVICE = "gcp:cloudrunv2/service:Service"
 
 
 @dataclass(frozen=True)
@@ -42,12 +49,14 @@ class Change:
         kind: "creating", "updating" or "deleting", as the state calls it.
         resource: The resource as the state would have it, without its id; without dependencies, which the log lacks.
         exists: Google refused to create it because it exists already.
+        read: Nothing is lost, but the state may have what the cloud has not: the resource is to be read again.
     """
 
     urn: str
     kind: str
     resource: Mapping[str, Any]
     exists: bool = False
+    read: bool = False
 
 
 def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
@@ -58,6 +67,7 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
         ended_too: Also those that ended well, for a state that has lost what it had written of them.
     """
     begun: dict[str, Change] = {}
+    services: dict[str, Change] = {}
     failed: set[str] = set()
     said: dict[str, str] = {}
     for event in _events(log):
@@ -66,33 +76,47 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
             change = _change(metadata)
             if metadata["op"] in _CHANGES and change.resource.get("custom"):
                 begun[change.urn] = change
+            if change.resource.get("type") == _SERVICE:
+                services[change.urn] = replace(change, kind="updating", read=True)
         elif "resOutputsEvent" in event and ended_too:
             failed.discard(event["resOutputsEvent"]["metadata"]["urn"])
         elif "resOutputsEvent" in event:
             begun.pop(event["resOutputsEvent"]["metadata"]["urn"], None)
         elif "resOpFailedEvent" in event:
             urn = event["resOpFailedEvent"]["metadata"]["urn"]
-            if event["resOpFailedEvent"].get("status") != _KEPT:
+            kept = event["resOpFailedEvent"].get("status") == _KEPT
+            if not (kept and ended_too):
                 failed.add(urn)
-            elif not ended_too:
-                begun.pop(urn, None)
+                if kept and urn in begun:
+                    begun[urn] = replace(begun[urn], read=True)
         elif "diagnosticEvent" in event and event["diagnosticEvent"].get("severity") == "error":
             urn = event["diagnosticEvent"].get("urn", "")
             said[urn] = said.get(urn, "") + event["diagnosticEvent"]["message"]
-    return [
-        found
+    found = [
+        one
         for change in begun.values()
         if change.resource["type"] not in MAKES_NOTHING
         and not change.resource["type"].startswith("pulumi:providers:")
-        and (found := _judged(change, failed, said.get(change.urn, "")))
+        and (one := _judged(change, failed, said.get(change.urn, "")))
     ]
+    another = any(_ANOTHER in said.get(urn, "") for urn in failed)
+    listed = {change.urn for change in found}
+    return [*found, *(change for urn, change in services.items() if another and urn not in listed)]
+
+
+def ended(log: Path) -> set[str]:
+    """The resources that a run was done with, changed or not."""
+    return {event["resOutputsEvent"]["metadata"]["urn"] for event in _events(log) if "resOutputsEvent" in event}
 
 
 def _judged(change: Change, failed: set[str], said: str) -> Change | None:
+    if change.read:
+        # A create that failed late is in the state as the cloud was told to make it.
+        return change if change.kind == "updating" and not any(word in said for word in _TAKEN) else None
     if change.urn not in failed or any(word in said for word in _LOST):
         return change
-    if change.kind == "creating" and _EXISTS in said:
-        return Change(change.urn, change.kind, change.resource, exists=True)
+    if change.kind == "creating" and _EXISTS.search(said):
+        return replace(change, exists=True)
     return None
 
 

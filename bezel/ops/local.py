@@ -74,6 +74,7 @@ class Local:
             return engine.run("refresh", stack, [*UNATTENDED, *options]).code
         if action == "down":
             self._check_protection(plan, stack)
+            self._check_refused(engine, stack)
             code = engine.run("destroy", stack, [*UNATTENDED, *options]).code
             if code == 0:
                 self._stop_unless_used(use)
@@ -81,15 +82,24 @@ class Local:
         code = self._up(engine, stack, options)
         return code or self._summarize(engine, endpoint, stack)
 
-    def recover(self, stack: str, *, adopt: bool) -> int:
-        """Take a stack out of the state in which a killed run left it; the exit code."""
+    def recover(self, stack: str, *, adopt: bool, forget: bool = False) -> int:
+        """Take a stack out of the state in which a killed run left it; the exit code.
+
+        Args:
+            stack: The stack's name.
+            adopt: Take in what exists already: it is this stack's.
+            forget: Leave that alone: it is somebody else's.
+        """
         with using(self.directory) as use:
             # As for `down`: whatever serves there will do.
             endpoint = control.status(self.directory) or self._start(use)
             engine = self._engine(endpoint, use)
             engine.prepare(stack, accepted=self._plan(endpoint, stack)[0] is not None)
+            given_up = engine.give_up_refused(stack) if forget else 0
+            if given_up:
+                _say(f"{stack}: {given_up} of the resources that exist already are left alone")
             found = engine.recover(stack, adopt=adopt, whatever=True)
-        if not found.looked_at:
+        if not found.looked_at and not given_up:
             _say(f"{stack}: nothing is open")
         return 0
 
@@ -101,15 +111,11 @@ class Local:
         ended = engine.run("up", stack, [*quiet, *options])
         if ended.code <= 0 or ended.interrupted or control.status(engine.folder) is None:
             return ended.code
-        count = engine.refused(stack)
         found = engine.recover(stack)
         if found.adopted and not found.cut_off:
             return engine.run("up", stack, [*quiet, *options]).code
-        if count:
-            _say(
-                f"{count} of the resources exist already. If they are this stack's own (an answer was lost), "
-                f"take them in: .venv/bin/bezel local recover {stack} --adopt"
-            )
+        if refused := engine.refused(stack):
+            _say("\n".join(_in_the_way(stack, refused, "deploy again, under other names")))
         return ended.code
 
     def run_cloud(self, action: str) -> int:
@@ -272,6 +278,23 @@ class Local:
         seed.enable(endpoint, "cloudquotas.googleapis.com")
         done.touch(mode=0o600)
 
+    @staticmethod
+    def _check_refused(engine: Engine, stack: str) -> None:
+        """What the state does not hold would stay, with nobody to know of it.
+
+        Raises:
+            EngineError: a run could not create something because it exists already.
+        """
+        if refused := engine.refused(stack):
+            raise EngineError(
+                "\n".join(
+                    [
+                        f"nothing of {stack} was taken down, as this would stay and cost money:",
+                        *_in_the_way(stack, refused, f"`make down STACK={stack}` again"),
+                    ]
+                )
+            )
+
     def _put_weights(self, endpoint: Endpoint, plan: "AnyPlan") -> None:
         """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
         weights = plan.weights
@@ -308,6 +331,17 @@ def _checked_model(model: Path | None) -> Path:
     if model is None or problems:
         raise EngineError("SERVER=vllm cannot start: " + "; ".join(problems) + ".")
     return model.absolute()
+
+
+def _in_the_way(stack: str, refused: Sequence[str], otherwise: str) -> list[str]:
+    """What exists already, and what to do about it."""
+    recover = f"`.venv/bin/bezel local recover {stack}"
+    return [
+        *(f"  {one}" for one in refused),
+        "  Google did not create this, as it exists already, and the state of this stack does not hold it.",
+        f"  Repair: if an earlier run of this stack made it: {recover} --adopt`, then the same command again.",
+        f"  If it is somebody else's: {recover} --forget`, then {otherwise}.",
+    ]
 
 
 def _say(text: str) -> None:

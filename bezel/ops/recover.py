@@ -16,7 +16,7 @@ from pathlib import Path
 from bezel.ops.commands import CommandError, printed
 from bezel.ops.journal import Change
 from bezel.ops.project import Project
-from bezel.ops.recovery import State, held, pending, planned, withdrawn
+from bezel.ops.recovery import Recovery, State, held, pending, planned, withdrawn
 from bezel.told import UserError
 
 # For one command of the engine; a refresh waits for the cloud.
@@ -76,30 +76,48 @@ def recover(
     blocking = {change.urn for change in pending(before)}
     if unknown := [change for change in plan.unknown if change.urn in blocking]:
         raise RecoveryError(_by_hand(unknown))
-    for change in plan.unknown:
-        say(f"  cannot tell whether {change.resource['type']} {_name(change)} was made: look, and delete what is there")
-    say(f"an earlier run never heard how {_count(len(known), 'change')} ended: asking the cloud")
+    _announce(say, plan, known)
     remember(known)
-    # Whatever ends this between here and the refresh: a later refresh, by whomever, settles it just so.
-    _replace(pulumi, plan.state)
-    after = plan.state
-    if plan.targets:
-        targets = [option for urn in dict.fromkeys(plan.targets) for option in ("--target", urn)]
-        pulumi(["refresh", "--yes", "--skip-preview", "--non-interactive", *targets])
-        after = json.loads(pulumi(["stack", "export"]))
-        if mended := withdrawn(after, before, plan.creates):
-            _replace(pulumi, mended)
-            after = mended
+    if plan.creates or blocking:
+        # Whatever ends this between here and the refresh: a later refresh, by whomever, settles it just so.
+        _replace(pulumi, plan.state)
+    after = _refreshed(pulumi, before, plan)
     there, were = held(after), held(before)
     adopted = [urn for urn in plan.creates if urn in there and there[urn] != were.get(urn)]
     settled = {*adopted, *(urn for urn, found in plan.creates.items() if there.get(urn) == found)}
     missing = [change for change in known if change.urn in plan.creates and change.urn not in settled]
-    remember(missing)
+    remember([change for change in missing if not change.exists])
     for urn in adopted:
         say(f"  made, and taken in: {there[urn]}")
     for change in missing:
-        say(f"  not made: {plan.creates[change.urn]}")
+        say(f"  {'not there (any more)' if change.exists else 'not made'}: {plan.creates[change.urn]}")
     return Recovered(tuple(adopted), tuple(missing), len(known), bool(blocking))
+
+
+def _announce(say: Say, plan: Recovery, known: Sequence[Change]) -> None:
+    for change in plan.unknown:
+        say(f"  cannot tell whether {change.resource['type']} {_name(change)} was made: look, and delete what is there")
+    for found in plan.orphans:
+        say(f"  cannot be taken in, as what it belonged to is gone: delete {found} by hand if it is there")
+    lost = sum(not change.read for change in known)
+    if lost:
+        say(f"an earlier run never heard how {_count(lost, 'change')} ended: asking the cloud")
+    if len(known) > lost:
+        say(f"the state may differ from the cloud in {_count(len(known) - lost, 'resource')}: reading what is there")
+
+
+def _refreshed(pulumi: Pulumi, before: State, plan: Recovery) -> State:
+    """The state after a look at the cloud; as it was planned where nothing can have been made."""
+    if plan.targets:
+        targets = [option for urn in dict.fromkeys(plan.targets) for option in ("--target", urn)]
+        pulumi(["refresh", "--yes", "--skip-preview", "--non-interactive", *targets])
+    if not plan.creates:
+        return plan.state
+    after: State = json.loads(pulumi(["stack", "export"]))
+    mended = withdrawn(after, before, plan.creates)
+    if mended:
+        _replace(pulumi, mended)
+    return mended or after
 
 
 def recover_stack(project: Project, stack: str) -> int:

@@ -26,12 +26,14 @@ class Recovery:
         creates: urn -> id of resources that may have been made.
         targets: What a refresh has to look at.
         unknown: Changes whose resource cannot be found from here: somebody has to look.
+        orphans: Ids of resources that may have been made, and that the state can no longer hold.
     """
 
     state: State
     creates: dict[str, str] = field(default_factory=dict)
     targets: list[str] = field(default_factory=list)
     unknown: list[Change] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
 
 
 def pending(state: Mapping[str, Any]) -> list[Change]:
@@ -104,7 +106,8 @@ def _take_in(result: Recovery, resources: list[State], change: Change, project: 
     there = {item["urn"] for item in resources}
     owners = {str(change.resource.get("provider") or "").rpartition("::")[0], str(change.resource.get("parent") or "")}
     if not owners - {""} <= there:
-        return  # a destroy came between: nothing in the stack could hold it any more
+        result.orphans.append(found)  # a destroy came between
+        return
     old = next(
         (place for place, item in enumerate(resources) if item["urn"] == change.urn and not item.get("delete")), None
     )

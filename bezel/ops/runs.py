@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bezel.localcloud.living import lives
 from bezel.localcloud.run.leftovers import end_marked, marked
-from bezel.ops.journal import Change, unfinished
+from bezel.ops.journal import Change, ended, unfinished
 from bezel.whole import write_whole
 
 MARK = "BEZEL_RUN"
@@ -30,7 +30,12 @@ class LastRun:
         return self.folder / "events.jsonl"
 
     def begin(self) -> str:
-        """Start the record of a run, in the stead of the one before it; the value that marks its processes."""
+        """Start the record of a run, in the stead of the one before it; the value that marks its processes.
+
+        Of that one the creates that were refused are kept: they are open until they are taken in or given up.
+        """
+        if refused := self.refused():
+            self.remember([*(change for change in self._kept() if not change.exists), *refused])
         self.events.unlink(missing_ok=True)
         return self.mark()
 
@@ -63,14 +68,17 @@ class LastRun:
         Args:
             existing: Also creates that Google refused because there is such a resource already.
         """
-        kept = [Change(**item) for item in json.loads(self._get("open") or "[]")]
-        looked_for = {change.urn for change in kept}
-        begun = unfinished(self.events, ended_too=self.set_back())
-        return [*kept, *(change for change in begun if not change.exists or existing or change.urn in looked_for)]
+        kept = self._kept()
+        looked_for = {change.urn for change in kept if not change.exists}
+        found = [*kept, *unfinished(self.events, ended_too=self.set_back())]
+        return [change for change in found if not change.exists or existing or change.urn in looked_for]
 
     def refused(self) -> list[Change]:
-        """The creates that Google refused because there is such a resource already."""
-        return [change for change in unfinished(self.events) if change.exists]
+        """The creates that Google refused because there is such a resource already, in this run or one before it."""
+        done = ended(self.events)
+        earlier = [change for change in self._kept() if change.urn not in done]
+        found = {change.urn: change for change in [*earlier, *unfinished(self.events)]}
+        return [change for change in found.values() if change.exists]
 
     def remember(self, changes: Sequence[Change]) -> None:
         """Keep these changes as open, and nothing else of the run."""
@@ -93,11 +101,21 @@ class LastRun:
         """Whether there is nothing to look into."""
         return not self.set_back() and not self.events.exists() and not json.loads(self._get("open") or "[]")
 
-    def forget(self) -> None:
-        """The run ended well, and nothing is open."""
+    def forget(self, *, refused: bool = True) -> None:
+        """The run ended well, and nothing is open.
+
+        Args:
+            refused: Also the creates that were refused: the run got to all resources, or somebody has given those up.
+        """
+        left = [] if refused else self.refused()
         self.events.unlink(missing_ok=True)
         (self.folder / "open").unlink(missing_ok=True)
         (self.folder / "set-back").unlink(missing_ok=True)
+        if left:
+            self.remember(left)
+
+    def _kept(self) -> list[Change]:
+        return [Change(**item) for item in json.loads(self._get("open") or "[]")]
 
     def _get(self, name: str) -> str:
         try:

@@ -24,7 +24,7 @@ def test_every_kind_can_be_put_on_with_its_defaults(tmp_path: Path) -> None:
     [
         ("quota", {}, "there is no fault 'quota'"),
         ("quota", {}, "quota-exceeded"),
-        ("server-errors", {"status": "200"}, "status=200: it must be at least 500 and at most 599"),
+        ("server-errors", {"status": "200"}, "status=200: it must be at least 400 and at most 599"),
         ("server-errors", {"status": "x"}, "status=x: it must be a whole number"),
         ("server-errors", {"at": "front"}, "at=front: it must be one of api, service, token"),
         ("server-errors", {"nonsense": "1"}, "server-errors has no parameter 'nonsense'; it has status, at, method"),

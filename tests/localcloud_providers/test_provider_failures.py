@@ -11,7 +11,7 @@ from provider_google import FakeGoogle
 from provider_programs import PROGRAMS, changed
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.localcloud.providers.google_plugin import TAKE_OVER, GooglePlugin
+from bezel.localcloud.providers.google_plugin import GooglePlugin, take_over
 from bezel.localcloud.providers.policies import MemberType
 from bezel.localcloud.providers.rows import TYPES
 from bezel.localcloud.providers.wire import decode
@@ -50,7 +50,7 @@ def test_an_existing_bucket_is_not_adopted(google: FakeGoogle, gcp: Provider) ->
         gcp.create(BUCKET, PROGRAMS[BUCKET])
     assert failed.value.text == (
         "1 error occurred:\n\t* googleapi: Error 409: you already own it.\n"
-        "More details:\nReason: conflict, Message: x\n\n\n" + TAKE_OVER
+        "More details:\nReason: conflict, Message: x\n\n\n" + take_over(urn(BUCKET))
     )
 
 
@@ -62,7 +62,7 @@ def test_a_repair_is_named_where_something_is_in_the_way(
     with pytest.raises(FailedError) as failed:
         gcp.create(SECRET, PROGRAMS[SECRET])
     assert failed.value.text.startswith("1 error occurred:\n\t* Error creating Secret: googleapi: Error 409: no\n\n")
-    assert failed.value.text.endswith(TAKE_OVER) is named
+    assert failed.value.text.endswith(take_over(urn(SECRET))) is named
 
 
 def test_a_service_whose_create_fails_late_is_kept_and_the_next_update_only_reads(

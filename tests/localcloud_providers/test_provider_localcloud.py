@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_client import FailedError, Provider, ServedProvider
+from provider_client import FailedError, Provider, ServedProvider, urn
 from provider_programs import PROGRAMS
 
 from bezel.localcloud import control
@@ -13,6 +14,8 @@ from bezel.localcloud.providers.docker_plugin import digest_of
 from bezel.localcloud.providers.errors import ProviderError
 from bezel.localcloud.providers.google_plugin import GooglePlugin
 from bezel.localcloud.providers.wire import decode
+from bezel.ops.identity import derived_id
+from bezel.ops.journal import unfinished
 
 pytestmark = pytest.mark.slow
 
@@ -91,6 +94,35 @@ def test_a_second_of_the_same_name_is_refused(local: Provider, parents: dict[str
     assert parents
     with pytest.raises(FailedError, match="Error creating Secret: googleapi: Error 409"):
         local.create("gcp:secretmanager/secret:Secret", PROGRAMS["gcp:secretmanager/secret:Secret"])
+
+
+def named_by_a_log(kind: str, inputs: dict[str, Any], refusal: str, log: Path) -> str | None:
+    """The id of what a refused create is in the way of, as the next run tells it from the engine's log."""
+    metadata = {"op": "create", "urn": urn(kind)}
+    resource = {"urn": urn(kind), "custom": True, "type": kind, "inputs": inputs}
+    events: list[dict[str, Any]] = [
+        {"resourcePreEvent": {"metadata": metadata | {"new": resource}}},
+        {"diagnosticEvent": {"urn": urn(kind), "severity": "error", "message": refusal}},
+        {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
+    ]
+    log.write_text("\n".join(json.dumps(event) for event in events))
+    (change,) = unfinished(log)
+    assert change.exists, refusal
+    return derived_id(kind, change.resource["inputs"], "bezel-local")
+
+
+@pytest.mark.parametrize("kind", sorted({*PARENTS, *LATER} - {"gcp:secretmanager/secretVersion:SecretVersion"}))
+def test_what_was_made_without_an_answer_is_found_again_by_its_inputs(
+    kind: str, local: Provider, parents: dict[str, str], tmp_path: Path
+) -> None:
+    program = program_of(kind)
+    made = parents[kind] if kind in parents else local.create(kind, program)[0]
+    found: str | None
+    try:
+        found, _ = local.create(kind, program)
+    except FailedError as refused:
+        found = named_by_a_log(kind, local.inputs(kind, program), refused.text, tmp_path / "events.jsonl")
+    assert found == made
 
 
 def test_a_digest_is_looked_up_and_never_made_up(environment: dict[str, str]) -> None:

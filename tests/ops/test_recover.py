@@ -124,9 +124,10 @@ def test_what_a_destroy_has_taken_away_meanwhile_is_named_by_nothing() -> None:
     taken = engine.state["deployment"]["resources"][0]
     assert (taken["dependencies"], taken["propertyDependencies"]) == ([], {"x": []})
     for owner in ({"parent": ACCOUNT}, {"provider": f"{ACCOUNT}::1234"}):
-        engine = Engine([], [("creating", resource(**owner))], {ID})
-        assert engine.recover().adopted == ()
+        engine, said = Engine([], [("creating", resource(**owner))], {ID}), list[str]()
+        assert recover(engine, "acme", said.append).adopted == ()
         assert engine.held() == []
+        assert f"delete {ID} by hand" in said[0]
         owned = Engine([resource(ACCOUNT, id="1234")], [("creating", resource(**owner))], {ID, "1234"})
         assert owned.recover().adopted == (URN,)
 
@@ -177,6 +178,15 @@ def event(kind: str, urn: str = URN, **others: Any) -> str:
 BEGUN = event("resourcePreEvent")
 FAILED = event("resOpFailedEvent", status=0)
 LOST = event("diagnosticEvent", message="http://x does not answer (Refused)")
+# An update that failed, whose resource the state keeps; and a check that finds another service than was declared.
+UPDATE = event("resourcePreEvent", op="update")
+REFUSED = event("diagnosticEvent", message="Error updating Service: googleapi: Error 400: no")
+KEPT = event("resOpFailedEvent", status=1)
+CHECK = "urn:pulumi:one::bezel::pulumi-python:dynamic/smoke:HealthCheck::health"
+SAME = event("resourcePreEvent", op="same")
+HEALTH = event("resourcePreEvent", CHECK, op="update")
+ANOTHER = event("diagnosticEvent", CHECK, message="repair: Run `pulumi up --refresh`")
+HEALTH_FAILED = event("resOpFailedEvent", CHECK, status=2)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +202,14 @@ LOST = event("diagnosticEvent", message="http://x does not answer (Refused)")
         ([BEGUN, event("resOutputsEvent")], []),
         ([BEGUN, event("diagnosticEvent", message="googleapi: Error 403: no"), FAILED], []),
         ([BEGUN, LOST, event("resOpFailedEvent", status=1)], []),
+        ([UPDATE, REFUSED, KEPT], ["updating"]),
+        ([UPDATE, LOST, KEPT], ["updating"]),
+        ([UPDATE, event("diagnosticEvent", message="Error code 9, message: not ready"), KEPT], []),
+        ([UPDATE, event("diagnosticEvent", message="timeout while waiting for state to become"), KEPT], []),
+        ([SAME, HEALTH, ANOTHER, HEALTH_FAILED], ["updating"]),
+        ([SAME, event("resOutputsEvent"), HEALTH, ANOTHER, HEALTH_FAILED], ["updating"]),
+        ([UPDATE, event("resOutputsEvent"), HEALTH, ANOTHER, HEALTH_FAILED], ["updating"]),
+        ([SAME, HEALTH, event("diagnosticEvent", CHECK, message="no answer"), HEALTH_FAILED], []),
         ([event("resourcePreEvent", op="same")], []),
         ([event("resourcePreEvent", MODEL)], []),
         ([], []),
@@ -205,17 +223,24 @@ def test_a_log_tells_what_was_begun_and_never_heard_of_again(
     assert [change.kind for change in unfinished(log)] == kinds
 
 
+EXISTS = event("diagnosticEvent", message="googleapi: Error 409: Resource already exists.")
+
+
+def run(last: LastRun, *lines: str) -> None:
+    """A run that fails, with this log."""
+    last.begin()
+    last.events.write_text("\n".join(lines))
+
+
 def test_what_exists_already_is_open_only_when_asked_for_or_looked_for_before(tmp_path: Path) -> None:
     last = LastRun(tmp_path / "run")
-    last.begin()
-    refused = event("diagnosticEvent", message="googleapi: Error 409: Resource already exists.")
-    last.events.write_text(f"{BEGUN}\n{refused}\n{FAILED}")
+    run(last, BEGUN, EXISTS, FAILED)
     assert last.open_changes() == []
     assert [change.urn for change in last.refused()] == [URN]
     assert [change.urn for change in last.open_changes(existing=True)] == [URN]
     looked_for = Change(URN, "creating", resource())
     last.remember([looked_for])
-    last.events.write_text(f"{BEGUN}\n{refused}\n{FAILED}")
+    last.events.write_text(f"{BEGUN}\n{EXISTS}\n{FAILED}")
     assert [change.urn for change in last.open_changes()] == [URN, URN]
 
 
@@ -254,6 +279,45 @@ def test_a_state_that_was_set_back_is_looked_into_until_its_changes_are_kept(tmp
     last.note_set_back()
     last.forget()
     assert last.ended_well()
+
+
+def test_what_exists_already_is_known_through_other_runs_until_it_is_settled(tmp_path: Path) -> None:
+    last = LastRun(tmp_path / "run")
+    run(last, BEGUN, EXISTS, FAILED)
+    run(last, event("resourcePreEvent", ACCOUNT), event("resOutputsEvent", ACCOUNT))
+    run(last)
+    last.forget(refused=False)
+    assert [change.urn for change in last.refused()] == [URN]
+    assert not last.ended_well()
+    run(last, BEGUN, event("resOutputsEvent"))
+    assert last.refused() == []
+    run(last, BEGUN, EXISTS, FAILED)
+    last.forget()
+    assert last.refused() == []
+
+
+@pytest.mark.parametrize(
+    "said", ["The operation was aborted.", "There were concurrent policy changes.", "operation in progress"]
+)
+def test_another_conflict_is_not_taken_for_something_that_exists(tmp_path: Path, said: str) -> None:
+    last = LastRun(tmp_path / "run")
+    run(last, BEGUN, event("diagnosticEvent", message=f"googleapi: Error 409: {said}"), FAILED)
+    assert last.refused() == []
+
+
+def test_what_exists_already_and_is_gone_when_asked_for_is_open_no_more() -> None:
+    remembered: list[list[Change]] = []
+    engine = Engine([], [], set())
+    engine.recover(Change(URN, "creating", resource(), exists=True), remembered=remembered)
+    assert [[change.urn for change in kept] for kept in remembered] == [[URN], []]
+
+
+def test_a_failed_update_is_read_again_without_a_change_of_the_state_by_hand() -> None:
+    engine = Engine([resource(id=ID)], [], {ID})
+    said: list[str] = []
+    recover(engine, "acme", said.append, [Change(URN, "updating", resource(), read=True)])
+    assert engine.commands == ["stack export", "refresh"]
+    assert said == ["the state may differ from the cloud in 1 resource: reading what is there"]
 
 
 def test_a_record_is_kept_until_a_run_ends_well(tmp_path: Path) -> None:

@@ -300,8 +300,23 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
         ),
         (
             "1 error occurred: * Error updating Service 's': googleapi: Error 500: the disk is full: free some space.",
-            "the API refused the change (HTTP 500): the disk is full: free some space.",
-            "run the same command again",
+            "the API did not confirm the change (HTTP 500): the disk is full: free some space.",
+            "Mend what it names, then run `pulumi up --refresh`",
+        ),
+        (
+            "* Error updating Service 's': http://127.0.0.1:1 does not answer (the connection breaks)",
+            "the API did not confirm the change: http://127.0.0.1:1 does not answer (the connection breaks)",
+            "Run `pulumi up --refresh`",
+        ),
+        (
+            '* Error updating Service "s": Patch "https://run.googleapis.com/v2/s?alt=json": EOF',
+            'the API did not confirm the change: Patch "https://run.googleapis.com/v2/s?alt=json": EOF',
+            "Run `pulumi up --refresh`",
+        ),
+        (
+            "* Error creating Service: googleapi: Error 400: Invalid value",
+            "the API refused the change (HTTP 400): Invalid value",
+            "Mend what it names, then run the same command again",
         ),
         (
             "Error code 13, message: Internal error encountered.",

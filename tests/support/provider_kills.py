@@ -15,7 +15,7 @@ from provider_programs import GOLDEN, PROGRAMS, UPDATES, changed
 from provider_victims import Nursery
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.localcloud.providers.google_plugin import TAKE_OVER, GooglePlugin
+from bezel.localcloud.providers.google_plugin import GooglePlugin, take_over
 from bezel.localcloud.providers.wire import decode, encode
 
 LOG: dict[str, Any] = json.loads(GOLDEN.read_text())
@@ -108,7 +108,7 @@ class Scene:
             said = error.text
         # A part of another resource's body has no create of its own that Google could refuse.
         assert "googleapi: Error 409: " in said or "existing object already found" in said
-        assert said.endswith(TAKE_OVER), "the refusal names the repair"
+        assert said.endswith(take_over(urn(kind))), "the refusal names the repair"
         resource_id = LOG[kind]["state"]["id"]
         state = decode(self.provider.read(kind, resource_id).properties)
         assert not self.provider.diff(kind, resource_id, state, wanted).replaces

@@ -16,8 +16,25 @@ if TYPE_CHECKING:
 
     Headers = list[tuple[bytes, bytes]]
 
-_CODES = {500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+_CODES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    412: "FAILED_PRECONDITION",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
 _WORDS = {
+    400: "Request contains an invalid argument.",
+    401: "Request had invalid authentication credentials.",
+    403: "The caller does not have permission.",
+    404: "Requested entity was not found.",
+    409: "The operation was aborted.",
+    412: "Precondition check failed.",
     500: "Internal error encountered.",
     501: "Operation is not implemented, or supported, or enabled.",
     502: "The server encountered a temporary error and could not complete your request.",
@@ -51,7 +68,8 @@ def refusal(fault: Fault, at: str, path: str) -> tuple[int, Headers, bytes]:
 
 
 def _unwell(status: int) -> ApiError:
-    return ApiError(_CODES.get(status, "INTERNAL"), _WORDS.get(status, _WORDS[500]), status=status)
+    otherwise = 500 if status >= 500 else 400
+    return ApiError(_CODES.get(status, _CODES[otherwise]), _WORDS.get(status, _WORDS[otherwise]), status=status)
 
 
 def _rate_limited(path: str) -> ApiError:
@@ -66,4 +84,4 @@ def _rate_limited(path: str) -> ApiError:
 
 
 def _page_words(status: int) -> str:
-    return "Rate exceeded." if status == 429 else _WORDS.get(status, _WORDS[500])
+    return "Rate exceeded." if status == 429 else _WORDS.get(status, _WORDS[500 if status >= 500 else 400])

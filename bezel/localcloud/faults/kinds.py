@@ -130,9 +130,9 @@ _TABLE = (
     Kind("disk-full", "the container's disk is full when vLLM writes its compile cache", "container"),
     Kind(
         "server-errors",
-        "a burst of answers with a 5xx status",
+        "a burst of answers with an error's status, 5xx or 4xx",
         "requests",
-        (Parameter("status", 503, "the HTTP status", least=500, most=599), *_matching("api", 3)),
+        (Parameter("status", 503, "the HTTP status", least=400, most=599), *_matching("api", 3)),
     ),
     Kind(
         "rate-limited",

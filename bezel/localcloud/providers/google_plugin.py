@@ -20,11 +20,6 @@ from .rows import TYPES
 from .server import Context, Plugin, refuse
 from .wire import Properties, decode, encode
 
-TAKE_OVER = (
-    "It exists, and this stack does not know it. If a run of this stack that was killed made it, `make up` takes it in "
-    "(on a cloud of your own `bezel recover STACK` does). If it is somebody else's, give this one another name.\n"
-)
-
 _Answer = TypeVar("_Answer")
 _KINDS = pb.PropertyDiff.Kind
 _MODES = pb.CheckRequest.AutonamingOptions
@@ -163,10 +158,24 @@ class GooglePlugin(Plugin):
                 detail.inputs.CopyFrom(inputs)  # type: ignore[arg-type]
             refuse(context, text, detail)
         except ExistsError as error:
-            refuse(context, one_error(str(error)) + TAKE_OVER)
+            refuse(context, one_error(str(error)) + take_over(doing))
         except ProviderError as error:
             creating = doing.startswith("creating ")
             refuse(context, one_error(str(error)) if creating or not doing else f"{doing}: {one_error(str(error))}")
+
+
+def take_over(doing: str) -> str:
+    """What to do about a resource that exists already.
+
+    Args:
+        doing: What was being done, with the resource's address.
+    """
+    stack = doing.partition("urn:pulumi:")[2].partition("::")[0]
+    return (
+        "It exists, and the state of this stack does not hold it. If an earlier run of this stack made it (it was "
+        f"killed, or an answer was lost), take it in: `.venv/bin/bezel local recover {stack} --adopt`. If it is "
+        "somebody else's, give this one another name.\n"
+    )
 
 
 def _answer(found: Properties) -> pb.InvokeResponse:

@@ -162,7 +162,7 @@ class Operations:
             mask = {"updateMask": ",".join(dict.fromkeys(item.path[0] for item in sent))} if kind.masked else {}
             try:
                 answer = self.call("PATCH", resource_id, {**kind.query, **mask}, self.body(planned, updating=True))
-            except GoogleError as error:
+            except ProviderError as error:
                 raise ProviderError(f"Error updating {kind.title} {resource_id!r}: {error}") from None
             if "update" in kind.waits:
                 self.finished(answer)
