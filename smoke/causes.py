@@ -10,8 +10,8 @@ from dataclasses import dataclass
 AGAIN = "Afterwards run the same command again: it makes another revision in place of the one that failed."
 # After a failed update the state holds what was asked for, whatever there is.
 REFRESH = (
-    "`pulumi up --refresh`, which reads what is there and deploys what is planned (after a `make up` that failed: "
-    "`make up` again, as that has read it)."
+    "`pulumi up --refresh`: it reads what is there and deploys what is planned. (A `make up` that failed has read it: "
+    "run it again.)"
 )
 
 

@@ -41,6 +41,7 @@ FOREIGN = (
 QUICK_SECONDS = 120
 ENDING_SECONDS = sum(PATIENCE) + 5.0
 _LOOK_SECONDS = 0.2
+_SALT = "encryptionsalt:"
 
 
 class EngineError(UserError):
@@ -90,7 +91,8 @@ class Engine:
             ProjectError: there is no such stack file.
         """
         copy = self.stack_copy(stack)
-        given = self.project.stack_file(stack).read_text()
+        # The engine, run by hand, writes a salt of another backend into the file.
+        given = _without_salt(self.project.stack_file(stack).read_text())
         if not accepted:
             given = _without_salt(copy.read_text()) if copy.exists() else "config: {}"
         if self.provider == "stand-in":
@@ -302,10 +304,10 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _without_salt(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.startswith("encryptionsalt:"))
-
-
 def _salt(text: str) -> str:
     """The line with the encryption salt that the engine wrote, or nothing."""
-    return next((line for line in text.splitlines() if line.startswith("encryptionsalt:")), "")
+    return next((line for line in text.splitlines() if line.startswith(_SALT)), "")
+
+
+def _without_salt(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_SALT))

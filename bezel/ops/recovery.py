@@ -60,8 +60,20 @@ def planned(state: State, changes: Iterable[Change], project: str | None) -> Rec
         if change.kind == "creating":
             _take_in(result, resources, change, project)
         elif any(item["urn"] == change.urn for item in resources):
-            result.targets.append(change.urn)
+            result.targets += [change.urn, *(_dependents(resources, change.urn) if change.read else ())]
     return result
+
+
+def _dependents(resources: Iterable[State], urn: str) -> list[str]:
+    """What the cloud holds of those that depend on a resource: a service that is gone took the grants on it along.
+
+    (The engine's own `--target-dependents` fails over those whose provider has no target, in 3.259.)
+    """
+    return [
+        item["urn"]
+        for item in resources
+        if item.get("custom") and urn in (item.get("dependencies") or ()) and item["type"] not in MAKES_NOTHING
+    ]
 
 
 def withdrawn(state: State, before: State, creates: Iterable[str]) -> State | None:

@@ -9,13 +9,15 @@ import fcntl
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
-from rehearsal import Rehearsal, Run, add_version, make_secret
+from rehearsal import SECONDS, Rehearsal, Run, add_version, make_secret
 from strikes import Grounds
 
 from bezel.localcloud import control
@@ -113,6 +115,19 @@ class Stage:
     def up(self, *options: str) -> Run:
         """Deploy, without the preview: what this one says is in the texts of those that stop there."""
         return self.rehearsal.local("up", "l4-qat", *unpreviewed(options))
+
+    def pulumi_up(self, *options: str) -> Run:
+        """Deploy with the engine alone, as on a cloud of one's own: nothing of `bezel local up` around it."""
+        ended = subprocess.run(
+            [Path(sys.executable).parent / "pulumi", "up", "--yes", "--skip-preview", "--stack", "l4-qat", *options],
+            cwd=self.rehearsal.folder,
+            env=os.environ | self.rehearsal.variables(),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        return Run(ended.returncode, ended.stdout + ended.stderr)
 
     def in_service(self, *options: str) -> None:
         """Deploy, which works now; then there is nothing left to do."""

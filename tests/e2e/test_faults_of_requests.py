@@ -91,6 +91,22 @@ def test_an_effect_whose_answer_was_lost_is_not_done_twice(stage: Stage) -> None
     assert int(stage.service().json()["generation"]) == before + 2
 
 
+def test_a_refused_change_stays_red_until_a_refresh_shows_what_is_there(stage: Stage) -> None:
+    stage.need_a_revision()
+    stage.add("server-errors", status=400, method="PATCH", path="/run/*", count=0)
+    refused, red, again = (told(stage.pulumi_up()) for _ in range(3))
+    assert "the API did not confirm the change (HTTP 400)" in refused
+    # The state has what was asked for, and nothing is sent: without the check this run would be green.
+    assert f"--max-num-seqs={stage.seats} is planned" in red
+    assert "googleapi" not in red
+    assert all("`pulumi up --refresh`" in text for text in (refused, red, again))
+    assert again == refused
+    stage.clear()
+    repaired = stage.pulumi_up("--refresh")
+    assert repaired.code == 0, repaired.text
+    stage.nothing_left()
+
+
 @pytest.mark.parametrize(
     ("kind", "parameters"), [("slow-connections", {"seconds": 60}), ("malformed-json", {"at": "service", "count": 0})]
 )

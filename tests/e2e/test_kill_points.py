@@ -18,6 +18,7 @@ SERVICES = "/run/v2/projects/bezel-local/locations/us-east4/services"
 SERVICE = f"{SERVICES}/bezel-l4-qat"
 ACCOUNTS = "/iam/v1/projects/bezel-local/serviceAccounts"
 ACCOUNT = f"{ACCOUNTS}/bezel-l4-qat@bezel-local.iam.gserviceaccount.com"
+FAULTS = "/localcloud/faults"
 GRANTS = "/storage/v1/b/bezel-local-models/iam"
 MODEL = "/storage/v1/b/bezel-local-models/o"
 ALONE = (
@@ -128,20 +129,30 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
         rehearsal.local("stop")
 
 
-def test_what_was_there_before_is_taken_in_only_when_asked_for(grounds: Grounds, tmp_path: Path) -> None:
+def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_down(
+    grounds: Grounds, tmp_path: Path
+) -> None:
     rehearsal = grounds.copy("up", tmp_path / "point")
     try:
         with rehearsal.api() as api:
             enable = "/serviceusage/v1/projects/bezel-local/services/iam.googleapis.com:enable"
             assert api.post(enable, json={}).is_success
             assert api.post(ACCOUNTS, json={"accountId": "bezel-l4-qat", "serviceAccount": {}}).is_success
-        refused = rehearsal.local("up", "l4-qat")
-        assert (refused.code, "taken in" in refused.text) == (1, False), refused.text
-        assert ".venv/bin/bezel local recover l4-qat --adopt" in refused.text
-        asked = rehearsal.local("recover", "l4-qat", "--adopt")
-        assert (asked.code, "made, and taken in: " in asked.text) == (0, True), asked.text
-        again = rehearsal.local("up", "l4-qat")
-        assert again.code == 0, again.text
+            lost = {"when": "after", "method": "POST", "path": "/run/*/services"}
+            assert api.post(FAULTS, json={"kind": "dropped-connections", "parameters": lost}).is_success
+        # The account was there before; of the service the answer is lost, and the repeated request refused.
+        for name in ("serviceAccounts/bezel-l4-qat@", "services/bezel-l4-qat"):
+            refused = rehearsal.local("up", "l4-qat")
+            assert (refused.code, "taken in: " in refused.text) == (1, False), refused.text
+            down = rehearsal.local("down", "l4-qat")
+            assert (down.code, "Destroying" in down.text) == (1, False), down.text
+            assert name in down.text
+            assert all(".venv/bin/bezel local recover l4-qat --adopt" in run.text for run in (refused, down))
+            asked = rehearsal.local("recover", "l4-qat", "--adopt")
+            assert (asked.code, "made, and taken in: " in asked.text) == (0, True), asked.text
+        down = rehearsal.local("down", "l4-qat")
+        assert down.code == 0, down.text
+        assert leftovers(rehearsal) == []
     finally:
         rehearsal.local("stop")
 

@@ -146,6 +146,19 @@ def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_g
     assert serving_in_the_outputs(stage) == after(before)
 
 
+def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(stage: Stage) -> None:
+    before, _ = traffic(stage)
+    stage.need_a_revision()
+    stage.add("server-errors", status=504, method="PATCH", path="/run/*", count=0)
+    run = stage.up()
+    assert "the API did not confirm the change (HTTP 504)" in told(run)
+    assert "reading what is there" in run.text
+    assert traffic(stage) == (before, before)
+    stage.clear()
+    stage.settle()
+    assert traffic(stage) == (after(before), after(before))
+
+
 def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_deploy(stage: Stage) -> None:
     serving, _ = traffic(stage)
     if serving == "00001":

@@ -50,6 +50,15 @@ def test_a_changed_stack_file_reaches_the_copy_and_the_salt_stays(project: Proje
     assert made.stack_copy("one").read_text() == STACK.replace("us-east4", "europe-west4") + salt
 
 
+def test_a_salt_of_another_backend_in_the_stack_file_does_not_reach_the_copy(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    project.stack_file("one").write_text(f"{STACK}encryptionsalt: v1:of-another-backend\n")
+    for _ in range(2):
+        made.prepare("one")
+        copy = made.stack_copy("one").read_text()
+        assert (copy.count("encryptionsalt:"), "of-another-backend" in copy) == (1, False)
+
+
 def test_only_the_owner_reads_the_passphrase_and_it_is_no_variable(project: Project, tmp_path: Path) -> None:
     made = engine(project, tmp_path)
     made.prepare("one")

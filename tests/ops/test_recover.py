@@ -223,6 +223,15 @@ def test_a_log_tells_what_was_begun_and_never_heard_of_again(
     assert [change.kind for change in unfinished(log)] == kinds
 
 
+def test_what_a_service_that_is_gone_took_along_is_gone_from_the_state_too() -> None:
+    member = URN.replace("service:Service", "serviceIamMember:ServiceIamMember")
+    here = [resource(id=ID), resource(member, id="m", dependencies=[URN]), resource(MODEL, id="c", dependencies=[URN])]
+    engine = Engine([*here, resource(ACCOUNT, id="a")], [], set())
+    recover(engine, "acme", lambda _line: None, [Change(URN, "updating", resource(), read=True)])
+    # A check is looked at by nobody: nothing of it is in the cloud.
+    assert [name for _, name, _ in engine.held()] == ["c", "a"]
+
+
 EXISTS = event("diagnosticEvent", message="googleapi: Error 409: Resource already exists.")
 
 
