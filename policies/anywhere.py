@@ -17,6 +17,8 @@ _DESCRIBING = re.compile(
     r"|migrationcenter|monitoring|orgpolicy|securitycenter|securityposture|serviceusage)(?:/.*)?:\w+"
     r"|kubernetes:.*:(?:ConfigMap|CustomResourceDefinition|LimitRange|ResourceQuota|Secret)(?:List|Patch)?"
     r"|pulumi:.*"
+    # Holds a service against what was declared for it, which the service's own resource is judged by.
+    r"|pulumi-python:dynamic/smoke:HealthCheck"
 )
 # Words about a resource: nothing is bought or granted by them.
 _WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "metadata"})

@@ -60,6 +60,7 @@ FOREIGN: list[tuple[str, dict[str, object]]] = [
     ("gcp:deploymentmanager/deployment:Deployment", {"target": {"config": {"content": '{"acceleratorType": "v3-8"}'}}}),
     ("kubernetes:yaml/v2:ConfigGroup", {"yaml": "kind: Job\nmachineType: a3-highgpu-8g\n"}),
     ("nobody:knows/this:Type", {"spec": {"gpus": 8.0}}),
+    ("pulumi-python:dynamic/smoke:HealthCheck2", {"planned": {"nodeSelector": {"accelerator": "nvidia-l4"}}}),
 ]
 OF_A_RESOURCE = [policy.name for policy in PACK if not policy.name.startswith("stack-")]
 
@@ -137,6 +138,10 @@ def test_what_has_a_price_cannot_be_exempted() -> None:
         ("gcp:cloudquota/sQuotaPreference:SQuotaPreference", {"dimensions": {"gpu_family": "NVIDIA_H100"}}),
         ("gcp:storage/bucket:Bucket", {"name": "nvidia-l4", "labels": {"accelerator": "nvidia-l4"}}),
         ("kubernetes:core/v1:ConfigMap", {"data": {"gpu": "nvidia-l4"}}),
+        (
+            "pulumi-python:dynamic/smoke:HealthCheck",
+            {"planned": {"template": {"nodeSelector": {"accelerator": "nvidia-l4"}}}},
+        ),
         (
             "kubernetes:core/v1:Pod",
             {"metadata": {"annotations": {"gpu": "l4"}}, "spec": {"containers": [{"image": "i"}]}},
