@@ -123,3 +123,23 @@ def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) 
     with pytest.raises(ProjectError):
         made.prepare("two")
     assert list(made.folder.iterdir()) == []
+
+
+def test_what_exists_already_is_named_until_it_is_given_up(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    urn = "urn:pulumi:one::bezel::gcp:compute/network:Network::net"
+    new = {"urn": urn, "custom": True, "type": "gcp:compute/network:Network", "inputs": {"name": "net"}}
+    metadata = {"op": "create", "urn": urn, "new": new}
+    said = "googleapi: Error 409: The resource 'net' already exists"
+    events: list[dict[str, object]] = [
+        {"resourcePreEvent": {"metadata": metadata}},
+        {"diagnosticEvent": {"urn": urn, "severity": "error", "message": said}},
+        {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
+    ]
+    record = made.folder / "runs" / "one"
+    record.mkdir(parents=True)
+    (record / "events.jsonl").write_text("\n".join(json.dumps(event) for event in events))
+    named = ["projects/bezel-local/global/networks/net (gcp:compute/network:Network)"]
+    assert made.refused("one") == named
+    assert (made.give_up_refused("one"), made.give_up_refused("one")) == (1, 0)
+    assert made.refused("one") == []
