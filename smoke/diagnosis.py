@@ -30,6 +30,7 @@ _NO_ANSWER = re.compile(
 )
 _BUSY = re.compile(r"the last state was: HTTP (429|50\d)")
 _NO_CONNECTION = re.compile(r"the last state was: no answer \((\w+)\)")
+_REQUEST = re.compile(r"googleapi: Error \d{3}|Error updating ")
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b(?:: .*)?$")
 
@@ -63,7 +64,9 @@ def diagnose(report: Report) -> Diagnosis:
     platform = [*(str(one) for one in report.conditions), *report.errors]
     healthy = report.created == report.ready != ""
     found = (
-        _named([*lines, *platform])
+        # A request that was refused made no container: what an earlier one has logged is not why.
+        _named(text for text in report.errors if _REQUEST.search(text))
+        or _named([*lines, *platform])
         or _ended(lines, platform, healthy=healthy)
         or _unanswered([*lines, *platform])
         or _between(report.errors)

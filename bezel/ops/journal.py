@@ -31,7 +31,7 @@ _LOST = (
     "called off",
 )
 # 409 is also said of what goes on at the same time.
-_EXISTS = re.compile(r"already (?:exists|own it)|existing object already found", re.IGNORECASE)
+_EXISTS = re.compile(r"Error 409: [^\n]*already (?:exists|own it)|existing object already found", re.IGNORECASE)
 _KEPT = 1  # `status` of a failed operation: the resource is in the state, with what went wrong (a partial failure)
 # The operation failed, not the request for it: the cloud has what was asked for, as the state says.
 _TAKEN = ("Error code ", "timeout while waiting for state")

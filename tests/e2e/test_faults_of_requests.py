@@ -5,6 +5,7 @@ by the very code that the engine runs, asked directly.
 """
 
 import re
+from typing import Any
 
 import pytest
 from fault_stage import SERVICE, Stage, hold, normal, told
@@ -47,7 +48,11 @@ def check_the_service(stage: Stage, seconds: float) -> None:
     Raises:
         SmokeError: As the engine shows it.
     """
-    service = stage.service().json()
+    check(stage.service().json(), seconds)
+
+
+def check(service: dict[str, Any], seconds: float) -> None:
+    """The same of a service that may be gone meanwhile."""
     props = {
         "service": SERVICE,
         "url": service["uri"],
@@ -121,6 +126,21 @@ def test_the_check_says_what_stands_between_it_and_the_server(
     stage.clear()
     check_the_service(stage, 20)
     hold(kind, command, normal(f"error: smoke: {caught.value}"), stage.state(), "once it is mended the check passes")
+
+
+@pytest.mark.usefixtures("at_home")
+def test_a_service_that_somebody_deleted_is_told_by_the_next_deploy_and_made_by_the_one_after_it(stage: Stage) -> None:
+    stage.settle()
+    service = stage.service().json()
+    command = stage.add("service-deleted")
+    with pytest.raises(SmokeError) as caught:
+        check(service, 20)
+    # Where it was once another attempt at a failed revision, the update meets a 404 before the check does.
+    assert "`pulumi up --refresh`" in told(stage.up())
+    state = stage.state()
+    stage.in_service()
+    following = "a deploy says so and has read what is there, so the one after it is green, then nothing is left to do"
+    hold("service-deleted", command, normal(f"error: smoke: {caught.value}"), state, following)
 
 
 @pytest.mark.usefixtures("at_home")

@@ -306,11 +306,16 @@ def test_what_exists_already_is_known_through_other_runs_until_it_is_settled(tmp
 
 
 @pytest.mark.parametrize(
-    "said", ["The operation was aborted.", "There were concurrent policy changes.", "operation in progress"]
+    "said",
+    [
+        "googleapi: Error 409: The operation was aborted.",
+        "googleapi: Error 409: There were concurrent policy changes.",
+        "googleapi: Error 400: no\n  | FileExistsError: /tmp/x already exists",
+    ],
 )
 def test_another_conflict_is_not_taken_for_something_that_exists(tmp_path: Path, said: str) -> None:
     last = LastRun(tmp_path / "run")
-    run(last, BEGUN, event("diagnosticEvent", message=f"googleapi: Error 409: {said}"), FAILED)
+    run(last, BEGUN, event("diagnosticEvent", message=said), FAILED)
     assert last.refused() == []
 
 

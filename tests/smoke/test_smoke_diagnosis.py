@@ -171,6 +171,14 @@ def test_a_refused_operation_names_the_cause_too() -> None:
     assert diagnose(Report(errors=errors)).kind == "quota"
 
 
+def test_what_an_earlier_container_has_logged_is_not_why_a_request_was_refused() -> None:
+    lines = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",)
+    refused = "Error updating Service 's': googleapi: Error 404: Resource 's' does not exist."
+    assert diagnose(Report(lines=lines, errors=(refused,))).kind == "unconfirmed"
+    operation = "Error code 9, message: Revision 's-2' is not ready and cannot serve traffic."
+    assert diagnose(Report(lines=lines, errors=(operation,))).kind == "gpu_memory"
+
+
 def test_a_service_that_the_stack_does_not_know_is_named_and_a_known_one_is_no_cause() -> None:
     error = "Error creating Service: googleapi: Error 409: Resource 'bezel-l4-qat' already exists."
     found = diagnose(Report(errors=(error,), lines=("INFO: Application startup complete.",)))
