@@ -67,7 +67,6 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
         ended_too: Also those that ended well, for a state that has lost what it had written of them.
     """
     begun: dict[str, Change] = {}
-    services: dict[str, Change] = {}
     failed: set[str] = set()
     said: dict[str, str] = {}
     for event in _events(log):
@@ -76,8 +75,6 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
             change = _change(metadata)
             if metadata["op"] in _CHANGES and change.resource.get("custom"):
                 begun[change.urn] = change
-            if change.resource.get("type") == _SERVICE:
-                services[change.urn] = replace(change, kind="updating", read=True)
         elif "resOutputsEvent" in event and ended_too:
             failed.discard(event["resOutputsEvent"]["metadata"]["urn"])
         elif "resOutputsEvent" in event:
@@ -99,9 +96,17 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
         and not change.resource["type"].startswith("pulumi:providers:")
         and (one := _judged(change, failed, said.get(change.urn, "")))
     ]
-    another = any(_ANOTHER in said.get(urn, "") for urn in failed)
+    if not any(_ANOTHER in said.get(urn, "") for urn in failed):
+        return found
     listed = {change.urn for change in found}
-    return [*found, *(change for urn, change in services.items() if another and urn not in listed)]
+    return [*found, *(change for change in _services(log) if change.urn not in listed)]
+
+
+def _services(log: Path) -> list[Change]:
+    """The services of a run, changed or not, to be read again."""
+    seen = [_change(event["resourcePreEvent"]["metadata"]) for event in _events(log) if "resourcePreEvent" in event]
+    services = {change.urn: change for change in seen if change.resource.get("type") == _SERVICE}
+    return [replace(change, kind="updating", read=True) for change in services.values()]
 
 
 def ended(log: Path) -> set[str]:
