@@ -96,17 +96,15 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
         and not change.resource["type"].startswith("pulumi:providers:")
         and (one := _judged(change, failed, said.get(change.urn, "")))
     ]
-    if not any(_ANOTHER in said.get(urn, "") for urn in failed):
-        return found
-    listed = {change.urn for change in found}
-    return [*found, *(change for change in _services(log) if change.urn not in listed)]
+    another = any(_ANOTHER in said.get(urn, "") for urn in failed)
+    return [*found, *(_services(log, {change.urn for change in found}) if another else ())]
 
 
-def _services(log: Path) -> list[Change]:
-    """The services of a run, changed or not, to be read again."""
+def _services(log: Path, but: set[str]) -> list[Change]:
+    """The services of a run, changed or not, to be read again; without those that are listed already."""
     seen = [_change(event["resourcePreEvent"]["metadata"]) for event in _events(log) if "resourcePreEvent" in event]
     services = {change.urn: change for change in seen if change.resource.get("type") == _SERVICE}
-    return [replace(change, kind="updating", read=True) for change in services.values()]
+    return [replace(change, kind="updating", read=True) for change in services.values() if change.urn not in but]
 
 
 def ended(log: Path) -> set[str]:
