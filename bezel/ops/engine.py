@@ -276,7 +276,8 @@ class Engine:
 
         for name, package in STOOD_IN.items():
             place = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
-            place.mkdir(parents=True, exist_ok=True)
+            for folder in (place.parents[1], place.parent, place):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             link = place / f"pulumi-resource-{name}"
             target = PLUGINS / link.name
             if not link.is_symlink() or link.readlink() != target:

@@ -41,7 +41,7 @@ class LastRun:
 
     def mark(self) -> str:
         """A new value to mark the processes of a run with, whose changes (it makes none) are not recorded."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make(self.folder)
         mark = secrets.token_hex(8)
         self._put("mark", mark)
         self._put("command", str(os.getpid()))
@@ -82,7 +82,7 @@ class LastRun:
 
     def remember(self, changes: Sequence[Change]) -> None:
         """Keep these changes as open, and nothing else of the run."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make(self.folder)
         self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
         self.events.unlink(missing_ok=True)
         (self.folder / "set-back").unlink(missing_ok=True)
@@ -93,7 +93,7 @@ class LastRun:
 
     def note_set_back(self) -> bool:
         """Note that the state has been set back; whether there is a log of what the run changed."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        _make(self.folder)
         self._put("set-back", "")
         return self.events.exists()
 
@@ -125,6 +125,11 @@ class LastRun:
 
     def _put(self, name: str, text: str) -> None:
         write_whole(self.folder / name, text, mode=0o600)
+
+
+def _make(folder: Path) -> None:
+    for one in (folder.parent, folder):
+        one.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def _is_engine(process: int) -> bool:
