@@ -42,6 +42,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert first["smoke"]["verdict"]["ok"] is True
     assert first["smoke"]["figures"]["completed"] == 4
     assert first["smoke"]["figures"]["checks"]["counters"] == "passed"
+    assert open_to_others(quick.cloud) == []
     variables = quick.variables()
     command = [str(Path(sys.executable).parent / "pulumi"), "stack", "output", "--json", "--stack", "l4-qat"]
     assert json.loads(subprocess.check_output(command, cwd=quick.cloud / "stacks", env=os.environ | variables)) == first
@@ -59,7 +60,6 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert "the state of l4-qat was cut" in restored.text
     assert quick.outputs() == first
     assert list((quick.cloud / "state").rglob("*.history.json*"))
-    assert open_to_others(quick.cloud) == []
 
     quick.set("vllm.max-num-seqs", 4)
     changed = quick.local("up", "l4-qat")
