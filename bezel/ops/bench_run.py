@@ -64,7 +64,7 @@ class Way(Protocol):
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Measure, write, print. Exit code 0: every cell is ok; 1: one is not, and the table says why.
+    """Measure, write, print. Exit code 0: every cell is ok; 1: one is not, or not there, and the table says why.
 
     Raises:
         UserError: Nothing could be measured.
@@ -108,7 +108,7 @@ def run_by(project: Project, options: argparse.Namespace, way: Way | None = None
         sys.stdout.write(table(result))
         if options.out:
             sys.stdout.write(f"\nwritten: {options.out}, samples in {result.samples.file if result.samples else '-'}\n")
-    return 0 if all(cell.state == "ok" for cell in result.cells) else 1
+    return 0 if not early and all(cell.state == "ok" for cell in result.cells) else 1
 
 
 def _measure(
