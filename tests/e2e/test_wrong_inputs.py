@@ -79,15 +79,18 @@ def test_a_protected_stack_is_not_taken_down_by_halves(shared: Rehearsal) -> Non
     assert "Traceback" not in run.text
 
 
-def test_a_state_that_cannot_be_read_stops_the_deploy_with_its_repair(shared: Rehearsal) -> None:
+def test_a_state_that_is_cut_with_the_one_before_it_stops_the_deploy_with_its_repair(shared: Rehearsal) -> None:
+    """One that is cut alone is put back: `test_life_of_a_stack`."""
     assert shared.local("preview", "l4-qat").code == 0
     file = shared.cloud / "state" / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     whole = file.read_text()
-    file.write_text(whole[:20])
+    for cut in (file, file.with_name(f"{file.name}.bak")):
+        cut.write_text(whole[:20])
     try:
         run = shared.local("up", "l4-qat")
     finally:
         file.write_text(whole)
     assert (run.code, "Traceback" in run.text) == (1, False), run.text
-    assert "Put back the one before it, l4-qat.json.bak" in run.text
+    assert "both were cut, so nobody knows what l4-qat has made" in run.text
+    assert "bezel local recover l4-qat" in run.text
     assert shared.local("preview", "l4-qat").code == 0

@@ -28,6 +28,9 @@ CONFIG = "\n".join(
         "@dataclass",
         "class ModelConfig:",
         *(f"    made_up_{number}: int = Field(default=1, ge=0)" for number in range(100)),
+        "@dataclass",
+        "class VllmConfig:",
+        "    model_config: ModelConfig",
     ]
 )
 CLI = """
