@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-ANSWER_SECONDS = 60.0
-"""For one answer: an instance may have to start for it."""
+ANSWER_SECONDS = 180.0
+"""For one answer: an instance may have to start for it, on this machine a real vLLM too."""
 _PATIENCE_SECONDS = 15.0
 _PAUSE_SECONDS = 1.0
 
