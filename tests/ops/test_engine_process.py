@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -54,17 +55,23 @@ class Run:
         (folder / "command.py").write_text(COMMAND)
         self._told = folder / "told"
         own = [sys.executable, str(folder / "command.py"), str(folder / "engine.py"), str(self._told), str(last)]
+        # Under `make test` the variables of the outer make would have this one print where it works.
+        outside = {name: value for name, value in os.environ.items() if "MAKE" not in name}
         self.command = subprocess.Popen(
             by(own),
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=outside | {"PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
         assert self.command.stdout is not None
-        self.engine = os.pidfd_open(int(self.command.stdout.readline()))
+        said = self.command.stdout.readline()
+        if not said.strip().isdecimal():
+            self.command.kill()
+            raise AssertionError(f"no engine was started: {said!r}")
+        self.engine = os.pidfd_open(int(said))
 
     def told(self, signals: int) -> str:
         """What the engine has been told, once it is that many."""
@@ -82,7 +89,12 @@ class Run:
         return self._told.read_text().strip(), said
 
     def close(self) -> None:
+        """End what a failed test has left."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.engine, signal.SIGKILL)
         os.close(self.engine)
+        self.command.kill()
+        self.command.wait(30)
 
 
 @pytest.fixture
