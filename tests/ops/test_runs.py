@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +29,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
         shutil.copy(sleep, tmp_path / name)
         process = subprocess.Popen([str(tmp_path / name), "60"], env=os.environ | {MARK: mark})
         running.append(process)
+        # The kernel takes over a program before it shows its variables.
+        until = time.monotonic() + 30
+        while mark.encode() not in Path(f"/proc/{process.pid}/environ").read_bytes():
+            assert time.monotonic() < until, f"{name} never shows its mark"
         return process
 
     yield begin
