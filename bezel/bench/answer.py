@@ -89,7 +89,7 @@ class Backlog:
     """
 
     def __init__(self, ended: Callable[[Sample], None] | None = None) -> None:
-        """Take what is told of each sample that is whole."""
+        """Wait for answers; `ended` is called with each sample once it is complete."""
         self.most = 0
         self._waiting: deque[Answer] = deque()
         self._ended = ended

@@ -229,7 +229,8 @@ class Smoke(_Section):
         None, description="service account that identity tokens are made for, where the caller's own cannot"
     )
     inside: bool = Field(
-        default=False, description="whoever deploys is inside the project's networks, where internal ingress lets in"
+        default=False,
+        description="the deployer is in a network of the project, so it reaches a service with internal ingress",
     )
 
 

@@ -142,7 +142,7 @@ def differs(one: System, other: System) -> bool:
 
 
 def _columns(rows: Sequence[Row]) -> frozenset[str]:
-    """What the rows of a file are told apart by."""
+    """The columns that tell the rows of a file apart."""
     return frozenset(name for name in _PARTS if any(getattr(row, name) is not None for row in rows))
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _FACTOR = 2.0
 _LOST = 0.03  # of the requests: fewer are errors, not a load that was too much
-# Of the seconds left over: the server may have been told that nobody waits any more, and works off at another speed.
+# Bounds on the excess, as a share of the backlog in seconds: cancelled requests may be dropped, and speed may change.
 _LEAST, _MOST = 0.5, 1.5
 _SOUND = 0.9  # success of a cell that promises anything
 
