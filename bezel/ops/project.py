@@ -40,15 +40,16 @@ class Project:
         Raises:
             ProjectError: there is none.
         """
-        file = self.folder / f"Pulumi.{stack}.yaml"
-        if not file.is_file():
+        name = f"Pulumi.{stack}.yaml"
+        file = self.folder / name
+        if file.name != name or not file.is_file():
             from bezel.catalog import closest  # only a mistake needs it
 
             known, near = ", ".join(self.stacks()) or "none", closest(stack, self.stacks())
             meant = f"Did you mean {near}? " if near else ""
             raise ProjectError(
-                f"STACK={stack}: there is no {file.name}, so nothing says what to deploy. "
-                f"{meant}Take one of these stacks ({known}), or write {file.name}."
+                f"STACK={stack}: there is no {name}, so nothing says what to deploy. "
+                f"{meant}Take one of these stacks ({known}), or write {name}."
             )
         return file
 

@@ -38,6 +38,14 @@ def test_the_name_of_a_stack_may_hold_dots(project: Project) -> None:
     assert project.configuration("a.b-c")["region"] == "us-east4"
 
 
+@pytest.mark.parametrize("stack", ["../x", "sub/one", "/one"])
+def test_a_name_that_leads_elsewhere_is_no_stack(project: Project, stack: str) -> None:
+    (project.folder / "Pulumi.sub").mkdir()
+    (project.folder / "Pulumi.sub" / "one.yaml").write_text("config: {}\n")
+    with pytest.raises(ProjectError, match="there is no Pulumi"):
+        project.stack_file(stack)
+
+
 def test_configuration_is_the_stacks_over_the_declared_defaults(project: Project) -> None:
     assert project.configuration("one") == {"region": "us-east4", "vllm": {"max-num-seqs": 8}}
 
