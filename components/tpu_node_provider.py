@@ -131,14 +131,17 @@ class TpuNodeProvider(ResourceProvider):
 
 
 def _moved(seen: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[str, Any], now: float) -> bool:
-    """Whether the lease is not what was recorded, in a way that an update would put right; says what is wrong."""
+    """Whether the lease is not what was recorded, in a way that an update would put right; says what is wrong.
+
+    That a lease is over is recorded once, or the stack's outputs would call it active for good.
+    """
     live = [one for one in seen if one.live]
     if not live:
         hourly = (olds.get("hourly_usd") or {}).get(str(olds.get("zone")))
         end, run = olds.get("ends_at"), olds.get("run_seconds")
         early, renew = (unix(end) or now) > now, bool(news.get("renew"))
         sys.stderr.write(f"warning: {told.ended(olds['name'], end, hourly, run, early=early, renew=renew)}\n")
-        return bool(news.get("renew"))
+        return bool(news.get("renew")) or olds.get("state") != state_of(seen, olds, now)
     if len(seen) > 1:
         where = ", ".join(f"{one.zone} ({one.word})" for one in seen)
         sys.stderr.write(f"warning: {olds['name']} is there more than once: {where}; all but one are deleted\n")

@@ -132,7 +132,11 @@ def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> No
         probe = Probe(
             server,
             props["served_model"],
-            min(_END_SECONDS, float(props["deadline_seconds"])),
+            min(
+                _END_SECONDS,
+                float(props["deadline_seconds"]),
+                float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf"),
+            ),
             show=progress,
             clock=time.monotonic,
             sleep=time.sleep,

@@ -195,6 +195,14 @@ CAUSES: tuple[Rule, ...] = (
         "Copy them into the bucket under weights.path (the deployment's own check prints the command). " + AGAIN,
     ),
     _rule(
+        "lease",
+        r"No node behind this gateway could take the request",
+        "no machine behind the gateway answers: its lease has ended or was taken away, or its server died",
+        "`.venv/bin/bezel tpu list` shows the leases that are there. One that is over is bought again once the stack "
+        "file says `renew: true` under `bezel:lease`; of one that is there `.venv/bin/bezel tpu describe NAME` shows "
+        "the console. Afterwards run the same command again.",
+    ),
+    _rule(
         "stream",
         r"the stream ended early, without its \[DONE\]",
         "something between the server and its caller ends streams early, and they look complete",

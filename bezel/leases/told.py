@@ -175,7 +175,7 @@ def never_healthy(one: Observation, phases: Mapping[str, Phase], elapsed: float,
         f"the node {one.name} in {one.zone} is {one.word} for {spoken(elapsed)}, and not healthy: "
         f"{phase_line(phases.values(), whole=True)}\n"
         f"consequence: the lease goes on{_money(one, wanted)}, and nothing serves\n"
-        f"repair: `bezel tpu describe {one.name}` shows its console; raise boot_deadline_seconds and deploy again, "
+        f"repair: `bezel tpu describe {one.name}` shows its console; raise lease.boot_deadline and deploy again, "
         "which goes on waiting, or `pulumi destroy`"
     )
 

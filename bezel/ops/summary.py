@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 # States of a benchmark whose figures are the service's. Of the others only the reason is shown.
 _MEASURED = frozenset({"ok", "queueing", "saturated"})
+# States of a lease that is no more.
+_OVER = frozenset({"expired", "gone"})
 
 
 def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_serving: str = "") -> str:
@@ -25,12 +27,14 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_servi
     rows = {
         "url": url,
         "revision": str(outputs.get("revision", "")).rpartition("/")[2],
-        **_leases(_at(outputs, "leases")),
+        **_leases(_at(outputs, "leases"), serving=not not_serving),
         "model": model,
         "memory": _memory(_at(outputs, "plan", "fit")),
         "price": _price(_at(outputs, "plan", "cost")),
         "price basis": _basis(_at(outputs, "plan", "cost")),
-        "checked" if not not_serving else "checked before": _verdict(_at(outputs, "smoke", "verdict")),
+        "checked" if not not_serving else "checked before": _verdict(
+            _at(outputs, "smoke", "verdict"), serving=not not_serving
+        ),
         **_measured(_at(outputs, "smoke", "figures"), kind),
     }
     width = max(len(label) for label in rows)
@@ -47,7 +51,7 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_servi
 def _repair(outputs: Mapping[str, object]) -> str:
     if "leases" in outputs:
         return (
-            "A lease that has ended is bought again only when the stack file says `bezel:lease: {renew: true}`; "
+            "A lease that has ended is bought again only when the stack file says `renew: true` under `bezel:lease`; "
             "otherwise run `make up` again, or:"
         )
     return "Run `make up` again, which explains a service that stays down, or:"
@@ -60,18 +64,20 @@ def _at(outputs: Mapping[str, object], *path: str) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _leases(leases: Mapping[str, object]) -> dict[str, str]:
+def _leases(leases: Mapping[str, object], *, serving: bool) -> dict[str, str]:
     """Each lease: where it is, when it ends, what it has cost and is going to."""
-    return {f"lease {name}": _lease(_at(leases, name)) for name in leases}
+    return {f"lease {name}": _lease(_at(leases, name), serving=serving) for name in leases}
 
 
-def _lease(lease: Mapping[str, object]) -> str:
+def _lease(lease: Mapping[str, object], *, serving: bool) -> str:
     cost = _at(lease, "cost")
-    where, until = f"{lease.get('state')} in {lease.get('zone')}", lease.get("ends_at")
-    return (
-        f"{where}, {f'ends {until}' if until else 'without an end'}; {_cents(cost, 'so_far_usd')} so far"
-        f" (as of {cost.get('as_of')}), {_cents(cost, 'at_end_usd')} at its end"
-    )
+    state, zone, until, as_of = (lease.get("state"), lease.get("zone"), lease.get("ends_at"), cost.get("as_of"))
+    so_far = f"{_cents(cost, 'so_far_usd')} so far (as of {as_of})"
+    if state in _OVER:
+        return f"{state}, was in {zone}{f' and to end {until}' if until else ''}; {so_far}"
+    where = f"{state} in {zone}" if serving else f"was {state} in {zone} when it was last looked at"
+    ends = f"ends {until}" if until else "without an end"
+    return f"{where}, {ends}; {so_far}, {_cents(cost, 'at_end_usd')} at its end"
 
 
 def _memory(fit: Mapping[str, object]) -> str:
@@ -126,14 +132,15 @@ def _cents(cost: Mapping[str, object], key: str) -> str:
     return f"{value:.2f} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
 
 
-def _verdict(verdict: Mapping[str, object]) -> str:
-    """Which checks passed, and which were asked nothing, with the reason."""
+def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:
+    """Which checks passed, and which were asked nothing, with the reason; of what no longer serves, that they did."""
     checks = _at(verdict, "checks")
     if not checks or not verdict.get("ok"):
         return ""
     left_out = {name: _at(checks, name).get("detail") for name in checks if _at(checks, name).get("judged") is False}
     passed = sorted(set(checks) - set(left_out))
-    parts = [f"{', '.join(passed)}: {'passed' if left_out else 'all passed'}"] if passed else []
+    how = "passed" if left_out or not serving else "all passed"
+    parts = [f"{', '.join(passed)}: {how}"] if passed else []
     return "; ".join([*parts, *(f"{name}: not judged ({why})" for name, why in sorted(left_out.items()))])
 
 

@@ -147,6 +147,20 @@ def test_a_lease_that_ended_is_told_and_not_bought_again(stack: Stack, capfd: py
 
 
 @pytest.mark.slow
+def test_that_a_lease_is_over_is_recorded_once_and_nothing_is_bought(stack: Stack) -> None:
+    stack.up()
+    stack.world.advance(15000)
+    stack.did.clear()
+    stack.up()
+    assert stack.node is not None
+    assert (stack.node["state"], stack.did) == ("expired", ["node diff", "node update"])
+    stack.did.clear()
+    stack.up()
+    assert stack.did == ["node diff"]
+    assert len(stack.world.leases) == 1
+
+
+@pytest.mark.slow
 def test_a_lease_that_was_taken_away_is_not_said_to_have_reached_its_end(
     stack: Stack, capfd: pytest.CaptureFixture[str]
 ) -> None:

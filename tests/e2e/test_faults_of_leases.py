@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from fault_stage import hold, normal, told
+from fault_stage import hold, normal, told, unpreviewed
 from lease_stage import LeaseStage
+from rehearsal import Run
 
 from bezel.localcloud.faults.kinds import KINDS
 
@@ -25,6 +26,8 @@ def leased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseStage]:
 def stage(leased: LeaseStage) -> Iterator[LeaseStage]:
     yield leased
     leased.reset()
+    if not leased.one_lease():
+        leased.deployed()
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -107,6 +110,35 @@ def test_a_lease_that_is_over_is_told_with_its_price_and_bought_again_only_when_
     said = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", said)
     text = f"the deploy warns, and the gateway answers 503 ({answer['error']['message']}):\nwarning: {said}"
     hold(kind, command, normal(text), state, RENEWED)
+
+
+def test_a_lease_that_ends_under_the_benchmark_is_red_until_it_is_bought_again_or_taken_down(
+    stage: LeaseStage,
+) -> None:
+    stage.rehearsal.set("smoke.requests", 100, "v6e1-12b")
+    before = stage.asked()
+    process = stage.rehearsal.start("up", "v6e1-12b", "--deadline", "5", *unpreviewed())
+    stage.rehearsal.wait_for(process, "of 100 requests answered")
+    stage.add("lease-ends")
+    struck = Run(process.wait(SECONDS), process.stdout.read() if process.stdout else "")
+    again = stage.up("--deadline", "5")
+    for run in (struck, again):
+        text = told(run)
+        assert "its lease has ended or was taken away" in text
+        assert "`renew: true` under `bezel:lease`" in text
+        assert "in service" not in run.text
+        assert "all passed" not in run.text
+    assert "the lease bezel-v6e1-12b ended before its time was over" in again.text
+    assert stage.asked() == before
+
+    stage.rehearsal.set("lease.renew", True, "v6e1-12b")
+    stage.deployed()
+    assert stage.asked() == before + 1
+    stage.add("lease-ends")
+    down = stage.rehearsal.local("down", "v6e1-12b")
+    assert down.code == 0, down.text
+    assert stage.rehearsal.local("start").code == 0
+    assert stage.there() == "no request and no machine in any zone"
 
 
 def test_every_kind_of_a_lease_is_tried_here() -> None:

@@ -120,6 +120,7 @@ def test_a_service_that_does_not_answer_is_not_in_service(outputs: dict[str, Any
     assert "l4-qat is deployed on localcloud and not in service: HTTP 503: no machine is there" in text
     assert "is in service" not in text
     assert "checked before" in text
+    assert "all passed" not in text
     assert "curl" not in text
     assert "lease" not in text
     assert "renew: true" in summary("v6e4-moe", leased(outputs), behind="x", not_serving="HTTP 503")
@@ -144,6 +145,24 @@ def test_tells_of_a_lease_where_it_is_when_it_ends_and_its_money_beside_the_gate
     assert "active in us-east5-a, ends 2026-11-21T14:00:00Z; 0.30 USD so far (as of 2026-11-21T10:00:00Z)" in text
     assert "5.40 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.58 USD" in text
     assert "revision" not in text
+
+
+@pytest.mark.parametrize(
+    ("state", "not_serving", "said"),
+    [
+        ("active", "HTTP 503", "was active in us-east5-a when it was last looked at, ends 2026-11-21T14:00:00Z"),
+        ("expired", "HTTP 503", "expired, was in us-east5-a and to end 2026-11-21T14:00:00Z; 0.30 USD so far"),
+        ("gone", "", "gone, was in us-east5-a and to end 2026-11-21T14:00:00Z; 0.30 USD so far"),
+    ],
+)
+def test_a_lease_is_called_active_only_where_the_service_answers(
+    outputs: dict[str, Any], state: str, not_serving: str, said: str
+) -> None:
+    found = leased(outputs)
+    found["leases"]["l"]["state"] = state
+    text = summary("v6e4-moe", found, behind="x", not_serving=not_serving)
+    assert said in text
+    assert ("USD at its end" in text) is (state == "active")
 
 
 def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> None:

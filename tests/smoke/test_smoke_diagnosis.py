@@ -47,6 +47,7 @@ def by_platform(reason: str, message: str = "") -> Report:
         ),
         ("host_memory", "Memory limit of 16384 MiB exceeded with 16390 MiB used. Consider increasing the memory limit"),
         ("host_memory", "Container terminated on signal 9, exit code 137"),
+        ("lease", "No node behind this gateway could take the request: 0 of 1 passed the last health checks."),
         ("argument", "vllm serve: error: unrecognized arguments: --swap-space 4"),
         ("disk", "OSError: [Errno 28] No space left on device: '/home/vllm/.cache/vllm/torch_compile_cache'"),
         ("engine", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace"),
@@ -380,6 +381,8 @@ def test_a_container_that_ends_after_it_became_healthy_is_told_from_one_that_nev
         ("waited 3 s for /health to answer 200, the last state was: HTTP 503", "busy", "HTTP 503"),
         ("waited 3 s for /health to answer 200, the last state was: HTTP 429: Rate exceeded.", "busy", "HTTP 429"),
         ("waited 3 s for GET /v1/models, the last state was: no answer (ReadTimeout)", "connection", "ReadTimeout"),
+        # A proxy's own words look like this too, and only the gateway's name what is wrong.
+        ("the last state was: HTTP 503: No node behind this proxy", "busy", "HTTP 503"),
         ("/v1/models names nothing, not 'gemma'", "unknown", ""),
     ],
 )
