@@ -310,6 +310,26 @@ def test_a_port_reads_no_more_of_a_body_than_it_takes(world, chunked, path):
     assert chunked or answer.startswith(("HTTP/1.1 413 ", "HTTP/1.1 401 "))
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "most"),
+    [
+        ("the APIs", "/run/v2/projects/p/locations/l/services", 10 << 20),
+        ("a machine's metadata", "/localcloud/commands", 1 << 20),
+        ("a machine's way to the APIs", "/run/v2/projects/p/locations/l/services", 10 << 20),
+        ("an execution's metadata", "/", 0),
+    ],
+)
+def test_a_body_that_is_too_long_for_its_port_is_refused_unread(doors, kind, path, most):
+    address = doors[kind][0]
+    host, _, port = address.rpartition(":")
+    for length, refused in ((most, False), (most + 1, True)):
+        with socket.create_connection((host, int(port)), 10) as connection:
+            head = f"POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n"
+            connection.sendall(head.encode())
+            # One that may send its body is told that it lacks a token, or that nothing is there to be sent to.
+            assert (status(connection.recv(65536).decode()) == 413) is refused, length
+
+
 @pytest.mark.parametrize(("kind", "size"), [("multipart", 64 << 20), ("resumable", 1 << 20)])
 def test_an_upload_that_is_kept_in_memory_is_bounded(world, kind, size):
     path = f"/upload/storage/v1/b/models/o?uploadType={kind}&name=large"

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from refused import NETWORK, refused_create
 
 from bezel.localcloud.use import using
 
@@ -75,3 +76,18 @@ def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(tmp_path: Path)
         assert bezel("local", "stop", *place) == (0, "", "")
     assert bezel("local", "stop", *place) == (0, "", "")
     assert bezel("local", "status", *place)[0] == 1
+
+
+def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(tmp_path: Path) -> None:
+    place = ("--dir", str(tmp_path / "cloud"))
+    refused_create(tmp_path / "cloud", "l4-qat")
+    try:
+        code, _, err = bezel("local", "down", "l4-qat", *place)
+        assert (code, NETWORK in err) == (1, True)
+        code, out, err = bezel("local", "recover", "l4-qat", "--forget", *place)
+        assert (code, err) == (0, "")
+        assert "l4-qat: 1 of the resources that exist already are left alone" in out
+        code, _, err = bezel("local", "down", "l4-qat", *place)
+        assert (code, err) == (0, "")
+    finally:
+        bezel("local", "stop", *place)

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from refused import NETWORK, refused_create
 
 from bezel.ops.engine import Engine, EngineError, Provider
 from bezel.ops.project import Project, ProjectError
@@ -127,19 +128,17 @@ def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) 
 
 def test_what_exists_already_is_named_until_it_is_given_up(project: Project, tmp_path: Path) -> None:
     made = engine(project, tmp_path)
-    urn = "urn:pulumi:one::bezel::gcp:compute/network:Network::net"
-    new = {"urn": urn, "custom": True, "type": "gcp:compute/network:Network", "inputs": {"name": "net"}}
-    metadata = {"op": "create", "urn": urn, "new": new}
-    said = "googleapi: Error 409: The resource 'net' already exists"
-    events: list[dict[str, object]] = [
-        {"resourcePreEvent": {"metadata": metadata}},
-        {"diagnosticEvent": {"urn": urn, "severity": "error", "message": said}},
-        {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
-    ]
-    record = made.folder / "runs" / "one"
-    record.mkdir(parents=True)
-    (record / "events.jsonl").write_text("\n".join(json.dumps(event) for event in events))
-    named = ["projects/bezel-local/global/networks/net (gcp:compute/network:Network)"]
-    assert made.refused("one") == named
+    refused_create(made.folder, "one")
+    assert made.refused("one") == [NETWORK]
     assert (made.give_up_refused("one"), made.give_up_refused("one")) == (1, 0)
     assert made.refused("one") == []
+
+
+def test_what_exists_already_stays_named_when_something_else_is_recovered(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    urn = "urn:pulumi:one::bezel::gcp:of/nobody:Nobody::nobody"
+    unheard = {"urn": urn, "custom": True, "type": "gcp:of/nobody:Nobody", "inputs": {}}
+    refused_create(made.folder, "one", {"resourcePreEvent": {"metadata": {"op": "create", "urn": urn, "new": unheard}}})
+    assert made.recover("one").looked_at == 1
+    assert made.refused("one") == [NETWORK]

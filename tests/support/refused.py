@@ -1,0 +1,27 @@
+"""What a run leaves behind that was refused to create something because it exists already."""
+
+import json
+from pathlib import Path
+
+NETWORK = "projects/bezel-local/global/networks/net (gcp:compute/network:Network)"
+
+
+def refused_create(cloud: Path, stack: str, *events: dict[str, object]) -> None:
+    """Put the record of a stack's run into localcloud's directory: after other events NETWORK was refused."""
+    urn = f"urn:pulumi:{stack}::bezel::gcp:compute/network:Network::net"
+    new = {"urn": urn, "custom": True, "type": "gcp:compute/network:Network", "inputs": {"name": "net"}}
+    metadata = {"op": "create", "urn": urn, "new": new}
+    refused: tuple[dict[str, object], ...] = (
+        {"resourcePreEvent": {"metadata": metadata}},
+        {
+            "diagnosticEvent": {
+                "urn": urn,
+                "severity": "error",
+                "message": "googleapi: Error 409: The resource 'net' already exists",
+            }
+        },
+        {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
+    )
+    record = cloud / "runs" / stack
+    record.mkdir(parents=True)
+    (record / "events.jsonl").write_text("\n".join(json.dumps(event) for event in (*events, *refused)))
