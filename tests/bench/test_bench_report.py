@@ -77,6 +77,13 @@ def test_hostile_text_is_no_markup_in_markdown_whoever_reads_it(hostile: str) ->
         assert len({row.count("|") for row in table.splitlines()}) == 1
 
 
+@pytest.mark.parametrize("hostile", ["*weak*", "**strong**", "~~gone~~", "1 < 2 > 1"])
+def test_a_mark_among_words_that_are_no_markup_is_a_reference(hostile: str) -> None:
+    text = as_markdown(report_of([failed(text=hostile)]))
+    assert hostile not in text
+    assert hostile in html.unescape(text)
+
+
 def test_hostile_text_can_still_be_read() -> None:
     codes = re.findall("<code>(.*?)</code>", as_markdown(report_of([failed(text=HOSTILE)])))
     assert any("alert" in html.unescape(code) and "<" in html.unescape(code) for code in codes)
