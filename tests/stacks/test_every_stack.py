@@ -11,7 +11,7 @@ from policy_trial import POLICIES, asked, example, remedied
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 
 from bezel.ops.project import Project
-from bezel.planner import make_plan
+from bezel.planner import LeasePlan, Plan, make_plan
 from stacks.deploying import deploy
 from tests.components.fake_engine import Declarations, Declared, declare
 
@@ -58,3 +58,38 @@ def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
 def test_one_that_may_not_be_is_not_let_pass(stack: str, changes: dict[str, Any], policy: str) -> None:
     made, environment = declared(stack, **changes)
     assert any(f": {policy}: " in violation for violation in violations(made.all, environment))
+
+
+@pytest.mark.parametrize(
+    ("stack", "arguments", "variables"),
+    [
+        (
+            "v6e4-moe",
+            {
+                "--reasoning-parser=gemma4",
+                '--limit-mm-per-prompt={"audio":1,"image":4}',
+                "--enable-prefix-caching",
+                "--kv-cache-dtype=fp8",
+                "--spec-method=ngram",
+                "--spec-tokens=3",
+                "--max-num-seqs=256",
+                "--max-num-batched-tokens=4096",
+            },
+            {"VLLM_TPU_BUCKET_PADDING_GAP": "256"},
+        ),
+        ("rtx6000-mtp", {"--async-scheduling", "--spec-method=mtp", "--spec-tokens=3", "--kv-cache-dtype=fp8"}, {}),
+    ],
+)
+def test_a_server_is_set_as_the_one_whose_figures_are_known(
+    stack: str, arguments: set[str], variables: dict[str, str]
+) -> None:
+    plan = make_plan(PROJECT.configuration(stack), project="acme-llm", stack=stack)
+    server = plan.node if isinstance(plan, LeasePlan) else plan.service
+    assert arguments - {*server.arguments} == set()
+    assert variables.items() <= server.environment.items()
+
+
+def test_one_stack_has_an_instance_that_always_runs_and_no_other() -> None:
+    plan = make_plan(PROJECT.configuration("rtx6000-mtp"), project="acme-llm", stack="rtx6000-mtp")
+    assert isinstance(plan, Plan)
+    assert (plan.service.min_instances, plan.service.max_instances) == (1, 1)
