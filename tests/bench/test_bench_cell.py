@@ -143,6 +143,13 @@ def test_a_client_in_a_hurry_is_named_before_what_it_broke():
     assert record(run, off=1.5).cell.state == "client_limited"
 
 
+@pytest.mark.parametrize(("ttft", "state"), [(100, "client_limited"), (400, "client_limited"), (600, "ok")])
+def test_a_client_is_late_by_what_the_cell_measures(ttft: int, state: str):
+    run = closed(4, 10, lambda index, sent, user: answered(index, sent, user=user, ttft=ttft * MS))
+    run.client.loop_lag_p99_ms = 25.0
+    assert record(run).cell.state == state
+
+
 def test_a_load_that_a_hanging_server_ended_has_failed_and_keeps_what_was_seen():
     whole = closed(4, 100)
     run = measured([*whole.samples, failed(400, whole.ended, "no_answer")])

@@ -182,6 +182,10 @@ def test_users_nearly_in_step_are_counted_in_whole_rounds():
         (lambda run: run.samples.append(run.samples[3]), "1 requests are there twice"),
         (lambda run: setattr(run.samples[5], "done", 0), "1 requests have no end"),
         (lambda run: setattr(run.samples[5], "done", run.samples[5].sent - 1), "or end before they begin"),
+        (
+            lambda run: setattr(run.samples[20], "done", 0),
+            "4 under way + 32 sent is not 31 completed + 0 failed + 4 under way",
+        ),
         (lambda run: run.samples.append(answered(99, BEGAN + 50 * MS, user=7)), "5 requests at once of 4 users"),
     ],
 )
