@@ -1,5 +1,10 @@
 """The `bezel` command as a user types it: what it prints, and its exit code."""
 
+import fcntl
+import os
+import re
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +96,35 @@ def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(tmp_path: P
         assert (code, err) == (0, "")
     finally:
         bezel("local", "stop", *place)
+
+
+def waiting_for(lock: Path) -> int:
+    """The process that waits for a lock, once there is one."""
+    inode = lock.stat().st_ino
+    for _ in range(1000):
+        for line in Path("/proc/locks").read_text().splitlines():
+            if found := re.search(rf"-> FLOCK .* (\d+) \S+:{inode} ", line):
+                return int(found[1])
+        select.select([], [], [], 0.02)
+    raise AssertionError("nobody waits")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="on Linux only a process hears of its parent's end")
+def test_a_command_on_a_stack_ends_with_the_make_that_was_killed(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "bezel"), "local", "up", "l4-qat", "--dir", str(tmp_path / "cloud")]
+    (tmp_path / "Makefile").write_text(f"up:\n\t@{' '.join(command)}\n")
+    (tmp_path / "cloud").mkdir(mode=0o700)
+    lock = tmp_path / "cloud" / "use.lock"
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        make = subprocess.Popen(["make", "-f", tmp_path / "Makefile", "up"], cwd=ROOT)
+        try:
+            process = os.pidfd_open(waiting_for(lock))
+        finally:
+            make.kill()
+            make.wait(10)
+        ended, _, _ = select.select([process], [], [], 20)
+        if not ended:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+        os.close(process)
+    assert ended
