@@ -20,10 +20,13 @@ out who may call (IAM, before a request gets here) and the service around it (`I
 
 Facts: an instance with direct VPC egress may reach the network only a minute after its start (docs of Cloud Run,
 November 2026). So the startup probe passes when a node answers, or after `PROBE_ATTEMPTS` attempts without one.
-HAProxy 2.6.12 crashes where a log-format `http-error` stands in `defaults`: they stand in the frontend. What it cannot
-parse at all it answers before any of these lines counts, with a page of its own (3.2 is the first that can be told
-otherwise, its issue 3032): so its limits are put beyond those of Cloud Run's front end, which lets through well-formed
-requests only, and everything else that is refused here is refused in the promised JSON.
+HAProxy 2.6.12 crashes where a log-format `http-error` stands in `defaults`: they stand in the frontend.
+
+What HAProxy cannot parse (words, two lengths, a chunk without a size) it answers before any of these lines counts, with
+a page of its own in HTML. Nothing in a configuration of 2.6.12 changes that; 3.2 has taken an `errorfile` (a file, no
+text in the configuration) for it since 3.2.4, its issue 3032. No caller meets that page: Cloud Run's front end refuses
+what is not HTTP itself, with a page of Google's. So HAProxy's limits are put beyond that front end's, however a head of
+64 KiB is divided into lines, and everything else that is refused here is refused in the promised JSON.
 """
 
 import json
@@ -84,8 +87,8 @@ def _is_address(text: str) -> bool:
         return False
 
 
-_BUFFER = 81920  # bytes: a head of 64 KiB, the most that Google's front end passes, and what may be added to it
-_MOST_HEADERS = 4096  # lines of a head; 101 by default
+_BUFFER = 131072  # bytes: a head of 64 KiB, the most that Google's front end passes, and 8 more for each of its lines
+_MOST_HEADERS = 16384  # lines of a head: as many as 64 KiB hold; 101 by default
 
 # One thread, as the container has one CPU: attempts of the probe are counted without a lock, and the least connections
 # are those of the whole process.

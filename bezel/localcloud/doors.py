@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OWN = "localcloud.own"
 OTHER_USER = "localcloud answers processes of the user that started it only: run this as that user."
-_LINGER, _LINGER_SECONDS = 1 << 20, 2.0  # bytes and seconds for a client that still sends to hear the answer
+LINGER, LINGER_SECONDS = 1 << 20, 2.0  # bytes and seconds for a client that still sends to hear the answer
 
 
 class Door:
@@ -141,8 +141,8 @@ class _Body:
         """Read a little of what the client still sends: closed over unread bytes, the answer would be lost."""
         read = 0
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LINGER_SECONDS):
-                while read < _LINGER and (more := await self._receive())["type"] == "http.request":
+            async with asyncio.timeout(LINGER_SECONDS):
+                while read < LINGER and (more := await self._receive())["type"] == "http.request":
                     read += len(more.get("body", b""))
                     if not more.get("more_body"):
                         break

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bezel.localcloud.callers import is_own
-from bezel.localcloud.doors import OWN, Door
+from bezel.localcloud.doors import LINGER, LINGER_SECONDS, OWN, Door
+from bezel.localcloud.wellformed import LONGEST_HEAD, REFUSAL, well_formed
 
 if TYPE_CHECKING:
     import socket
@@ -29,16 +31,25 @@ async def hang_up(scope: Scope, receive: Receive) -> None:
 
 
 class _Protocol(H11Protocol):
-    """A connection that knows whose it is, and that an application may close: ASGI itself has no word for either."""
+    """A connection that knows whose it is, and that an application may close: ASGI itself has no word for either.
+
+    What is not HTTP/1.1 is answered here, once, and ends the connection; the application learns nothing of it.
+    """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._refused = False
+        self._discarded = 0
         app = self.app
 
         async def with_both(scope: Scope, receive: Receive, send: Send) -> None:
-            scope[_HANG_UP] = self.transport.close
-            scope[OWN] = self._own
-            await app(scope, receive, send)
+            request = well_formed(scope)
+            if request is None:
+                self._refuse()
+                return
+            request[_HANG_UP] = self.transport.close
+            request[OWN] = self._own
+            await app(request, receive, send)
 
         self.app = with_both
 
@@ -46,6 +57,36 @@ class _Protocol(H11Protocol):
         """Ask at once whose it is: of a client that has gone nobody knows it any more."""
         super().connection_made(transport)
         self._own = is_own(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
+
+    def data_received(self, data: bytes) -> None:
+        """Hand it to the parser, unless the client has been refused: then a little is read for nothing.
+
+        Closed over unread bytes, the connection would be reset, and the client might never see the answer.
+        """
+        if not self._refused:
+            super().data_received(data)
+            return
+        self._discarded += len(data)
+        if self._discarded > LINGER:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, for what the parser refuses
+        """Answer what the parser refuses."""
+        self._refuse()
+
+    def _refuse(self) -> None:
+        self._refused = True
+        begun = self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}
+        if self.cycle is not None:  # the error may be in the body of a request that an application has begun on
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if begun or self.transport.is_closing():
+            self.transport.close()
+            return
+        self.transport.write(REFUSAL)
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
 class _Server(uvicorn.Server):
@@ -92,6 +133,7 @@ class HttpServer:
             server_header=False,
             access_log=False,
             log_config=None,
+            h11_max_incomplete_event_size=LONGEST_HEAD,
             timeout_keep_alive=60,
             timeout_graceful_shutdown=1,
         )

@@ -6,12 +6,16 @@ import httpx
 import pytest
 from cloud_client import RUNTIME, SERVICES, plain
 from gateway_trial import Node, missing_proxy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from malformed_requests import MALFORMED, WELL_FORMED, answer, request
 from node_cloud import GATEWAY, NETWORK, RunningCloud, own_address
 
 from bezel.localcloud.images import program_of
 from bezel.localcloud.layout import NO_TLS, PROJECT
 from bezel.localcloud.run.failures import RevisionFailureError
 from bezel.localcloud.run.launch import program
+from bezel.localcloud.wellformed import REFUSAL
 from components.gateway_configuration import PROBE_PATH, gateway_configuration
 from components.identity_gateway import CONFIGURATION, IMAGE, SCRIPT, TAG
 
@@ -98,6 +102,36 @@ def test_a_node_behind_a_firewall_is_reached_from_the_gateways_subnetwork_alone(
         assert refused.json()["error"]["type"] == "gateway_error"
     world.client.remove("front")
     world.clear()
+
+
+@needs_proxy
+def test_the_gateway_is_asked_nothing_that_it_would_answer_with_a_page_of_its_own(world):
+    node = Node(own_address(42), 0)
+    created = world.client.create("front", template(world, node.address, node.port), invokerIamDisabled=True)
+    assert "error" not in created, created
+    port = int(created["response"]["uri"].rpartition(":")[2])
+    neighbour = request().replace(b"Connection: close\r\n", b"")
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.one_of(*MALFORMED.values()))
+    def refused(malformed):
+        node.seen.clear()
+        told = answer(port, neighbour, malformed)
+        assert told.startswith(b"HTTP/1.1 200 ")
+        assert told.endswith(REFUSAL)
+        assert [one.target for one in node.seen] == ["/v1/models"]
+
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(WELL_FORMED)
+    def answered(odd):
+        told = answer(port, odd)
+        assert b'{"node": ' in told or b'"type": "gateway_error"' in told
+
+    refused()
+    answered()
+    assert "<BADREQ>" not in repr(world.client.log("front"))
+    node.close()
+    world.client.remove("front")
 
 
 ACCESS = {
