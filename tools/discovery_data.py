@@ -89,6 +89,7 @@ SOURCES = (
     )),
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
     Source("logging", "logging.v2", "/logging/", ("logging.entries.list",)),
+    Source("monitoring", "monitoring.v3", "/monitoring/", ("monitoring.projects.timeSeries.list",)),
     Source("tpu", "tpu.v2alpha1", "/tpu/", (
         *_under("tpu.projects.locations", "get list"),
         *_under("tpu.projects.locations.queuedResources", "create get list delete reset"),

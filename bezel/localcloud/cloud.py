@@ -18,6 +18,7 @@ from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, 
 from bezel.localcloud.logbook import Logbook
 from bezel.localcloud.machines.keeper import Keeper
 from bezel.localcloud.objects import ObjectFiles
+from bezel.localcloud.quota_use import QuotaUse
 from bezel.localcloud.run.controller import Controller
 from bezel.localcloud.run.jobs import Jobs
 from bezel.localcloud.run.sockets import Sockets
@@ -116,6 +117,7 @@ class Cloud:
         self.holds = Holds()
         self.nodes = nodes(self)
         self.machines = Keeper(self)
+        self.quota_use = QuotaUse(self)
 
     def _heed_full_disk(self) -> None:
         full = self.faults.find("localcloud-disk-full") is not None
@@ -175,6 +177,7 @@ class Cloud:
             inventory,
             logs,
             model_hub,
+            monitoring,
             oauth,
             registry,
             resource_manager,
@@ -195,7 +198,7 @@ class Cloud:
                 for module in (run, run_jobs, run_executions, storage, uploads, rewrites, iam, iam_credentials)
             ),
             *(module.api for module in (resource_manager, secret_manager)),
-            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs)),
+            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, monitoring)),
             *(module.api for module in (compute, compute_vpc, compute_instances, tpu)),
             *(module.api for module in (inventory, holds, faults)),
         ]

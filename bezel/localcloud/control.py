@@ -45,6 +45,7 @@ _OVERRIDES = {
     "RESOURCE_MANAGER": "crm/v1",
     "LOGGING": "logging/v2",
     "COMPUTE": "compute/v1",
+    "MONITORING": "monitoring",
     "TPU_V2ALPHA1": "tpu/v2alpha1",
     "CLOUD_QUOTAS": "cloudquotas/v1",
 }

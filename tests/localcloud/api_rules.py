@@ -5,6 +5,7 @@ in it; words that stand there. What no discovery document says has the source in
 """
 
 RUN, SECRETS, STORAGE, IAM = "run.v2", "secretmanager.v1", "storage.v1", "iam.v1"
+MONITORING = "monitoring.v3"
 TPU, COMPUTE = "tpu.v2alpha1", "compute.beta"
 QUEUED = "resources/projects/resources/locations/resources/queuedResources/methods"
 SERVICE = "schemas/GoogleCloudRunV2Service/properties"
@@ -330,6 +331,35 @@ RULES = [
             "run_services.an_older_revision_counts_in_the_quota_while_it_holds_an_instance",
         ],
         "a recorded create that failed; Cloud Run's page on GPUs",
+        "",
+        "",
+    ),
+    (
+        "a filter names one metric type; points come newest first, after the start of the interval up to its end",
+        [
+            "monitoring.each_label_of_a_filter_counts",
+            "monitoring.a_filter_that_is_none_or_not_served_is_refused",
+            "monitoring.an_interval_takes_its_end_and_not_its_start",
+        ],
+        MONITORING,
+        "schemas/TimeInterval/description",
+        "It includes the end time but excludes the start time",
+    ),
+    (
+        "a page of series has as many points as were asked for",
+        ["monitoring.pages_count_points_and_headers_have_none"],
+        MONITORING,
+        "resources/projects/resources/timeSeries/methods/list/parameters/pageSize/description",
+        "this is the maximum number of Points returned",
+    ),
+    (
+        "the use of a quota is what runs: a point where it changes, repeated once a day; what was never used has none",
+        [
+            "monitoring.what_is_leased_counts_in_its_zone_until_it_is_gone_and_then_is_zero",
+            "monitoring.a_point_is_made_where_something_changed_and_once_a_day",
+            "monitoring.instances_of_services_and_tasks_of_jobs_are_counted_while_they_run",
+        ],
+        "Google's list of metrics: serviceruntime, quota/allocation/usage; a measurement of Cloud Run's users, 2026",
         "",
         "",
     ),

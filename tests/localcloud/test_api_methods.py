@@ -18,6 +18,7 @@ from bezel.localcloud.apis import (
     iam,
     iam_credentials,
     logs,
+    monitoring,
     resource_manager,
     rewrites,
     run,
@@ -45,6 +46,7 @@ MODULES = (
         iam,
         iam_credentials,
         logs,
+        monitoring,
         resource_manager,
         run,
         run_jobs,
@@ -52,6 +54,7 @@ MODULES = (
     ),
     *(secret_manager, service_usage, storage, uploads, rewrites),
 )
+USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
 USAGE = f"/serviceusage/v1/{PARENT}/services"
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
@@ -107,6 +110,10 @@ def project(trial):
     trial.refused(501, "GET", "/crm/v1/projects", filter="labels.a:b", says="does not serve the filter")
     policies(trial, path, "", posts=True)
     trial("POST", "/logging/v2/entries:list", {"resourceNames": [PARENT], "pageSize": 1})
+    asked = {"filter": USED, "interval.endTime": "2026-11-23T00:00:00Z", "view": "FULL", "pageSize": 1}
+    trial("GET", f"/monitoring/v3/{PARENT}/timeSeries", **asked)
+    wrong = asked | {"filter": 'metric.type = starts_with("run")'}
+    trial.refused(501, "GET", f"/monitoring/v3/{PARENT}/timeSeries", says="does not serve", **wrong)
 
 
 def accounts(trial):

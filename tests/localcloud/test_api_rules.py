@@ -98,6 +98,18 @@ def test_the_table_of_rules_is_the_committed_one():
                     "evidence": "localcloud's own; bezel/localcloud/data/machines.toml",
                 },
                 {
+                    "what": "Monitoring: metrics and filters",
+                    "why": "the use of quotas only, by labels that are equal; other metrics, comparisons and "
+                    "aggregations are refused with 501, so that no figure is made up",
+                    "evidence": "localcloud's own; bezel/localcloud/apis/monitoring.py",
+                },
+                {
+                    "what": "Monitoring: when a point can be read",
+                    "why": "half a minute to three minutes of the platform's time after its sample, seeded; a daemon "
+                    "that starts knows of no earlier one. Google publishes no delay for this metric",
+                    "evidence": "localcloud's own; bezel/localcloud/quota_use.py",
+                },
+                {
                     "what": "Compute Engine v1",
                     "why": "is held to the beta's document, which the provider speaks: a field that only the beta has "
                     "is taken by v1 too",

@@ -12,9 +12,9 @@ from bezel.localcloud.api import Api
 from bezel.localcloud.errors import ApiError
 from bezel.localcloud.faults.platform import gpu_quota
 from bezel.localcloud.layout import PROJECT_NUMBER
-from bezel.localcloud.machines.market import quota_places
+from bezel.localcloud.machines.market import metric_of, quota_places
 from bezel.localcloud.regions import regions
-from bezel.localcloud.run.quotas import gpu_quota_of
+from bezel.localcloud.run.quotas import CPU_METRIC, MEMORY_METRIC, gpu_quota_of
 from bezel.localcloud.run.spec import limits
 
 if TYPE_CHECKING:
@@ -39,23 +39,28 @@ def get_info(call: Call) -> Json:
             if (service, wanted) != ("run.googleapis.com", quota.name):
                 continue
             value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
-            return _info(service, wanted, value, "region", known["regions"])
-    of_region = {"CpuAllocPerProjectRegion": "cpu_milli", "MemAllocPerProjectRegion": "memory_bytes"}
+            return _info(service, wanted, quota.metric, value, "region", known["regions"])
+    of_region = {
+        "CpuAllocPerProjectRegion": ("cpu_milli", CPU_METRIC),
+        "MemAllocPerProjectRegion": ("memory_bytes", MEMORY_METRIC),
+    }
     if service == "run.googleapis.com" and wanted in of_region:
-        return _info(service, wanted, limits()["quotas"][of_region[wanted]], "region", sorted(regions()))
+        limit, metric = of_region[wanted]
+        return _info(service, wanted, metric, limits()["quotas"][limit], "region", sorted(regions()))
     leased = call.cloud.machines.quotas()
     if wanted in leased:
         owner, dimension, places = quota_places(wanted)
         if owner == service:
-            return _info(service, wanted, leased[wanted], dimension, places)
+            return _info(service, wanted, metric_of(wanted), leased[wanted], dimension, places)
     raise ApiError("NOT_FOUND", f"Quota info {wanted} of {service} was not found.")
 
 
-def _info(service: str, quota: str, value: int, dimension: str, places: list[str]) -> Json:
+def _info(service: str, quota: str, metric: str, value: int, dimension: str, places: list[str]) -> Json:
     return {
         "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{service}/quotaInfos/{quota}",
         "quotaId": quota,
         "service": service,
+        "metric": metric,
         "isPrecise": True,
         "containerType": "PROJECT",
         "dimensions": [dimension],

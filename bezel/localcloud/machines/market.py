@@ -117,6 +117,16 @@ def quota_values() -> dict[str, int]:
     return dict(_table()["quota_values"])
 
 
+def metric_of(quota: str) -> str:
+    """What a quota counts, as Cloud Quotas names it."""
+    return str(_table()["metrics"][quota])
+
+
+def is_counted(quota: str) -> bool:
+    """Whether Cloud Monitoring counts its use by the place alone."""
+    return quota not in _table()["counted_by_family"]
+
+
 def quota_places(quota: str) -> tuple[str, str, list[str]]:
     """(service, what it is counted by, where it holds) of a quota: zones of the TPU API, regions of Compute Engine."""
     families = [family for family, ids in _table()["quotas"].items() if any(quota in names for names in ids.values())]
@@ -133,12 +143,13 @@ def exceeded(wanted: Held, held: Iterable[Held], allowed: dict[str, int]) -> Ite
 
     Whatever has not been deleted counts, in any state.
     """
-    others = [one for one in held if one.api == wanted.api and _place(one) == _place(wanted)]
+    others = [one for one in held if one.api == wanted.api and place_of(one) == place_of(wanted)]
     for quota in quota_ids(wanted.api, wanted.goods, wanted.model):
         used = sum(goods()[one.goods].units for one in others if quota in quota_ids(one.api, one.goods, one.model))
         if used + goods()[wanted.goods].units > allowed[quota]:
             yield quota, used, allowed[quota]
 
 
-def _place(one: Held) -> str:
+def place_of(one: Held) -> str:
+    """Where a request counts: in its zone for the TPU API, in its region for Compute Engine."""
     return one.zone if one.api == "tpu" else one.zone.rpartition("-")[0]

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from bezel.localcloud.shapes import Json
 
 
+# Names as users published them in listings of their quotas, 2026.
+CPU_METRIC, MEMORY_METRIC = "run.googleapis.com/cpu_allocation", "run.googleapis.com/mem_allocation"
+
+
 @dataclass(frozen=True)
 class GpuQuota:
     """A quota of GPUs.
@@ -31,11 +35,13 @@ class GpuQuota:
         name: Google's id of it.
         gpus: How many GPUs it allows in a region.
         unit: What one GPU counts in it: 1, or 1000 where it is in milli-GPU.
+        metric: What it counts, as Cloud Quotas and Cloud Monitoring name it.
     """
 
     name: str
     gpus: int
     unit: int
+    metric: str
 
     def told(self, gpus: int) -> str:
         """A number of GPUs as the quota counts them."""
@@ -47,7 +53,19 @@ def gpu_quota_of(accelerator: str, *, redundant: bool) -> GpuQuota:
     known = limits()["accelerators"][accelerator]
     suffix = "_redundant" if redundant else ""
     unit = known["quota_unit"]
-    return GpuQuota(known[f"quota{suffix}_name"], known[f"quota{suffix}"] // unit, unit)
+    # As the names of both accelerators that there are.
+    metric = f"run.googleapis.com/{accelerator.replace('-', '_')}_gpu_allocation"
+    metric += "" if redundant else "_no_zonal_redundancy"
+    return GpuQuota(known[f"quota{suffix}_name"], known[f"quota{suffix}"] // unit, unit, metric)
+
+
+def amounts(spec: RevisionSpec) -> Iterator[tuple[str, int]]:
+    """(metric, how much an instance counts in it) of each quota."""
+    yield CPU_METRIC, round(spec.cpu * 1000)
+    yield MEMORY_METRIC, spec.memory
+    if spec.accelerators:
+        quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
+        yield quota.metric, spec.accelerators * quota.unit
 
 
 def most_instances(spec: RevisionSpec, service_scaling: Json) -> int:
