@@ -4,6 +4,7 @@ Owns the reading of one answer. Leaves out what needs how much (`bezel.planner.q
 
 Source: Cloud Quotas v1, quotaInfos.get, November 2026: one entry for each set of dimensions that has a value of its
 own, with the places that it holds for; a value of 0 may be left out, as any zero in Google's JSON; -1 is no limit.
+`metric` names what the quota counts, as Cloud Monitoring does.
 """
 
 from __future__ import annotations
@@ -38,8 +39,16 @@ class Limit:
     dimensions: tuple[tuple[str, str], ...] = ()
 
 
-def quota_of(client: GoogleClient, project: str, limit: Limit) -> float | None:
-    """What a project may have, as the quota counts; None where the API tells no value, infinity without a limit.
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a project may have, as the quota counts (infinity without a limit), and the metric that counts it."""
+
+    value: float
+    metric: str
+
+
+def quota_of(client: GoogleClient, project: str, limit: Limit) -> Allowed | None:
+    """What a project may have; None where the API tells no value.
 
     Raises:
         RestError: It could not be asked.
@@ -59,5 +68,5 @@ def quota_of(client: GoogleClient, project: str, limit: Limit) -> float | None:
             continue
         if places & {*own.values(), *(info.get("applicableLocations") or [])}:
             value = int((info.get("details") or {}).get("value") or 0)
-            return math.inf if value == _UNLIMITED else value
+            return Allowed(math.inf if value == _UNLIMITED else value, str(found.get("metric") or ""))
     return None

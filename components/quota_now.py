@@ -6,10 +6,12 @@ Reads only, within seconds, in previews too. Leaves out what follows from it: th
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from bezel.leases.fleet import back_end_of
 from bezel.leases.observation import State
+from bezel.quota_usage import Counted, counted_of
 from bezel.quotas import Limit, quota_of
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 
@@ -24,22 +26,25 @@ class Found:
 
     Attributes:
         allowed: What each quota allows, or in words why that is not known; in the order that they were asked for in.
+        counted: What Cloud Monitoring has counted of each, or why that is not known; in the same order.
         services: The Cloud Run services of the region, or in words why they are not known.
     """
 
     allowed: tuple[float | str, ...]
+    counted: tuple[Counted | str, ...]
     services: list[dict[str, Any]] | str
 
 
-def look_up(project: str, limits: Sequence[Limit], region: str | None = None) -> Found:
-    """Ask for quotas, and where a region is given for its Cloud Run services; all at a time.
+def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *, use: bool = True) -> Found:
+    """Ask for quotas, with their use if it is wanted, and where a region is given for its Cloud Run services.
 
     No permission to ask is an answer too: nobody's deploy fails for want of a role that only reads.
     """
     with _client() as client, ThreadPoolExecutor(len(limits) + 1) as pool:
-        allowed = [pool.submit(_told, lambda limit=limit: _allowed(client, project, limit)) for limit in limits]
+        quotas = [pool.submit(_quota, client, project, limit, use=use) for limit in limits]
         services = pool.submit(_told, lambda: _services(client, project, region) if region else [])
-        return Found(tuple(each.result() for each in allowed), services.result())
+        allowed, counted = zip(*(each.result() for each in quotas), strict=True)
+        return Found(allowed, counted, services.result())
 
 
 def leases_there(back_end: str, project: str, names: Sequence[str], zones: Sequence[str]) -> bool:
@@ -69,9 +74,22 @@ def _told(ask: Callable[[], _T]) -> _T | str:
         return str(error)
 
 
-def _allowed(client: GoogleClient, project: str, limit: Limit) -> float | str:
-    found = quota_of(client, project, limit)
-    return f"{limit.quota_id} tells no value for {limit.place}" if found is None else found
+def _quota(client: GoogleClient, project: str, limit: Limit, *, use: bool) -> tuple[float | str, Counted | str]:
+    """What is allowed, and what is used of it: asked for second, by the metric that the first answer names."""
+    found = _told(lambda: quota_of(client, project, limit))
+    if found is None:
+        found = f"{limit.quota_id} tells no value for {limit.place}"
+    if isinstance(found, str):
+        return found, found
+    if not use:
+        return found.value, "it was not asked"
+    return found.value, _told(lambda: _counted(client, project, limit, found.metric))
+
+
+def _counted(client: GoogleClient, project: str, limit: Limit, metric: str) -> Counted | str:
+    if limit.dimensions:
+        return f"it does not count by {', '.join(name for name, _ in limit.dimensions)}"
+    return counted_of(client, project, limit, metric, datetime.now(UTC)) or "it has no value of the last day"
 
 
 def _services(client: GoogleClient, project: str, region: str) -> list[dict[str, Any]]:

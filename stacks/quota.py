@@ -1,7 +1,7 @@
 """A look, before anything is declared, whether the project's quotas hold what a stack may need.
 
 A shortage that is known stops the run, in a preview as in an `up`. What is not known is said in previews, and so is
-what may become short only with other services at their most.
+what is used, as far as Cloud Monitoring or Cloud Run's list of services says it, and what may become short by that.
 """
 
 import pulumi
@@ -18,7 +18,8 @@ from bezel.planner.quota import (
     shortage,
     unknown,
 )
-from bezel.planner.quota_use import has_already, used_by_others
+from bezel.planner.quota_told import crowding, uncounted, use_line
+from bezel.planner.quota_use import has_already, is_crowded, own_most, used_by_others
 from bezel.quotas import Limit
 from components.quota_now import Found, leases_there, look_up
 
@@ -30,10 +31,10 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
     """
     service = plan.service
     needs = service_needs(service, gated=gated)
-    found = look_up(plan.project, _limits(needs), service.region)
+    found = _look_up(plan.project, needs, service.region)
     problems: list[Problem] = []
     services = [] if isinstance(found.services, str) else found.services
-    for need, allowed in zip(needs, found.allowed, strict=True):
+    for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True):
         if isinstance(allowed, str):
             continue
         others = used_by_others(services, service.name, need.quota.id)
@@ -44,6 +45,10 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
                 _say(f"{problem.key}: {problem.consequence} What serves goes on; an update cannot. {problem.repair}")
             else:
                 problems.append(problem)
+        elif not isinstance(counted, str) and is_crowded(
+            need, allowed, counted.used, own_most(services, service.name, need.quota.id)
+        ):
+            _say(crowding(need, allowed, counted, plan.project))
         elif need.quota.thing == "GPU" and is_short(need, allowed, others.most):
             _say(
                 f"{need.quota.id}: this project has {allowed:.0f} in {need.place}, this stack may need {need.wanted}, "
@@ -51,6 +56,7 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
                 "or start fewer instances."
             )
     _say_what_is_unknown(needs, found, plan.project)
+    _say_what_is_used(needs, found, plan.project)
     if isinstance(found.services, str):
         _say(f"what other services of {service.region} use of its quotas is not known ({found.services}).")
     return problems
@@ -60,9 +66,10 @@ def lease_problems(plan: LeasePlan) -> list[Problem]:
     """Whether the zones of a lease have quota for it, all together. Leases that are there already hold theirs."""
     terms = plan.terms
     needs = lease_needs(terms)
-    found = look_up(plan.project, _limits(needs))
+    found = _look_up(plan.project, needs)
     known = {need: value for need, value in zip(needs, found.allowed, strict=True) if not isinstance(value, str)}
     _say_what_is_unknown(needs, found, plan.project)
+    _say_what_is_used(needs, found, plan.project)
     if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
         problem = lease_shortage(plan, known)
         if not leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones]):
@@ -75,11 +82,42 @@ def lease_problems(plan: LeasePlan) -> list[Problem]:
                     f"{need.place}: a lease needs {need.quota.told(need.wanted)}, this project has {value:.0f} there: "
                     f"it is passed over. `{request(need, plan.project, need.wanted)}` asks for more."
                 )
+        _say_what_is_crowded(plan, needs, found)
     return []
 
 
-def _limits(needs: tuple[Need, ...]) -> list[Limit]:
-    return [Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions) for need in needs]
+def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -> Found:
+    limits = [Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions) for need in needs]
+    # What is used is told in previews, and decides nothing: an `up` does not wait for it.
+    return look_up(project, limits, region, use=pulumi.runtime.is_dry_run())
+
+
+def _say_what_is_crowded(plan: LeasePlan, needs: tuple[Need, ...], found: Found) -> None:
+    terms = plan.terms
+    crowded = [
+        (need, allowed, counted)
+        for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True)
+        if not isinstance(allowed, str) and not isinstance(counted, str)
+        if is_crowded(need, allowed, counted.used, 0) and not is_short(need, allowed)
+    ]
+    # A lease that is there is among what is counted, and asks for nothing.
+    if crowded and not leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones]):
+        for need, allowed, counted in crowded:
+            _say(crowding(need, allowed, counted, plan.project))
+
+
+def _say_what_is_used(needs: tuple[Need, ...], found: Found, project: str) -> None:
+    services = [] if isinstance(found.services, str) else found.services
+    lines, unseen = [], dict[str, list[Need]]()
+    for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True):
+        if isinstance(allowed, str):
+            continue
+        lines.append(use_line(need, allowed, used_by_others(services, "", need.quota.id).held, counted))
+        if isinstance(counted, str):
+            unseen.setdefault(counted, []).append(need)
+    lines += [uncounted(tuple(concerned), project, why) for why, concerned in unseen.items()]
+    if lines and pulumi.runtime.is_dry_run():
+        pulumi.log.info("quotas and their use:\n  " + "\n  ".join(lines))
 
 
 def _say_what_is_unknown(needs: tuple[Need, ...], found: Found, project: str) -> None:

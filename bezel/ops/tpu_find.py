@@ -132,8 +132,8 @@ def _exists(client: GoogleClient, name: str) -> bool:
 
 def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
     quota = lease_quota(plan.terms)
-    allowed = quota_of(client, plan.project, Limit(quota.service, quota.id, zone, quota.dimensions))
-    return "not told" if allowed is None else "no limit" if allowed == math.inf else str(allowed)
+    found = quota_of(client, plan.project, Limit(quota.service, quota.id, zone, quota.dimensions))
+    return "not told" if found is None else "no limit" if found.value == math.inf else str(found.value)
 
 
 def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) -> LeaseSpec:

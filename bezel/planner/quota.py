@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bezel.planner.plan import ServicePlan
 
 # What the preflight asks, beside the APIs that a stack uses.
-QUOTA_API = "cloudquotas.googleapis.com"
+QUOTA_API, USE_API = "cloudquotas.googleapis.com", "monitoring.googleapis.com"
 RUN_API = "run.googleapis.com"
 CPU_QUOTA, MEMORY_QUOTA = "CpuAllocPerProjectRegion", "MemAllocPerProjectRegion"
 _PERMISSION = "roles/cloudquotas.viewer"
@@ -42,8 +42,12 @@ class Quota:
 
     def told(self, amount: int) -> str:
         """An amount as the quota counts it, and as people do."""
+        return f"{amount} of {self.id} ({self.things(amount)})"
+
+    def things(self, amount: float) -> str:
+        """An amount as people count it."""
         number = amount / self.unit
-        return f"{amount} of {self.id} ({number:g} {self.thing}{'' if number == 1 or self.thing == 'GiB' else 's'})"
+        return f"{number:g} {self.thing}{'' if number == 1 or self.thing == 'GiB' else 's'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,12 @@
-"""What the other Cloud Run services of a region hold of a quota, and what a service has already been given. Pure.
+"""What is used of a quota: by the other Cloud Run services of a region, by a service itself, by all together. Pure.
 
-Owns the reading of run v2's descriptions of services. What instances that run without traffic hold is certain; what a
-service may scale to is not, so it is told and stops nobody. A service's own instances are never counted against it.
+Owns the reading of run v2's descriptions of services, and which of two sources is believed. What instances that run
+without traffic hold is certain now; what a service may scale to is not, so it is told and stops nobody. A service's own
+instances are never counted against it.
+
+Cloud Monitoring sees everything (jobs, worker pools, instances that serve), but as a sample: after a deletion it may
+still count what is gone. A deploy that is stopped wrongly has no way on, and one that is let through wrongly fails with
+the reason while the earlier revision serves. So only the list stops, and what Monitoring adds is a warning.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import NotInCatalogueError
-from bezel.planner.quota import CPU_QUOTA, MEMORY_QUOTA, gpu_quota
+from bezel.planner.quota import CPU_QUOTA, MEMORY_QUOTA, gpu_quota, is_short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,6 +47,28 @@ def used_by_others(services: Iterable[Mapping[str, Any]], own: str, quota_id: st
     held = {_short(service): _each(service, quota_id) * _instances(service)[0] for service in others}
     most = sum(_each(service, quota_id) * _instances(service)[1] for service in others)
     return Use(sum(held.values()), most, tuple(sorted(name for name, amount in held.items() if amount)))
+
+
+def own_most(services: Iterable[Mapping[str, Any]], own: str, quota_id: str) -> int:
+    """What a service may hold of a quota with all its instances, of one revision; 0 where it is not there."""
+    return sum(_each(one, quota_id) * _instances(one)[1] for one in services if _short(one) == own)
+
+
+def in_use(listed: int, counted: int | None) -> tuple[int, bool] | None:
+    """(what is used of a quota, whether that is Monitoring's number); None where nobody knows.
+
+    Args:
+        listed: what services hold for certain: more may be used, so 0 says nothing.
+        counted: Monitoring's newest value, None where it has none; it lags, so the larger of both is nearer.
+    """
+    if counted is not None and counted >= listed:
+        return counted, True
+    return (listed, False) if listed else None
+
+
+def is_crowded(need: Need, allowed: float, counted: int | None, own: int) -> bool:
+    """Whether a quota cannot hold what is needed beside what Monitoring counts, without what may be one's own."""
+    return counted is not None and is_short(need, allowed, max(0, counted - own * need.revisions))
 
 
 def has_already(services: Iterable[Mapping[str, Any]], own: str, need: Need) -> bool:

@@ -17,6 +17,7 @@ _GOOGLE = {
     "COMPUTE": "https://compute.googleapis.com/compute/v1/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
     "LOGGING": "https://logging.googleapis.com/v2/",
+    "MONITORING": "https://monitoring.googleapis.com/",  # as the provider has it, without a version
     "SECRET_MANAGER": "https://secretmanager.googleapis.com/v1/",
     "STORAGE": "https://storage.googleapis.com/storage/v1/",
     "TPU_V2ALPHA1": "https://tpu.googleapis.com/v2alpha1/",
@@ -24,7 +25,7 @@ _GOOGLE = {
 
 
 def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
-    """The base address of an API, with its version segment and a slash at the end.
+    """The base address of an API, with its version segment (where the provider has one there) and a slash at the end.
 
     Args:
         api: The provider's name for it, as in ``GOOGLE_<api>_CUSTOM_ENDPOINT``.

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.rest.fake_google import Answer, Call, Server, serving
@@ -48,6 +49,8 @@ class FakeRun:
         quota: The value of the GPUs' quota; None where the API is not enabled.
         denied: Whether the caller may read no quota.
         quotas: Values of other quotas by their ids; any other allows more than enough.
+        counted: What Monitoring has counted of quotas, by their ids, and how many seconds ago.
+        unmonitored: Why Monitoring may not be read, None where it may be.
         leases: Queued resources that are there, by their full names.
         subnetworks: What Compute Engine says of each, by its full name; None where the caller may see none.
         neighbours: The services of the region; None where the caller may not list them.
@@ -63,6 +66,8 @@ class FakeRun:
     quota: int | None = None
     denied: bool = False
     quotas: dict[str, int] = field(default_factory=dict)
+    counted: dict[str, tuple[int, float]] = field(default_factory=dict)
+    unmonitored: str | None = None
     leases: set[str] = field(default_factory=set)
     subnetworks: dict[str, dict[str, Any]] | None = field(default_factory=dict)
     neighbours: list[dict[str, Any]] | None = field(default_factory=list)
@@ -72,14 +77,14 @@ class FakeRun:
         """The answer to any call."""
         if self.refusal:
             return _error(self.refusal, "the refusal of this test")
-        if call.path.startswith("/cloudquotas/"):
-            return self._quota(call)
-        if call.path.startswith("/tpu/"):
-            name = call.path.removeprefix("/tpu/v2alpha1/")
-            there = {"name": name, "state": {"state": "WAITING_FOR_RESOURCES"}}
-            return Answer(json=there) if name in self.leases else _error(404, f"Resource '{name}' was not found")
-        if call.path.startswith("/compute/"):
-            return self._subnetwork(call.path.removeprefix("/compute/v1/"))
+        others = {
+            "cloudquotas": self._quota,
+            "monitoring": self._time_series,
+            "tpu": self._lease,
+            "compute": self._subnetwork,
+        }
+        if answer := others.get(call.path.split("/")[1]):
+            return answer(call)
         if call.path.endswith("/services") and call.method == "GET":
             if self.neighbours is None:
                 return _error(403, "Permission 'run.services.list' denied.")
@@ -115,7 +120,13 @@ class FakeRun:
         error = {"error": {"code": 13, "message": self.operation_error}} if self.operation_error else {}
         return {"name": name, "done": True} | error
 
-    def _subnetwork(self, name: str) -> Answer:
+    def _lease(self, call: Call) -> Answer:
+        name = call.path.removeprefix("/tpu/v2alpha1/")
+        there = {"name": name, "state": {"state": "WAITING_FOR_RESOURCES"}}
+        return Answer(json=there) if name in self.leases else _error(404, f"Resource '{name}' was not found")
+
+    def _subnetwork(self, call: Call) -> Answer:
+        name = call.path.removeprefix("/compute/v1/")
         if self.subnetworks is None:
             return _error(403, "Required 'compute.subnetworks.get' permission.")
         found = self.subnetworks.get(name)
@@ -130,7 +141,24 @@ class FakeRun:
         value = self.quota if name == QUOTA else self.quotas.get(name, 1 << 50)
         # As Google's JSON does it: a zero is left out.
         entry = {"details": {"value": str(value)} if value else {}, "applicableLocations": PLACES}
-        return Answer(json={"quotaId": name, "dimensionsInfos": [entry]})
+        return Answer(json={"quotaId": name, "metric": f"metric/{name}", "dimensionsInfos": [entry]})
+
+    def _time_series(self, call: Call) -> Answer:
+        """The newest point of the series that the filter's labels belong to."""
+        if self.unmonitored:
+            return _error(403, self.unmonitored)
+        labels = dict(term.split(" = ", 1) for term in call.query["filter"].split(" AND "))
+        found = self.counted.get(labels["metric.labels.quota_metric"].strip('"').removeprefix("metric/"))
+        if found is None:
+            return Answer(json={})
+        used, age = found
+        at = (datetime.now(UTC) - timedelta(seconds=age)).isoformat()
+        return Answer(json={"timeSeries": [{"points": [point(used, at)]}]})
+
+
+def point(used: int, at: str) -> dict[str, Any]:
+    """A gauge's point, as Monitoring tells it."""
+    return {"interval": {"startTime": at, "endTime": at}, "value": {"int64Value": str(used)}}
 
 
 def _error(status: int, message: str) -> Answer:
@@ -145,6 +173,7 @@ def running(monkeypatch: "pytest.MonkeyPatch") -> "Iterator[FakeRun]":
         server.routes[:] = [fake.route]
         monkeypatch.setenv("GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT", f"{server.url}/run/v2/")
         monkeypatch.setenv("GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT", f"{server.url}/cloudquotas/v1/")
+        monkeypatch.setenv("GOOGLE_MONITORING_CUSTOM_ENDPOINT", f"{server.url}/monitoring/")
         monkeypatch.setenv("GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT", f"{server.url}/tpu/v2alpha1/")
         monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.planted-access-token")

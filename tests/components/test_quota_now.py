@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bezel.quotas import Limit, quota_of
+from bezel.quotas import Allowed, Limit, quota_of
 from bezel.rest import GoogleClient
 from components.quota_now import look_up
 from tests.components.fake_run import QUOTA, FakeRun, running
@@ -30,7 +30,7 @@ def answering(run: FakeRun, *entries: dict[str, Any]) -> None:
 def test_a_zero_may_be_left_out_and_minus_one_is_no_limit(run: FakeRun, told: dict[str, str], allowed: float) -> None:
     answering(run, {"details": told, "applicableLocations": ["us-east4"]})
     with GoogleClient() as client:
-        assert quota_of(client, "acme-llm", L4) == allowed
+        assert quota_of(client, "acme-llm", L4) == Allowed(allowed, "")
 
 
 def test_a_quota_holds_where_the_answer_says_and_for_what_it_is_counted_by(run: FakeRun) -> None:
@@ -39,7 +39,8 @@ def test_a_quota_holds_where_the_answer_says_and_for_what_it_is_counted_by(run: 
     answering(run, other, own)
     family = (("tpu_family", "CT6E"),)
     with GoogleClient() as client:
-        assert quota_of(client, "acme-llm", Limit("compute.googleapis.com", "TPUS", "us-east4-a", family)) == 4
+        found = quota_of(client, "acme-llm", Limit("compute.googleapis.com", "TPUS", "us-east4-a", family))
+        assert found == Allowed(4, "")
         assert quota_of(client, "acme-llm", Limit("compute.googleapis.com", "TPUS", "asia-south1", family)) is None
 
 

@@ -6,16 +6,19 @@ from markdown import ROOT, blocks
 from bezel.ops.project import Project
 from bezel.planner import PlanError, make_plan
 from bezel.planner.quota import service_needs, shortage
+from bezel.planner.quota_told import use_line
 
 DOCUMENT = ROOT / "docs" / "rollout.md"
 
 
-def test_the_refusal_for_a_small_quota_is_shown_as_it_reads() -> None:
+def test_what_a_preview_says_of_a_quota_is_shown_as_it_reads() -> None:
     plan = make_plan(Project(ROOT).configuration("l4-qat"), project="my-project", stack="l4-qat")
     gpus, *_ = service_needs(plan.service, gated=True)
     found = shortage(gpus, 1, project="my-project")
-    (shown,) = blocks(DOCUMENT, "text")
-    assert shown.strip() == str(PlanError((found,), stack="l4-qat")).partition("\n\n")[2]
+    used, refused = blocks(DOCUMENT, "text")
+    (own, *_) = service_needs(plan.service, gated=False)
+    assert used.strip() == use_line(own, 3, 0, (1, 250.0))
+    assert refused.strip() == str(PlanError((found,), stack="l4-qat")).partition("\n\n")[2]
 
 
 def test_the_setting_that_it_shows_is_accepted() -> None:

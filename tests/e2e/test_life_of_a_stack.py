@@ -50,6 +50,8 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
 
     unchanged = quick.local("preview", "l4-qat", "--", "--expect-no-changes")
     assert unchanged.code == 0, unchanged.text
+    use = r"NvidiaL4GpuAlloc\w+ in us-east4: 1 GPU used \(Cloud Monitoring, \w+ ago\), 3 GPUs allowed, 1 GPU needed"
+    assert re.search(use, unchanged.text), unchanged.text
     cut_by_a_full_disk(quick)
     told = quick.local("outputs", "l4-qat").text
     assert told.startswith("bezel: the state of l4-qat was cut")

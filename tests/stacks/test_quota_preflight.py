@@ -176,3 +176,79 @@ def test_quotas_of_leases_that_nobody_knows_are_said(run: FakeRun, caplog: pytes
     run.quota = None
     leased()
     assert f"Needed at a time: 4 of {TPU} (4 chips)" in caplog.text
+
+
+def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    run.counted, run.neighbours = {QUOTA: (1, 90.0)}, [service("chat", least=1)]
+    deployed()
+    assert (
+        f"{QUOTA} in us-east4: 1 GPU used (Cloud Monitoring, 1m30s ago), 2 GPUs allowed, 1 GPU needed." in caplog.text
+    )
+    assert f"{CPU} in us-east4: at least 4 vCPUs used (by the services that run without traffic)" in caplog.text
+    told = f"does not tell the use of {CPU}, {MEMORY} (it has no value of the last day)"
+    assert told in caplog.text
+
+
+@pytest.mark.parametrize("why", ["Permission 'monitoring.timeSeries.list' denied.", "is disabled"])
+def test_without_monitoring_the_list_is_told_and_what_is_unknown_stays_so(
+    run: FakeRun, caplog: pytest.LogCaptureFixture, why: str
+) -> None:
+    caplog.set_level("INFO")
+    run.unmonitored = why
+    assert deployed().all
+    assert f"{QUOTA} in us-east4: use not known, 2 GPUs allowed" in caplog.text
+    assert f"(403 TEST: {why})" in caplog.text
+    assert "It takes roles/monitoring.viewer" in caplog.text
+    assert "0 GPUs used" not in caplog.text
+
+
+def test_what_only_monitoring_counts_is_a_warning_and_stops_nobody(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.counted = {QUOTA: (2, 30.0)}
+    assert deployed().all
+    assert f"{QUOTA}: 30s ago Cloud Monitoring counted 2 GPUs in use in us-east4, of 2 GPUs" in caplog.text
+    assert "ask for 3: `gcloud beta quotas preferences create" in caplog.text
+    caplog.clear()
+    run.counted = {QUOTA: (1, 30.0)}
+    assert deployed().all
+    assert caplog.text == ""
+
+
+def test_what_monitoring_counts_of_a_stacks_own_service_is_no_crowd(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.quota, run.neighbours, run.counted = 2, [service(OWN, least=2, most=2)], {QUOTA: (2, 30.0)}
+    assert deployed(scaling={"max_instances": 2}).all
+    assert caplog.text == ""
+    run.counted = {QUOTA: (3, 30.0)}
+    assert deployed(scaling={"max_instances": 2}).all
+    assert "Cloud Monitoring counted 3 GPUs" in caplog.text
+
+
+def test_what_monitoring_misses_stops_as_the_list_says(run: FakeRun) -> None:
+    run.neighbours, run.counted = [service("chat", least=2, most=2)], {QUOTA: (0, 30.0)}
+    with pytest.raises(PlanError, match="of which chat hold 2"):
+        deployed()
+
+
+def test_a_deploy_does_not_wait_for_what_decides_nothing(run: FakeRun) -> None:
+    deployed(preview=False)
+    assert not [call for call in run.server.calls if call.path.startswith("/monitoring/")]
+
+
+def test_a_lease_is_told_where_others_have_all_of_its_quota(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    run.quotas[TPU], run.counted = 4, {TPU: (4, 3600.0)}
+    assert leased().all
+    assert (
+        f"{TPU} in us-east5-a: 4 chips used (Cloud Monitoring, 1h ago), 4 chips allowed, 4 chips needed." in caplog.text
+    )
+    assert f"{TPU}: 1h ago Cloud Monitoring counted 4 chips in use in us-east5-a" in caplog.text
+    caplog.clear()
+    run.leases = {"projects/acme-llm/locations/us-east5-a/queuedResources/bezel-moe"}
+    assert leased().all
+    assert "1h ago Cloud Monitoring counted" not in caplog.text

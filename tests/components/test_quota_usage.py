@@ -1,0 +1,123 @@
+"""What is asked of Cloud Monitoring about the use of a quota, over the wire, and what its answers mean."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from bezel.quota_usage import Counted, counted_of
+from bezel.quotas import Limit
+from bezel.rest import GoogleClient, UnreachableError
+from components.quota_now import look_up
+from tests.components.fake_run import QUOTA, FakeRun, point, running
+from tests.rest.fake_google import Answer
+
+L4 = Limit("run.googleapis.com", QUOTA, "us-east4")
+METRIC = "run.googleapis.com/nvidia_l4_gpu_allocation_no_zonal_redundancy"
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRun]:
+    with running(monkeypatch) as fake:
+        fake.quota = 3
+        yield fake
+
+
+def counted(run: FakeRun, *answers: dict[str, Any], seconds: float = 10.0) -> Counted | None:
+    """What the answers say, one after the other."""
+    left = list(answers)
+    run.server.routes[:] = [lambda _call: Answer(json=left.pop(0))]
+    with GoogleClient(timeout_seconds=seconds, deadline_seconds=seconds) as client:
+        return counted_of(client, "acme-llm", L4, METRIC, NOW)
+
+
+def series(*points: dict[str, Any]) -> dict[str, Any]:
+    return {"timeSeries": [{"metric": {"labels": {"quota_metric": METRIC}}, "points": list(points)}]}
+
+
+def test_one_series_of_one_project_is_asked_for_and_its_newest_point_of_a_day(run: FakeRun) -> None:
+    counted(run, {})
+    (call,) = run.server.calls
+    assert (call.method, call.path) == ("GET", "/monitoring/v3/projects/acme-llm/timeSeries")
+    assert call.query == {
+        "filter": 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
+        f' AND metric.labels.quota_metric = "{METRIC}" AND resource.type = "consumer_quota"'
+        ' AND resource.labels.project_id = "acme-llm" AND resource.labels.service = "run.googleapis.com"'
+        ' AND resource.labels.location = "us-east4"',
+        "interval.startTime": "2026-11-22T11:00:00+00:00",
+        "interval.endTime": "2026-11-23T12:00:00+00:00",
+        "view": "FULL",
+        "pageSize": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([series(point(2, "2026-11-23T11:56:00.250Z"))], Counted(2, 239.75)),
+        ([series(point(2, "2026-11-22T12:00:00Z"))], Counted(2, 86_400.0)),
+        ([series(point(0, "2026-11-23T12:00:00Z"))], Counted(0, 0.0)),
+        ([series(point(1, "2026-11-23T12:00:02Z"))], Counted(1, 0.0)),
+        ([series(point(3, "2026-11-23T11:59:00Z"), point(9, "2026-11-23T11:58:00Z"))], Counted(3, 60.0)),
+        ([{}], None),
+        ([{"timeSeries": []}], None),
+        ([series()], None),
+        ([series({"interval": {"endTime": "2026-11-23T11:59:00Z"}, "value": {}})], None),
+        ([series({"interval": {"endTime": "2026-11-23T11:59:00Z"}, "value": {"doubleValue": 1.5}})], None),
+        ([{"nextPageToken": "more"}, series(point(4, "2026-11-23T11:59:00Z"))], Counted(4, 60.0)),
+    ],
+)
+def test_a_point_is_a_number_with_its_age_and_no_point_is_no_zero(
+    run: FakeRun, answers: list[dict[str, Any]], said: Counted | None
+) -> None:
+    assert counted(run, *answers) == said
+
+
+@pytest.mark.parametrize("wrong", [point(1, "yesterday"), point(1, "") | {"interval": {"endTime": ""}}])
+def test_what_is_no_time_is_no_value(run: FakeRun, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="isoformat"):
+        counted(run, series(wrong))
+
+
+def test_nobody_waits_for_an_answer_beyond_the_deadline(run: FakeRun) -> None:
+    run.server.routes[:] = [lambda _call: Answer(chunks=[1.0])]
+    with GoogleClient(timeout_seconds=0.05, deadline_seconds=0.05) as client, pytest.raises(UnreachableError):
+        counted_of(client, "acme-llm", L4, METRIC, NOW)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (
+            Answer(403, {"error": {"code": 403, "message": "Permission denied.", "status": "PERMISSION_DENIED"}}),
+            "403 PERMISSION_DENIED: Permission denied.",
+        ),
+        (Answer(json={}), "it has no value of the last day"),
+        (Answer(text="<html>"), "200 : the answer is no JSON"),
+        (Answer(json=series(point(1, "yesterday"))), "Invalid isoformat string: 'yesterday'"),
+        (Answer(json={"timeSeries": "none"}), "an answer of another form"),
+        (Answer(json={"timeSeries": [{"points": [{"value": 3}]}]}), "an answer of another form"),
+    ],
+)
+def test_whatever_monitoring_answers_the_quota_is_told(run: FakeRun, answer: Answer, why: str) -> None:
+    run.server.routes[:] = [lambda call: answer if call.path.startswith("/monitoring/") else run.route(call)]
+    found = look_up("acme-llm", [L4])
+    assert (found.allowed, found.counted) == ((3,), (why,))
+
+
+def test_a_quota_is_counted_by_the_metric_that_its_description_names(run: FakeRun) -> None:
+    run.counted = {QUOTA: (2, timedelta(minutes=5).total_seconds())}
+    (found,) = look_up("acme-llm", [L4]).counted
+    assert not isinstance(found, str)
+    assert (found.used, round(found.age)) == (2, 300)
+
+
+def test_monitoring_is_not_asked_where_it_could_not_say_or_nobody_wants_to_know(run: FakeRun) -> None:
+    family = Limit("compute.googleapis.com", "TPUS", "us-east4", (("tpu_family", "CT6E"),))
+    assert look_up("acme-llm", [family]).counted == ("it does not count by tpu_family",)
+    assert look_up("acme-llm", [L4], use=False).counted == ("it was not asked",)
+    run.quota = None
+    assert "has not been used in project" in str(look_up("acme-llm", [L4]).counted[0])
+    assert not [call for call in run.server.calls if call.path.startswith("/monitoring/")]

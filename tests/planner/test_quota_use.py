@@ -1,0 +1,123 @@
+"""What is used of a quota, by whom it is told, and what follows: a table, and properties that hold for any numbers."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bezel.planner.quota import Need, Quota, is_short
+from bezel.planner.quota_told import crowding, uncounted, use_line
+from bezel.planner.quota_use import in_use, is_crowded, own_most
+
+L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")
+MEMORY = Quota("run.googleapis.com", "MemAllocPerProjectRegion", "GiB", 1 << 30)
+AMOUNTS = st.integers(0, 40)
+
+
+def need(quota: Quota = L4, instances: int = 1, revisions: int = 1) -> Need:
+    return Need(quota, "us-east4", quota.unit, instances, revisions)
+
+
+@pytest.mark.parametrize(
+    ("listed", "counted", "said"),
+    [
+        (0, None, None),
+        (2, None, (2, False)),
+        (0, 0, (0, True)),
+        (0, 3, (3, True)),
+        (2, 2, (2, True)),
+        (2, 3, (3, True)),
+        (2, 0, (2, False)),
+    ],
+)
+def test_the_larger_number_is_told_with_its_source(listed: int, counted: int | None, said: object) -> None:
+    assert in_use(listed, counted) == said
+
+
+@given(AMOUNTS, st.none() | AMOUNTS)
+def test_nothing_known_is_no_zero_and_what_runs_for_certain_is_never_left_out(listed: int, counted: int | None) -> None:
+    said = in_use(listed, counted)
+    assert (said is None) is (counted is None and listed == 0)
+    if said is not None:
+        assert said[0] == max(listed, counted or 0)
+        assert said[1] is (counted is not None and counted >= listed)
+
+
+@given(st.integers(1, 9), st.integers(1, 2), AMOUNTS, st.none() | AMOUNTS, AMOUNTS)
+def test_a_quota_is_crowded_only_by_what_cannot_be_ones_own(
+    instances: int, revisions: int, allowed: int, counted: int | None, own: int
+) -> None:
+    wanted = need(instances=instances, revisions=revisions)
+    crowded = is_crowded(wanted, allowed, counted, own)
+    if counted is None:
+        assert not crowded
+        return
+    assert crowded is is_short(wanted, allowed, max(0, counted - own * revisions))
+    if counted <= own:
+        assert crowded is is_short(wanted, allowed)
+    if crowded:
+        assert is_crowded(wanted, allowed, counted + 1, own)
+        assert not is_crowded(wanted, wanted.wanted + counted, counted, own)
+    assert not is_crowded(wanted, math.inf, counted, own)
+
+
+def test_what_a_service_may_have_is_its_own() -> None:
+    template = {
+        "nodeSelector": {"accelerator": "nvidia-l4"},
+        "gpuZonalRedundancyDisabled": True,
+        "containers": [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+        "scaling": {"maxInstanceCount": 3},
+    }
+    services = [{"name": f"projects/p/locations/l/services/{name}", "template": template} for name in ("own", "other")]
+    assert own_most(services, "own", L4.id) == 3
+    assert own_most(services, "new", L4.id) == 0
+
+
+@pytest.mark.parametrize(
+    ("quota", "allowed", "listed", "counted", "said"),
+    [
+        (L4, 3, 0, (1, 40.0), "1 GPU used (Cloud Monitoring, 40s ago), 3 GPUs allowed, 1 GPU needed."),
+        (L4, 3, 0, (0, 7260.0), "0 GPUs used (Cloud Monitoring, 2h1m ago), 3 GPUs allowed, 1 GPU needed."),
+        (L4, math.inf, 0, (2, 0.2), "2 GPUs used (Cloud Monitoring, 0s ago), no limit, 1 GPU needed."),
+        (L4, 3, 0, "403", "use not known, 3 GPUs allowed, 1 GPU needed."),
+        (
+            MEMORY,
+            40 << 30,
+            16 << 30,
+            "403",
+            "at least 16 GiB used (by the services that run without traffic), 40 GiB allowed, 1 GiB needed.",
+        ),
+        (
+            L4,
+            3,
+            2,
+            (1, 60.0),
+            (
+                "at least 2 GPUs used (by the services that run without traffic; less by Cloud Monitoring, 1m ago), "
+                "3 GPUs allowed, 1 GPU needed."
+            ),
+        ),
+    ],
+)
+def test_a_preview_says_what_is_used_by_whom_it_is_told_and_how_old_that_is(
+    quota: Quota, allowed: float, listed: int, counted: tuple[int, float] | str, said: str
+) -> None:
+    assert use_line(need(quota), allowed, listed, counted) == f"{quota.id} in us-east4: {said}"
+
+
+def test_a_refusal_is_told_with_what_it_takes_and_a_value_that_is_not_there_without() -> None:
+    refused = uncounted((need(), need(MEMORY), need()), "p", "403 PERMISSION_DENIED: no")
+    assert f"the use of {L4.id}, {MEMORY.id} (403 PERMISSION_DENIED: no)" in refused
+    assert "roles/monitoring.viewer and `gcloud services enable monitoring.googleapis.com --project=p`" in refused
+    absent = uncounted((need(),), "p", "it has no value of the last day")
+    assert absent.endswith("jobs, instances that serve and other users are not seen.")
+
+
+@given(st.integers(1, 9), st.integers(1, 2), st.integers(1, 40), st.integers(0, 90_000))
+def test_what_is_asked_for_beside_a_crowd_would_hold_it(instances: int, revisions: int, used: int, age: int) -> None:
+    wanted = need(instances=instances, revisions=revisions)
+    told = crowding(wanted, 1, (used, float(age)), "p")
+    value = int(told.partition("ask for ")[2].partition(":")[0])
+    assert not is_crowded(wanted, value, used, 0)
+    assert f"--preferred-value={value} " in told
