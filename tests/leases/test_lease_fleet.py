@@ -75,6 +75,18 @@ def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: Trial) -> None:
     assert len(trial.left()) == 1
 
 
+def test_what_is_no_lease_of_ours_any_more_stays_and_is_not_said_to_be_gone(trial: Trial) -> None:
+    trial.run()
+    body = trial.world.leases[0].body
+    with new_client(trial.world.clock) as client:
+        fleet = fleet_of(trial, client)
+        (found,) = fleet.list()
+        (body["tpu"]["nodeSpec"][0]["node"] if "tpu" in body else body)["labels"] = {"team": "research"}
+        with pytest.raises(LeaseError, match="is still .* after its deletion"):
+            fleet.delete(found)
+    assert len(trial.left()) == 1
+
+
 def test_a_node_whose_request_is_gone_is_found_and_deleted(trial: Trial) -> None:
     node = {
         "name": f"projects/acme/locations/{SECOND}/nodes/{NAME}",
