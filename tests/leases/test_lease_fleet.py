@@ -82,7 +82,7 @@ def test_what_is_no_lease_of_ours_any_more_stays_and_is_not_said_to_be_gone(tria
         fleet = fleet_of(trial, client)
         (found,) = fleet.list()
         (body["tpu"]["nodeSpec"][0]["node"] if "tpu" in body else body)["labels"] = {"team": "research"}
-        with pytest.raises(LeaseError, match="is still .* after its deletion"):
+        with pytest.raises(LeaseError, match=r"is still .* after its deletion"):
             fleet.delete(found)
     assert len(trial.left()) == 1
 

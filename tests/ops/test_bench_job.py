@@ -41,6 +41,11 @@ def test_all_that_is_wrong_with_a_fleet_is_said_at_once(monkeypatch):
         assert said in str(refused.value)
 
 
+def test_a_job_of_a_project_that_no_id_names_is_refused():
+    with pytest.raises(UserError, match="'a b; rm' is no project's ID"):
+        bench_job._fleet(options("--project", "a b; rm"))
+
+
 def test_no_more_tasks_than_users():
     way = bench_job._ByTasks(FLEET)
     with pytest.raises(UserError, match="--tasks 3 for 2 users: some would send nothing"):

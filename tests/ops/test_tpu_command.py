@@ -448,6 +448,14 @@ def test_a_wait_that_is_none_is_refused_before_anything_is_asked(cloud: Cloud, w
     assert cloud.server.calls == []
 
 
+@pytest.mark.parametrize("action", [("list",), ("delete", "bezel-one", "--yes"), ("sweep", "--yes")])
+def test_a_project_that_no_id_names_is_not_asked_for(cloud: Cloud, action: tuple[str, ...]) -> None:
+    said = cloud.tpu(*action, "--project", "a b; rm")
+    assert said.code == 1
+    assert "'a b; rm' is no project's ID" in said.error
+    assert cloud.server.calls == []
+
+
 def test_a_stack_of_cloud_run_is_told_to_lease_nothing(cloud: Cloud) -> None:
     said = cloud.tpu("find", "l4-qat")
     assert said.code == 1

@@ -68,6 +68,12 @@ def test_the_stack_that_all_these_begin_with_is_planned():
     assert lease_plan()
 
 
+def test_leases_of_a_project_that_cannot_be_are_refused():
+    with pytest.raises(PlanError) as caught:
+        make_plan(V6E4_MOE, project="a b; rm", stack="moe")
+    assert [(problem.key, problem.value) for problem in caught.value.problems] == [("gcp:project", "a b; rm")]
+
+
 def test_several_mistakes_are_told_at_once():
     wrong = changed(V6E4_MOE, lease={"duration": "1y", "zones": [{"zone": "x"}]}, vllm={"max-num-seqs": 2048})
     assert {problem.key for problem in lease_problems(wrong)} >= {
