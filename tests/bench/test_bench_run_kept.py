@@ -132,6 +132,23 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
     assert len(whole) == 3
 
 
+class LosesWell(Loses):
+    """The loads before were all good, however busy this machine is."""
+
+    def told(self, result: Result) -> Result:
+        return result.model_copy(
+            update={"cells": [cell.model_copy(update={"state": "ok", "reason": ""}) for cell in result.cells]}
+        )
+
+
+@pytest.mark.parametrize(("loads", "code"), [(1, 1), (2, 0)])
+def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_went(
+    server: Server, loads: int, code: int
+) -> None:
+    given = ["bench", "run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
+    assert run_by(None, parse([*given, "--repeats", "2"]), LosesWell(loads)) == code  # type: ignore[arg-type]
+
+
 def test_a_run_that_measured_nothing_leaves_nothing(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     given = command(server, out)

@@ -8,7 +8,10 @@ import pytest
 from bench_oracle import RATE, Oracle, cell_of
 from bench_results import manifest
 
+from bezel.bench.columns import Columns
+from bezel.bench.recorded import client_figures
 from bezel.bench.result import Result
+from bezel.bench.sample import ClientHealth
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.conclude import conclude
 from bezel.bench.sweep.grid import Bounds, Grid
@@ -273,6 +276,21 @@ def test_a_server_that_is_gone_ends_the_sweep(tmp_path: Path) -> None:
     told = conclude(ended)
     assert not told.inferred, "of nothing follows nothing"
     assert len(told.cells) == len(GRID.places())
+
+
+def test_a_server_that_hangs_ends_the_sweep_sooner(tmp_path: Path) -> None:
+    """Each such cell takes as long as a request may."""
+    asked = []
+
+    def hangs(wanted: CellWanted) -> Cell:
+        asked.append(wanted)
+        client = client_figures(ClientHealth(silent_seconds=300.0), Columns.of([]))
+        return cell_of(wanted, reason="the server hangs").model_copy(update={"client": client})
+
+    with Journal(tmp_path / "journal", {}, "run") as journal:
+        ended = run_sweep(Sweep(GRID, Bounds(), Limits(), RATE, None), hangs, journal, float, lambda _: None)
+    assert LOST in ended.reason
+    assert len(asked) == 2
 
 
 def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_are_not(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from bezel.localcloud.use import using
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="waits for processes by their descriptors, on Linux only"),
@@ -39,9 +41,11 @@ sys.exit(3)
 COMMAND = """
 import os, sys
 from pathlib import Path
+from bezel.localcloud.use import using
 from bezel.ops.engine_process import end_with_make, run_to_end
 end_with_make()
-ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, patience=(1, 1))
+with using(Path("cloud")) as use:
+    ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, (use.descriptor,), patience=(1, 1))
 print(ended, flush=True)
 sys.exit(ended.code)
 """
@@ -146,6 +150,19 @@ def test_a_killed_command_has_its_engine_interrupted(start: Callable[..., Run]) 
     run = start()
     run.command.kill()
     assert run.end() == ("SIGINT", "saved\n")
+
+
+def test_an_engine_uses_localcloud_to_its_end_whatever_became_of_its_command(
+    start: Callable[..., Run], tmp_path: Path
+) -> None:
+    run = start(2)
+    run.command.kill()
+    run.command.wait(30)
+    with using(tmp_path / "cloud") as use:
+        assert not use.take_alone()
+        run.end()
+        use.share()
+        assert use.take_alone()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
