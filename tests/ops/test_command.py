@@ -87,6 +87,7 @@ def test_what_exists_already_stops_a_down_until_it_is_somebody_elses(tmp_path: P
     place = ("--dir", str(tmp_path / "cloud"))
     refused_create(tmp_path / "cloud", "l4-qat")
     try:
+        assert bezel("local", "refresh", "l4-qat", *place)[0] == 0
         code, _, err = bezel("local", "down", "l4-qat", *place)
         assert (code, NETWORK in err) == (1, True)
         code, out, err = bezel("local", "recover", "l4-qat", "--forget", *place)

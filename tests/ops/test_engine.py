@@ -14,9 +14,12 @@ from bezel.ops.engine import Engine, EngineError, Provider
 from bezel.ops.project import Project, ProjectError
 from bezel.ops.recover import Recovered
 from bezel.ops.runs import LastRun
+from bezel.told import UserError
 
 pytestmark = pytest.mark.slow
 
+URN = "urn:pulumi:one::bezel::gcp:of/nobody:Nobody::nobody"
+MADE = {"op": "create", "urn": URN, "new": {"urn": URN, "custom": True, "type": "gcp:of/nobody:Nobody", "inputs": {}}}
 STACK = "config:\n  bezel:region: us-east4\n"
 
 
@@ -137,8 +140,40 @@ def test_what_exists_already_is_named_until_it_is_given_up(project: Project, tmp
 def test_what_exists_already_stays_named_when_something_else_is_recovered(project: Project, tmp_path: Path) -> None:
     made = engine(project, tmp_path)
     made.prepare("one")
-    urn = "urn:pulumi:one::bezel::gcp:of/nobody:Nobody::nobody"
-    unheard = {"urn": urn, "custom": True, "type": "gcp:of/nobody:Nobody", "inputs": {}}
-    refused_create(made.folder, "one", {"resourcePreEvent": {"metadata": {"op": "create", "urn": urn, "new": unheard}}})
+    refused_create(made.folder, "one", {"resourcePreEvent": {"metadata": MADE}})
     assert made.recover("one").looked_at == 1
     assert made.refused("one") == [NETWORK]
+
+
+def state_of(made: Engine) -> Path:
+    """The state of a stack that was made, cut as a full disk does it, with the whole one before it beside it."""
+    file = made.folder / "state" / ".pulumi" / "stacks" / "bezel" / "one.json"
+    file.with_name("one.json.bak").write_bytes(file.read_bytes())
+    file.write_text("")
+    return file
+
+
+def test_a_cut_state_is_put_back_only_where_no_engine_is_about_to_write_it(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    state = state_of(made)
+    lock = locked(made, os.getpid(), os.getpid())
+    with pytest.raises(UserError, match="is no state of the engine"):
+        made.outputs("one")
+    assert state.read_text() == ""
+    lock.unlink()
+    assert made.outputs("one") == {}
+
+
+def test_what_a_run_made_after_the_state_that_was_put_back_is_looked_for(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    refused_create(
+        made.folder, "one", *({kind: {"metadata": MADE}} for kind in ("resourcePreEvent", "resOutputsEvent"))
+    )
+    state_of(made)
+    made.outputs("one")
+    assert "what the last run did since is looked for in the cloud" in capsys.readouterr().err
+    assert made.recover("one").looked_at == 1
