@@ -30,3 +30,12 @@ def problems_of(changes, *, project="bezel-local"):
     with pytest.raises(PlanError) as caught:
         make_plan(with_changes(changes), project=project, stack="l4-qat")
     return caught.value.problems
+
+
+def check_refused(changes, key, consequence, repair):
+    """Hold a change to be one fault, which names its value, what follows from it and how to repair it."""
+    problems = problems_of(changes)
+    assert [problem.key for problem in problems] == [key], problems
+    assert consequence in problems[0].consequence
+    assert repair in problems[0].repair
+    assert problems[0].value
