@@ -1,10 +1,11 @@
 """300 generated settings judged by the plan, by the simulated vLLM and by a real one, and the table of differences.
 
-    .venv/bin/python tools/compare_settings.py PYTHON MODEL [--record]
+    .venv/bin/python tools/compare_settings.py PYTHON MODEL [--record | --seed NUMBER ...]
 
 PYTHON is the interpreter of a real vLLM 0.32.0, MODEL the folder of a tiny Gemma 4 of 32768 tokens. No engine is
-started. A difference is explained by a row of tools/settings_explained.json, or the exit status is 1. `--record` keeps
-the real one's verdicts, which the tests hold the plan and the simulated server against, and the table of the documents.
+started. A difference is explained by a row of tools/settings_explained.json, or the exit status is 1. Each seed makes
+300 other settings. `--record` keeps the real one's verdicts on those of the recorded seed, which the tests hold the
+plan and the simulated server against, and the table of the documents.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
-from generated_settings import generated
+from generated_settings import SEED, generated
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
@@ -35,21 +37,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("python")
     parser.add_argument("model", type=Path)
-    parser.add_argument("--record", action="store_true")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--record", action="store_true")
+    chosen.add_argument("--seed", type=int, nargs="+", default=[SEED])
     options = parser.parse_args()
-    settings = generated()
-    real = _real(options.python, options.model, settings)
-    rows = [{**one, "real": verdict} for one, verdict in zip(settings, real, strict=True)]
-    with tempfile.TemporaryDirectory() as folder:
-        differences = [row for one in rows for row in _differences(one, Path(folder))]
-    reasons = collections.Counter((row["who"], row["reason"] or "NOT EXPLAINED") for row in differences)
-    refused = sum(verdict is not None for verdict in real)
-    print(f"{len(rows)} settings, {refused} refused by the real vLLM; {len(differences)} differences:")
-    for (who, reason), count in sorted(reasons.items()):
-        print(f"  {count:3} {who:9} {reason}")
-    unexplained = [row for row in differences if row["reason"] is None]
-    for row in unexplained:
-        print(json.dumps(row, ensure_ascii=False))
+    unexplained = 0
+    for seed in options.seed:
+        began = time.monotonic()
+        settings = generated(seed)
+        real = _real(options.python, options.model, settings)
+        rows = [{**one, "real": verdict} for one, verdict in zip(settings, real, strict=True)]
+        unexplained += _print(rows, seed)
+        print(f"seed {seed}: {time.monotonic() - began:.0f} s", flush=True)
     if options.record:
         lines = ",\n".join(f" {json.dumps(row, ensure_ascii=False)}" for row in rows)
         judges.RECORDED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
@@ -65,6 +64,21 @@ def main() -> int:
             text = json.dumps(judges.table(rows, Path(folder), stamp), indent=1, ensure_ascii=False)
         judges.TABLE.write_text(text + "\n", encoding="utf-8")
     return 1 if unexplained else 0
+
+
+def _print(rows: list[dict[str, Any]], seed: int) -> int:
+    """The differences by their reasons, and each that has none; how many those are."""
+    with tempfile.TemporaryDirectory() as folder:
+        differences = [row for one in rows for row in _differences(one, Path(folder))]
+    reasons = collections.Counter((row["who"], row["reason"] or "NOT EXPLAINED") for row in differences)
+    refused = sum(row["real"] is not None for row in rows)
+    print(f"seed {seed}: {len(rows)} settings, {refused} refused by the real vLLM; {len(differences)} differences:")
+    for (who, reason), count in sorted(reasons.items()):
+        print(f"  {count:3} {who:9} {reason}")
+    unexplained = [row for row in differences if row["reason"] is None]
+    for row in unexplained:
+        print(json.dumps(row, ensure_ascii=False))
+    return len(unexplained)
 
 
 def _real(python: str, model: Path, settings: list[dict[str, Any]]) -> list[str | None]:

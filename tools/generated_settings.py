@@ -32,15 +32,50 @@ KNOWN: tuple[dict[str, Any], ...] = (
     {"variables": {"VLLM_NO_SUCH": "1"}},
     {"variables": {"VLLM_PORT": "abc"}},
     {"variables": {"VLLM_PORT": "9000"}},
+    {"vllm": {"config-format": "x"}},
+    {"vllm": {"config-format": "hf"}},
+    {"vllm": {"attention-backend": "auto"}},
+    {"vllm": {"attention-backend": "flash_attn"}},
+    {"vllm": {"attention-backend": "CUSTOM"}},
+    {"vllm": {"attention-config": {"backend_per_kind": True}}},
+    {"vllm": {"attention-config": {"backend_per_kind": {"x": 1}}}},
+    {"vllm": {"moe-backend": "TRITON"}},
+    {"vllm": {"load-format": "SAFETENSORS"}},
+    {"vllm": {"compilation-config": {"static_all_moe_layers": []}}},
+    {"vllm": {"compilation-config": {"mode": "VLLM_COMPILE"}}},
+    {"vllm": {"prefill-context-parallel-size": 2}},
+    {"vllm": {"decode-context-parallel-size": 2}},
+    {"vllm": {"disable-sliding-window": True}},
+    {"vllm": {"enable-expert-parallel": True}},
+    {"vllm": {"enable-eplb": True}},
+    {"vllm": {"enable-eplb": False, "enable-fault-tolerance": False}},
+    {"vllm": {"enable-dbo": True}},
+    {"vllm": {"ubatch-size": 2}},
+    {"vllm": {"shutdown-timeout": -1}},
+    {"vllm": {"sse-keep-alive-interval": -1}},
+    {"vllm": {"kv-transfer-config": {"kv_port": 1}}},
+    {"vllm": {"speculative-config": {"draft_tensor_parallel_size": 1}}},
+    {"vllm": {"speculative-config": {}}},
+    {"vllm": {"custom-histogram-buckets": []}},
+    {"vllm": {"custom-histogram-buckets": {"x": 1}}},
+    {"vllm": {"enable-chunked-prefill": False}},
+    {"vllm": {"tool-call-parser": "no-such-parser"}},
+    {"vllm": {"reasoning-parser": "mistral"}},
+    {"vllm": {"quantization": "torchao"}},
+    {"vllm": {"prefix-match-unit": ""}},
+    {"vllm": {"default-mm-loras": []}},
+    {"vllm": {"mm-processor-cache-gb": -1}},
+    {"variables": {"NO_COLOR": "x"}},
+    {"variables": {"VLLM_WORKER_MULTIPROC_METHOD": "-1"}},
 )
 # Looked for on a hub or a disk, with retries: slow, and nothing about a value.
 _PLACES = ("tokenizer", "hf-config-path", "spec-model", "config", "download-dir", "revision", "hf-token")
 _NUMBERS = (-1, 0, 1, 2, 7, 1.5, "x", "4K", True)
 
 
-def generated() -> list[dict[str, Any]]:
-    """The settings: known ones, then single options, pairs of options, and variables, always the same."""
-    chance, options = random.Random(SEED), vllm_options("0.32.0")  # noqa: S311 - no secret is made
+def generated(seed: int = SEED) -> list[dict[str, Any]]:
+    """The settings of a seed: known ones, then single options, pairs of options, and variables."""
+    chance, options = random.Random(seed), vllm_options("0.32.0")  # noqa: S311 - no secret is made
     tried = [option for option in options.options if option.flags and option.name not in (*_PLACES, "help")]
     chance.shuffle(tried)
     singles, variables = list(tried), sorted(options.variables)
@@ -67,7 +102,8 @@ def _value(option: VllmOption, options: VllmOptions, chance: random.Random) -> A
     if option.kind in ("switch", "switch-pair"):
         return chance.choice((True, True, False, "maybe"))
     if known:
-        return chance.choice((*[word for word in known if word != "None"][:8], "nonsense"))
+        words = [word for word in known if word != "None"]
+        return chance.choice((*chance.sample(words, min(len(words), 8)), words[0].swapcase(), "nonsense"))
     if option.type == "json":
         return _structure(schema, chance)
     if option.type in ("int", "float", "human-int", "human-int-or-auto"):

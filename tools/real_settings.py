@@ -29,15 +29,16 @@ def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | No
             space = _parser().parse_args([model, *words])
         space.model = space.model_tag
         importlib.import_module(_arguments()).validate_parsed_serve_args(space)
-        importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs.from_cli_args(space).create_engine_config()
+        # Before the configuration, which sets some of them itself.
         for read in importlib.import_module("vllm.envs").environment_variables.values():
             read()
+        importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs.from_cli_args(space).create_engine_config()
         # Names of levels are looked up when the log is set up, before anything else.
         importlib.import_module("logging").getLogger("tried").setLevel(
             os.environ.get("VLLM_LOGGING_LEVEL", "INFO").upper()
         )
     except SystemExit:
-        return said.getvalue().strip().splitlines()[-1]
+        return " ".join(said.getvalue().rpartition("error:")[2].split())[:400]
     except Exception as error:  # noqa: BLE001 - whatever it is ends the server
         return f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]
     finally:

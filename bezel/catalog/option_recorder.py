@@ -33,7 +33,13 @@ _REGISTERED: dict[str, tuple[str, str, Callable[[Any], Iterable[object]]]] = {
     "attention-backend": (
         "vllm.v1.attention.backends.registry",
         "AttentionBackendEnum",
-        lambda it: list(it.__members__),
+        # Two names of one class are two members; the word for none is its reader's.
+        lambda it: [*it.__members__, "auto"],
+    ),
+    "config-format": (
+        "vllm.transformers_utils.config",
+        "_CONFIG_FORMAT_TO_CONFIG_PARSER",
+        lambda it: [*it, "auto"],
     ),
     "load-format": ("vllm.model_executor.model_loader", "_LOAD_FORMAT_TO_MODEL_LOADER", list),
     "kv-cache-dtype": ("vllm.config.cache", "CacheDType", typing.get_args),
@@ -56,11 +62,25 @@ def _row(action: argparse.Action) -> dict[str, object]:
         row["type"] = getattr(action.type, "__name__", str(action.type))
     if action.choices is not None:
         row["choices"] = [str(choice) for choice in action.choices]
+        if _takes_capitals(action):
+            row["any_case"] = True
     if action.default is not None and action.default != _SUPPRESSED and _is_plain(action.default):
         row["default"] = action.default
     if getattr(action, "deprecated", False):
         row["deprecated"] = True
     return row
+
+
+def _takes_capitals(action: argparse.Action) -> bool:
+    """Whether the words may be written in capitals too: the option's converter makes them small."""
+    known = list(action.choices or ())
+    words = [word for word in known if isinstance(word, str) and word != word.upper()]
+    if not words or not callable(action.type):
+        return False
+    try:
+        return all(action.type(word.upper()) in known for word in words)
+    except (TypeError, ValueError, argparse.ArgumentTypeError):
+        return False
 
 
 def _kind(action: argparse.Action) -> str:
@@ -81,11 +101,12 @@ def _is_plain(value: object) -> bool:
 
 
 def registered() -> dict[str, list[str]]:
-    """By an option's name: the values that the started server knows of it."""
+    """By an option's name: the values that the started server knows of it, in the order in which it lists them."""
     found: dict[str, list[str]] = {}
     for name, (module, attribute, read) in _REGISTERED.items():
         try:
-            found[name] = sorted({str(value) for value in read(getattr(importlib.import_module(module), attribute))})
+            values = read(getattr(importlib.import_module(module), attribute))
+            found[name] = list(dict.fromkeys(str(value) for value in values))
         except (ImportError, AttributeError) as error:
             sys.stderr.write(f"the values of {name} are not recorded: {error}\n")
     return found

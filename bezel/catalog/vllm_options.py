@@ -23,7 +23,8 @@ Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-
 Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
 
 # The parser's own converters on the left. One of them also takes "None" and hides the type behind it: for those
-# options the type is known by the option's meaning, or stays "any".
+# options the type is that of their field, or known by the option's meaning, or stays "any".
+_OPTIONAL = "_optional_type"
 _TYPES: dict[str, Type] = {
     "int": "int",
     "float": "float",
@@ -34,23 +35,14 @@ _TYPES: dict[str, Type] = {
     "parse_dataclass": "json",
     "_parse_type": "json",
 }
+_FIELD_TYPES: dict[str, Type] = {"integer": "int", "number": "float", "object": "json"}
 _HIDDEN_MAPS = ("_config", "_kwargs", "_loras")
 _HIDDEN: dict[str, Type] = {
-    "cpu_distributed_timeout_seconds": "int",
-    "custom_histogram_buckets": "json",
-    "distributed_timeout_seconds": "int",
     "grpc_port": "int",
     "kv_cache_memory_bytes": "human-int",
-    "kv_offloading_size": "float",
-    "max_cpu_loras": "int",
     "max_log_len": "int",
-    "max_num_active_seqs": "int",
-    "max_num_queued_reqs": "int",
     "max_num_queued_tokens": "human-int",
     "max_num_scheduled_tokens": "human-int",
-    "max_parallel_loading_workers": "int",
-    "num_gpu_blocks_override": "int",
-    "video_pruning_rate": "float",
 }
 
 
@@ -60,7 +52,8 @@ class VllmOption:
 
     `kind`: "switch" stands alone, "switch-pair" also has a negation, "value" takes one value, "values" one or more,
     "append" may be repeated, "optional-value" may stand alone. `choices` is empty where the parser takes any value.
-    `default` is None also where the recorded default is an object of vLLM's own.
+    `default` is None also where the recorded default is an object of vLLM's own. `any_case` says that the parser takes
+    the choices in capitals too, `optional` that it reads an empty text and "None" as no value.
     """
 
     dest: str
@@ -70,6 +63,8 @@ class VllmOption:
     choices: tuple[str, ...]
     default: object
     deprecated: bool
+    any_case: bool = False
+    optional: bool = False
 
     @property
     def name(self) -> str:
@@ -132,15 +127,18 @@ def vllm_options(version: str) -> VllmOptions:
 
 def read_options(version: str, data: Mapping[str, Any]) -> VllmOptions:
     """What a recording says."""
+    values: Mapping[str, Mapping[str, Any]] = data.get("values", {})
     options = tuple(
         VllmOption(
             dest=row["dest"],
             flags=tuple(row["flags"]),
             kind=row["kind"],
-            type=_type(row["dest"], row["kind"], row.get("type", "")),
+            type=_type(row["dest"], row["kind"], row.get("type", ""), values.get(row["dest"], {})),
             choices=tuple(row.get("choices", ())),
             default=row.get("default"),
             deprecated=row.get("deprecated", False),
+            any_case=row.get("any_case", False),
+            optional=row.get("type") == _OPTIONAL,
         )
         for row in data["options"]
     )
@@ -153,7 +151,7 @@ def read_options(version: str, data: Mapping[str, Any]) -> VllmOptions:
         registered,
         _by_flag(options),
         read_variables(data.get("variables", {})),
-        data.get("values", {}),
+        values,
     )
 
 
@@ -163,10 +161,15 @@ def removed_options() -> dict[str, str]:
     return {name: row["instead"] for name, row in read_toml("vllm/removed.toml").items()}
 
 
-def _type(dest: str, kind: Kind, converter: str) -> Type:
-    if converter != "_optional_type":
+def _type(dest: str, kind: Kind, converter: str, field: Mapping[str, Any]) -> Type:
+    if converter != _OPTIONAL:
         return _TYPES.get(converter, "any")
-    return _HIDDEN.get(dest, "json" if kind == "value" and dest.endswith(_HIDDEN_MAPS) else "any")
+    kinds = {branch.get("type") for branch in field.get("anyOf", [field])} - {"null"}
+    if dest in _HIDDEN:
+        return _HIDDEN[dest]
+    if len(kinds) == 1 and kinds <= _FIELD_TYPES.keys():
+        return _FIELD_TYPES[kinds.pop()]
+    return "json" if kind == "value" and dest.endswith(_HIDDEN_MAPS) else "any"
 
 
 def _by_flag(options: tuple[VllmOption, ...]) -> dict[str, tuple[VllmOption, bool]]:

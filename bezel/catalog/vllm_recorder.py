@@ -5,7 +5,8 @@
 
 Runs in vLLM's own environment and imports nothing of ours. A variable's type is found by trying: each of vLLM's own
 readers is given words, and what it returns or raises is its type. Bounds and shapes of options are the JSON schemas of
-vLLM's configuration classes. What vLLM refuses only in combination is not recorded.
+vLLM's configuration classes; of a field whose values a function converts first, the kinds of value that it takes. What
+vLLM refuses only in combination is not recorded.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ _ON, _OFF = ("1", "true", "True"), ("0", "false", "False")
 _TRIED = ("", "7", "-1", "1.5", "no such word", "{}", *_ON, *_OFF)
 _REFUSED = object()
 _UNWRITABLE = "unwritable"
+# One value of each kind that a user can write; words are another matter: which of them a function knows is not tried.
+_SAMPLES: dict[str, tuple[object, ...]] = {
+    "boolean": (True,),
+    "integer": (1, 3),
+    "number": (1.5,),
+    "array": ([], ["x"], [1]),
+    "object": ({}, {"x": 1}),
+}
 # Modules of the parser of `vllm serve`, newest first: it moved.
 _PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args")
 # Options whose field in the configuration class has another name.
@@ -119,10 +128,9 @@ def values() -> dict[str, object]:
     found: dict[str, object] = {}
     for group in _parser()._action_groups:  # noqa: SLF001 - argparse has no other way to its groups
         owner = getattr(configuration, group.title or "", None)
-        if owner is None:
-            continue
-        schema = _schema(owner)
-        places = [schema, *schema.get("$defs", {}).values(), whole]
+        # What stands in no class's own group may still be a field of the whole.
+        schema = _schema(owner) if owner else {}
+        places = [schema, *schema.get("$defs", {}).values(), whole] if owner else [whole]
         for action in group._group_actions:  # noqa: SLF001
             field = _RENAMED.get(action.dest, action.dest)
             place = next((place for place in places if field in place.get("properties", {})), None)
@@ -146,13 +154,25 @@ def _schema(owner: Any) -> dict[str, Any]:
     generator = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
 
     class Schemas(generator):  # type: ignore[misc, valid-type]
-        """Fields that a function converts first may be anything; what has no JSON form nobody can write."""
+        """Fields that a class fills in itself are none of a user's; what has no JSON form nobody can write."""
 
         ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})
 
+        def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
+            given = [field for field in schema["fields"] if field.get("init", True)]
+            return dict(super().dataclass_args_schema({**schema, "fields": given}))
+
         def function_before_schema(self, schema: Any) -> dict[str, Any]:
+            inner = dict(super().function_before_schema(schema))
             whole = schema["schema"]["type"] in ("dataclass", "dataclass-args", "model")
-            return dict(super().function_before_schema(schema)) if whole else {}
+            branches = [
+                self.get_schema_from_definitions(branch["$ref"]) or {} if "$ref" in branch else branch
+                for branch in inner.get("anyOf", [inner])
+            ]
+            kinds = {branch.get("type", "string" if "enum" in branch else None) for branch in branches}
+            # A function may know each of the values by a name.
+            named = {"string"} if any("enum" in branch for branch in branches) else set()
+            return inner if whole else _kinds(schema, kinds | named)
 
         def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
             del schema, error_info
@@ -160,6 +180,32 @@ def _schema(owner: Any) -> dict[str, Any]:
 
     found: dict[str, Any] = pydantic.TypeAdapter(owner).json_schema(schema_generator=Schemas)
     return found
+
+
+def _kinds(schema: Any, kinds: set[Any]) -> dict[str, Any]:
+    """The kinds of value that a field takes whose values a function converts first: its own, and those that it tried.
+
+    Bounds and words are left out, as the function may have made another value of them; {} where that cannot be tried.
+    """
+    core = importlib.import_module("pydantic_core")
+    if not kinds <= {*_SAMPLES, "string", "null"}:
+        return {}
+    try:
+        judge = core.SchemaValidator(schema)
+    except core.SchemaError:
+        return {}
+    kinds |= {kind for kind, samples in _SAMPLES.items() if any(_takes(judge, sample) for sample in samples)}
+    if "string" not in kinds and _takes(judge, "x"):
+        kinds.add("string")
+    return {"anyOf": [{"type": kind} for kind in sorted(kinds)]}
+
+
+def _takes(judge: Any, sample: object) -> bool:
+    try:
+        judge.validate_python(sample)
+    except Exception:  # noqa: BLE001 - a function may raise whatever it likes, and the server then ends
+        return False
+    return True
 
 
 def _kept(schema: Any, shared: Mapping[str, Any], above: tuple[str, ...]) -> Any:

@@ -32,7 +32,11 @@ _NEEDS = {
     "numa-bind-cpus": "numa-bind",
     "numa-bind-nodes": "numa-bind",
     "enable-elastic-ep": "enable-eplb",
+    "enable-eplb": "enable-expert-parallel",
 }
+# The only ways to exchange tokens with experts that overlap with computing.
+_OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
+_PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
 _QUANTIZATION = {"w4a16": "compressed-tensors"}
 
 
@@ -65,6 +69,7 @@ def check_traps(
         *(_parallelism(values, accelerator, devices) if accelerator else ()),
         *_tools(values),
         *_needs(values),
+        *_without(values, model),
         *_quantization(values, model),
         *check_speculation(values, model, options, copies_at),
         *_offline(values, environment, copies_at),
@@ -172,7 +177,7 @@ def _utilization(values: Mapping[str, Any]) -> list[Problem]:
 
 def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> list[Problem]:
     problems = []
-    for name in ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"):
+    for name in _PARALLEL:
         size, most = as_int(values.get(name)), devices if name == "tensor-parallel-size" else 1
         if size is not None and size > most:
             problems.append(
@@ -186,7 +191,18 @@ def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> l
                     "remove it.",
                 )
             )
-    size = as_int(values.get("tensor-parallel-size", 1))
+    size = as_int(values.get("tensor-parallel-size", devices))
+    shares = as_int(values.get("decode-context-parallel-size"))
+    if shares and size and size % shares:
+        problems.append(
+            of_option(
+                "decode-context-parallel-size",
+                shares,
+                f"the cache is divided among the {size} of tensor-parallel-size, which is no multiple of it; vLLM "
+                "exits while it starts.",
+                "remove it.",
+            )
+        )
     if devices > 1 and size is not None and 0 < size < devices:
         problems.append(
             of_option(
@@ -223,6 +239,59 @@ def _needs(values: Mapping[str, Any]) -> list[Problem]:
         for name, other in _NEEDS.items()
         if values.get(name) and not values.get(other)
     ]
+
+
+def _without(values: Mapping[str, Any], model: Model) -> list[Problem]:
+    """Options for something that the model does not have, or that has no name."""
+    problems = []
+    if values.get("enable-expert-parallel") is True and not model.architecture.experts:
+        problems.append(
+            of_option(
+                "enable-expert-parallel", True, f"{model.id} has no experts; vLLM exits while it starts.", "remove it."
+            )
+        )
+    if values.get("disable-sliding-window") is True:
+        problems.append(
+            of_option(
+                "disable-sliding-window",
+                True,
+                "the configuration of Gemma 4 takes no model without its window; vLLM exits while it starts.",
+                "remove it.",
+            )
+        )
+    if values.get("config-format") == "mistral":
+        problems.append(
+            of_option(
+                "config-format",
+                "mistral",
+                f"{model.id} has a config.json and no params.json; vLLM exits while it starts.",
+                "remove it.",
+            )
+        )
+    halves = "enable-dbo" if values.get("enable-dbo") is True else "ubatch-size"
+    if (halves == "enable-dbo" or (as_int(values.get(halves)) or 0) > 1) and (
+        values.get("all2all-backend") not in _OVERLAPPING
+    ):
+        problems.append(
+            of_option(
+                halves,
+                values[halves],
+                f"a batch is computed in parts only with all2all-backend {' or '.join(_OVERLAPPING)}; vLLM exits while "
+                "it starts.",
+                "remove it.",
+            )
+        )
+    transfer = values.get("kv-transfer-config")
+    if isinstance(transfer, dict) and not transfer.get("kv_connector"):
+        problems.append(
+            of_option(
+                "kv-transfer-config",
+                transfer,
+                "it names no kv_connector, without which vLLM exits while it starts.",
+                "add kv_connector to it, or remove it.",
+            )
+        )
+    return problems
 
 
 def _quantization(values: Mapping[str, Any], model: Model) -> list[Problem]:

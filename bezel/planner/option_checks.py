@@ -68,8 +68,11 @@ _OF_SEVERAL = (
     "data-parallel-supervisor-port",
 )
 _OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
+_SWITCHES = ("switch", "switch-pair")
 _SECRET_OPTIONS = ("hf-token",)
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
+# What the server asks of options that are fields of no class.
+_NOT_NEGATIVE = frozenset({"sse-keep-alive-interval"})
 
 
 def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
@@ -86,7 +89,7 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> li
             problems.append(_unknown(name, argument.value, options))
         elif name == "api-key":
             problems.append(refused_key(setting("vllm.api-key")))
-        elif name in _OWNED and argument.from_stack and (name, argument.value) != ("host", _ALL_ADDRESSES):
+        elif name in _OWNED and argument.from_stack and not _is_as_ever(found[0], argument.value):
             consequence, repair = _OWNED[name]
             value = NOT_SHOWN if name in _SECRET_OPTIONS else shown(argument.value)
             problems.append(Problem(setting(f"vllm.{name}"), value, consequence, repair))
@@ -161,8 +164,15 @@ def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
     )
 
 
+def _is_as_ever(option: VllmOption, value: object) -> bool:
+    """Whether an option of the plan's own is set to what holds without it, or means the same."""
+    off = value is False and option.kind in _SWITCHES
+    unchanged = option.name in _OF_SEVERAL and value == option.default
+    return off or unchanged or (option.name, value) == ("host", _ALL_ADDRESSES)
+
+
 def _check_value(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
-    if option.kind in ("switch", "switch-pair"):
+    if option.kind in _SWITCHES:
         wanted = None if isinstance(value, bool) else "true or false"
     elif value == [] and option.kind == "values":
         wanted = "at least one value"
@@ -177,7 +187,7 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
         consequence = f"vLLM's parser refuses it and exits with code 2: it takes {wanted}."
         return [Problem(key, shown(value), consequence, f"write {wanted}.")]
     known = option.choices or options.registered.get(option.name, ())
-    if not known or as_word(value) in known:
+    if not known or as_word(value) in known or (option.any_case and as_word(value).lower() in known):
         return []
     near = closest(as_word(value), known)
     stage = "its parser exits with code 2" if option.choices else "the server exits while it starts"
@@ -221,6 +231,8 @@ def _wanted(option: VllmOption, value: object) -> str | None:
     if option.name in _POSITIVE:
         number = as_int(value) if option.type == "int" else human_int(value)
         return None if number is not None and number > 0 else "a whole number above 0"
+    if option.name in _NOT_NEGATIVE and (as_int(value) or 0) < 0:
+        return "a whole number of at least 0"
     if option.type == "int":
         return None if as_int(value) is not None else "a whole number"
     if option.type == "float":

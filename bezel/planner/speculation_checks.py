@@ -99,7 +99,7 @@ def check_speculation(
     problems += [_unknown_key(str(key), value) for key, value in config.items() if key not in _KEYS]
     method, draft, tokens = drafting(values)
     if method is None and draft is None and tokens is None:
-        return problems
+        return problems + (_nothing(values["speculative-config"]) if "speculative-config" in values else [])
     if values.get("async-scheduling") is True and method in NOT_ASYNCHRONOUS:
         problems.append(
             of_option(
@@ -119,6 +119,20 @@ def check_speculation(
 def _config(values: Mapping[str, Any]) -> dict[str, Any]:
     config = values.get("speculative-config")
     return config if isinstance(config, dict) else {}
+
+
+def _nothing(config: object) -> list[Problem]:
+    """A map that asks for speculation and does not say how."""
+    if not isinstance(config, dict):
+        return []
+    return [
+        of_option(
+            "speculative-config",
+            config,
+            "it names no method, no model and no number of draft tokens; vLLM exits while it starts.",
+            "add method, model and num_speculative_tokens, or remove it.",
+        )
+    ]
 
 
 def _unknown_key(key: str, value: object) -> Problem:

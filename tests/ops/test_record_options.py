@@ -20,14 +20,40 @@ from bezel.told import UserError
 ROOT = Path(__file__).parents[2]
 RUN = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
 NIGHTLY = "nightly-2026-11-20"
-# As many as a recording must have at least, with one option that no release has.
+# As many as a recording must have at least, with one option that no release has, and fields of three shapes.
 CONFIG = "\n".join(
     [
+        "import dataclasses",
+        "import enum",
+        "import typing",
         "from pydantic.dataclasses import dataclass",
-        "from pydantic import Field",
+        "from pydantic import Field, field_validator",
+        "class Mode(enum.IntEnum):",
+        "    SLOW, FAST = 0, 3",
+        "@dataclass(config={'extra': 'forbid'})",
+        "class Inner:",
+        "    chosen: int = 1",
+        "    filled_in: list[str] = dataclasses.field(default_factory=list, init=False)",
+        "    counted: int = Field(default=0, init=False)",
+        "    kinds: dict[str, str] = dataclasses.field(default_factory=dict)",
+        "    mode: Mode = Mode.SLOW",
+        "    words: list[str] = dataclasses.field(default_factory=list)",
+        "    @field_validator('kinds', mode='before')",
+        "    @classmethod",
+        "    def written_large(cls, value):",
+        "        return {key.upper(): text for key, text in value.items()} if isinstance(value, dict) else value",
+        "    @field_validator('mode', mode='before')",
+        "    @classmethod",
+        "    def by_name(cls, value):",
+        "        return Mode[value] if isinstance(value, str) else value",
+        "    @field_validator('words', mode='before')",
+        "    @classmethod",
+        "    def split(cls, value):",
+        "        return value.split(',') if isinstance(value, str) else value",
         "@dataclass",
         "class ModelConfig:",
         *(f"    made_up_{number}: int = Field(default=1, ge=0)" for number in range(100)),
+        "    inner_config: Inner = dataclasses.field(default_factory=Inner)",
         "@dataclass",
         "class VllmConfig:",
         "    model_config: ModelConfig",
@@ -40,6 +66,11 @@ def make_arg_parser(parser):
     group = parser.add_argument_group("ModelConfig")
     for number in range(100):
         group.add_argument(f"--made-up-{number}", dest=f"made_up_{number}", type=int, default=1)
+    group.add_argument("--inner-config", dest="inner_config")
+    small = lambda text: text.lower().replace("-", "_")
+    parser.add_argument("--kernel", choices=["fast", "very_fast"], type=small)
+    parser.add_argument("--exact", choices=["fast", "slow"], type=str)
+    parser.add_argument("--attention-backend")
     parser.add_argument("model_tag", nargs="?")
     parser.add_argument("--only-in-this-build", action=argparse.BooleanOptionalAction, default=False)
     parser.add_argument("--object", default=object())
@@ -56,6 +87,28 @@ KNOWN = [
 SWITCHES = ["disable-chunked-mm-input", "enable-auto-tool-choice", "fail-on-environ-validation"]
 
 
+# As vLLM's own: values over several lines, an empty one, two names of one class, and a lookup that names them all.
+ATTENTION = """
+import enum
+
+class Named(enum.EnumMeta):
+    def __getitem__(cls, name):
+        try:
+            return super().__getitem__(name)
+        except KeyError:
+            raise ValueError(f"Unknown attention backend: '{name}'") from None
+
+class AttentionBackendEnum(enum.Enum, metaclass=Named):
+    FLASH_ATTN = "backends.flash_attn.FlashAttentionBackend"
+    FLASH_ATTN_DIFFKV = (
+        "backends.flash_attn_diffkv.FlashAttentionDiffKVBackend"
+    )
+    TORCH_SDPA = ""
+    CUSTOM = ""
+    FLEX_ATTENTION = "backends.flex_attention.FlexAttentionBackend"
+"""
+
+
 class Build:
     """A copy of the package, whose data files may be written, and an environment with a vLLM of some version."""
 
@@ -65,6 +118,9 @@ class Build:
         shutil.copy(ROOT / "Pulumi.yaml", folder)
         self._write("__init__", "")
         self._write("config", CONFIG)
+        for package in ("v1/__init__", "v1/attention/__init__", "v1/attention/backends/__init__"):
+            self._write(package, "")
+        self._write("v1/attention/backends/registry", ATTENTION)
         self._write("envs", "environment_variables = {f'VLLM_{n}': (lambda n=n: str(n)) for n in range(250)}")
         self._write("entrypoints/__init__", "")
         self._write("entrypoints/common/__init__", "")
@@ -129,6 +185,26 @@ def test_a_build_between_releases_is_planned_by_what_was_recorded_of_it(tmp_path
     assert f"vLLM {NIGHTLY} has no such option" in said
     assert "bezel:vllm.tool-call-parser = gemma6" in said
     assert build.bezel("catalog", "check")[0] == 0
+
+
+@pytest.mark.slow
+def test_members_converters_and_fields_of_every_shape_are_recorded(tmp_path: Path) -> None:
+    build = Build(tmp_path)
+    code, said = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
+    assert code == 0, said
+    found = json.loads((build.recordings / f"{NIGHTLY}.json").read_text())
+    assert found["registered_values"]["attention-backend"] == [
+        *("FLASH_ATTN", "FLASH_ATTN_DIFFKV", "TORCH_SDPA", "CUSTOM", "FLEX_ATTENTION", "auto")
+    ]
+    options = {row["dest"]: row for row in found["options"]}
+    assert options["kernel"]["any_case"]
+    assert "any_case" not in options["exact"]
+    assert found["values"]["inner_config"]["properties"] == {
+        "chosen": {"type": "integer"},
+        "kinds": {"type": "object"},
+        "mode": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        "words": {"anyOf": [{"type": "array"}, {"type": "string"}]},
+    }
 
 
 @pytest.mark.slow

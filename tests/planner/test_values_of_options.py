@@ -48,6 +48,37 @@ REFUSED = {
     "a list where a map is merged": ({"limit-mm-per-prompt": []}, "limit-mm-per-prompt", "a map", ""),
     "a rank of several": ({"data-parallel-rank": 0}, "data-parallel-rank", "several machines or ranks", "remove it"),
     "outputs without requests": ({"collect-detailed-traces": "all"}, "collect-detailed-traces", "it needs otlp", "set"),
+    "a format that nobody registered": ({"config-format": "x"}, "config-format", "does not know this value", "hf"),
+    "a format of other files": ({"config-format": "mistral"}, "config-format", "no params.json", "remove it"),
+    "an end before the start": ({"shutdown-timeout": -1}, "shutdown-timeout", "of at least 0", ""),
+    "a rest of less than nothing": ({"sse-keep-alive-interval": -1}, "sse-keep-alive-interval", "of at least 0", ""),
+    "no window": ({"disable-sliding-window": True}, "disable-sliding-window", "without its window", "remove it"),
+    "experts that there are not": ({"enable-expert-parallel": True}, "enable-expert-parallel", "has no experts", ""),
+    "balance without experts": ({"enable-eplb": True}, "enable-eplb", "it needs enable-expert-parallel", "set"),
+    "parts of a batch": ({"ubatch-size": 2}, "ubatch-size", "only with all2all-backend", "remove it"),
+    "halves of a batch": ({"enable-dbo": True}, "enable-dbo", "only with all2all-backend", "remove it"),
+    "prompts on several GPUs": ({"prefill-context-parallel-size": 2}, "prefill-context-parallel-size", "has 1 GPU", ""),
+    "a cache on several GPUs": (
+        {"decode-context-parallel-size": 2},
+        "decode-context-parallel-size",
+        "no multiple of it",
+        "remove it",
+    ),
+    "a transfer by nobody": ({"kv-transfer-config": {"kv_port": 1}}, "kv-transfer-config", "no kv_connector", "add"),
+    "speculation without a method": ({"speculative-config": {}}, "speculative-config", "no method", "remove it"),
+    "a list for buckets": ({"custom-histogram-buckets": []}, "custom-histogram-buckets", "a map", ""),
+    "a switch for a map that is converted": (
+        {"attention-config": {"backend_per_kind": True}},
+        "attention-config.backend_per_kind",
+        "a map",
+        "",
+    ),
+    "a field that the class fills in": (
+        {"compilation-config": {"static_all_moe_layers": []}},
+        "compilation-config.static_all_moe_layers",
+        "does not know this key",
+        "",
+    ),
     "JSON text": ({"compilation-config": '{"levle": 3}'}, "compilation-config.levle", "does not know this key", ""),
 }
 
@@ -75,11 +106,24 @@ def test_a_value_that_vllms_class_refuses_is_refused_by_the_plan(options, key, c
         {"cudagraph-capture-sizes": [1, 2, 4]},
         {"max-num-queued-tokens": "16K"},
         {"host": "0.0.0.0"},
+        {"attention-backend": "auto"},
+        {"attention-backend": "FLEX_ATTENTION"},
+        {"attention-config": {"backend_per_kind": {}}},
+        {"moe-backend": "TRITON"},
+        {"config-format": "hf"},
+        {"enable-fault-tolerance": False, "ray-workers-use-nsight": False, "nnodes": 1, "grpc": False},
+        {"ubatch-size": 1, "enable-dbo": False, "prefill-context-parallel-size": 1, "decode-context-parallel-size": 1},
+        {"disable-sliding-window": False, "enable-expert-parallel": False, "enable-eplb": False},
+        {"kv-transfer-config": {"kv_connector": "ExampleConnector", "kv_role": "kv_both"}},
     ],
     ids=json.dumps,
 )
 def test_a_value_that_vllms_class_takes_is_planned(options):
     assert make_plan(with_changes({"vllm": options}), project="p", stack="s")
+
+
+def test_experts_are_divided_where_the_model_has_some():
+    assert lease_plan(changed(V6E4_MOE, vllm={"enable-expert-parallel": True}))
 
 
 @pytest.mark.parametrize("schema", [vllm_options("0.32.0").values, vllm_options("0.33.0").values], ids=["0.32", "0.33"])

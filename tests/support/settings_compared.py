@@ -117,7 +117,8 @@ def table(rows: list[Setting], folder: Path, stamp: dict[str, str]) -> dict[str,
         "about": f"{len(rows)} settings made up from the recorded options and variables, most of them at a bound or "
         f"behind it, of which a real vLLM 0.32.0 refuses {sum(row['real'] is not None for row in rows)}: parsed and "
         "configured by its own classes in one process, no engine started. The plan's rules and the simulated server's "
-        "start are held against that; tests/localcloud_vllm/test_settings_compared.py does it again in each run.",
+        "start are held against that; tests/localcloud_vllm/test_settings_compared.py does it again in each run. With "
+        "`--seed NUMBER ...` instead of `--record` the command makes 300 others of each seed, in about half a minute.",
         "command": ".venv/bin/python tools/compare_settings.py PYTHON MODEL --record",
         "stamp": stamp,
         "columns": ["judge", "compared", "equal", "explained"],
@@ -142,9 +143,11 @@ def explanation(setting: Setting, who: str, verdict: str | None, real: str | Non
     if (verdict is None) == (real is None):
         return ""
     says = "taken" if verdict is None else "refused"
-    names = [*merge({}, setting["vllm"], OPTIONS), *setting["variables"]]
+    given = {name: one.value for name, one in merge({}, setting["vllm"], OPTIONS).items()} | setting["variables"]
     for row in json.loads(EXPLAINED.read_text(encoding="utf-8")):
-        fits = any(re.fullmatch(row["name"], name) for name in names)
+        fits = any(
+            re.fullmatch(row["name"], name) and row.get("value", value) == value for name, value in given.items()
+        )
         if fits and says == row["says"] and who in row["who"] and re.search(row["words"], verdict or real or ""):
             return str(row["reason"])
     return None

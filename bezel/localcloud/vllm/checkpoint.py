@@ -60,6 +60,11 @@ class Checkpoint:
     mlp_sizes: tuple[int, ...]
 
     @property
+    def experts(self) -> int:
+        """How many each layer has; 0 for a dense model."""
+        return len(self.mlp_sizes) - 1
+
+    @property
     def active_parameters(self) -> float:
         """Parameters that every token is multiplied with.
 

@@ -95,14 +95,21 @@ def _shape(option: VllmOption) -> dict[str, Any]:
         shape["nargs"] = "+"
     elif option.kind == "optional-value":
         shape["nargs"] = "?"
-    if option.type in _CONVERTERS:
-        shape["type"] = _CONVERTERS[option.type]
-    elif option.dest in _HIDDEN_TYPES:
-        shape["type"] = _HIDDEN_TYPES[option.dest]
+    if convert := _converter(option):
+        shape["type"] = convert
     if option.choices:
         # Compared with what the text was converted to.
         shape["choices"] = [shape.get("type", str)(choice) for choice in option.choices]
     return shape
+
+
+def _converter(option: VllmOption) -> Callable[[str], object] | None:
+    if option.any_case:
+        return _small
+    if option.dest in _MAP_OR_TEXT:
+        return _map_or_text
+    convert = _CONVERTERS.get(option.type)
+    return _optional(convert or str) if option.optional else convert
 
 
 class _OnOff(argparse.Action):
@@ -145,9 +152,16 @@ def _human_int_or_auto(text: str) -> int:
 
 def _optional(convert: Callable[[str], object]) -> Callable[[str], object]:
     def converted(text: str) -> object:
-        return None if text in {"", "None"} else convert(text)
+        try:
+            return None if text in {"", "None"} else convert(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"Value {text} cannot be converted to {convert}.") from error
 
     return converted
+
+
+def _small(text: str) -> str:
+    return text.lower().replace("-", "_")
 
 
 def _json(text: str) -> object:
@@ -171,16 +185,8 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "human-int": human_int,
     "human-int-or-auto": _human_int_or_auto,
 }
-# Options whose recorded converter also takes "None" and hides the type behind it; those that the engine reads.
-_HIDDEN_TYPES: dict[str, Callable[[str], object]] = {
-    "kv_cache_memory_bytes": _optional(human_int),
-    "num_gpu_blocks_override": _optional(int),
-    "max_num_queued_reqs": _optional(int),
-    "max_num_queued_tokens": _optional(int),
-    "speculative_config": _optional(_json),
-    "limit_mm_per_prompt": _json,
-    "model_loader_extra_config": _map_or_text,
-}
+# Options that take a map and a text alike.
+_MAP_OR_TEXT = ("additional_config", "hf_overrides", "model_loader_extra_config", "pt_load_map_location")
 
 
 def _normalised(arguments: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.catalog import vllm_options
 from bezel.localcloud.vllm import tpu, variables
 from bezel.localcloud.vllm.checkpoint import read_checkpoint
+from bezel.localcloud.vllm.combinations import check_combinations
 from bezel.localcloud.vllm.failures import StartError, validation_error
 from bezel.localcloud.vllm.fields import check_fields
 from bezel.localcloud.vllm.hub import is_hub_id
@@ -88,13 +89,14 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
         raise missing_model(options.model, is_found(options.model, directory))
     model = read_checkpoint(directory)
     check_fields(options, multimodal=model.multimodal)
+    check_combinations(options, model, accelerators=machine.accelerators)
     max_model_len = _max_model_len(options, model, environment)
     _check_quantisation(options, model)
     xla = machine.accelerator.xla
     if xla:
         tpu.check(options, model)
     drafting = speculation(options, machine, _methods())
-    batched = options.max_num_batched_tokens or machine.accelerator.default_batched_tokens
+    batched = options.max_num_batched_tokens or _default_batched(options, machine, max_model_len)
     sequences = options.max_num_seqs or min(machine.accelerator.default_sequences, batched)
     _check_scheduler(options, batched, sequences, max_model_len)
     parallel = _tensor_parallel(options, model, machine, "SpeculativeConfig" if drafting else "VllmConfig")
@@ -151,6 +153,12 @@ def make_settings(options: argparse.Namespace, machine: Machine, environment: Ma
     )
 
 
+def _default_batched(options: argparse.Namespace, machine: Machine, max_model_len: int) -> int:
+    """A step takes the longest prompt whole where prompts are not cut up."""
+    default = machine.accelerator.default_batched_tokens
+    return max(default, max_model_len) if options.enable_chunked_prefill is False else default
+
+
 def _methods() -> tuple[str, ...]:
     found = vllm_options(VERSION).find("--spec-method")
     return found[0].choices if found else ()
@@ -158,9 +166,14 @@ def _methods() -> tuple[str, ...]:
 
 def _check_names(options: argparse.Namespace) -> None:
     registered = vllm_options(VERSION).registered
+    if options.sse_keep_alive_interval < 0:
+        raise StartError(
+            "ValueError",
+            "Error: --sse-keep-alive-interval must be a non-negative integer (0 disables keep-alive comments).",
+        )
     if options.enable_auto_tool_choice and not options.tool_call_parser:
         raise StartError("TypeError", "Error: --enable-auto-tool-choice requires --tool-call-parser")
-    if options.tool_call_parser and options.tool_call_parser not in registered["tool-call-parser"]:
+    if options.enable_auto_tool_choice and options.tool_call_parser not in registered["tool-call-parser"]:
         known = ",".join(registered["tool-call-parser"])
         raise StartError(
             "KeyError", f"'invalid tool call parser: {options.tool_call_parser} (chose from {{ {known} }})'"
@@ -171,8 +184,8 @@ def _check_names(options: argparse.Namespace) -> None:
             "KeyError", f"\"Reasoning parser '{options.reasoning_parser}' not found. Available parsers: {known}\""
         )
     backend = options.attention_backend
-    if backend and str(backend).upper() not in registered["attention-backend"]:
-        known = ", ".join(registered["attention-backend"])
+    if backend and str(backend).upper() not in (*registered["attention-backend"], "AUTO"):
+        known = ", ".join(name for name in registered["attention-backend"] if name != "auto")
         raise StartError("ValueError", f"Unknown attention backend: '{backend}'. Valid options are: {known}")
 
 
@@ -228,7 +241,8 @@ def _check_scheduler(options: argparse.Namespace, batched: int, sequences: int, 
 
 
 def _check_load_format(options: argparse.Namespace) -> None:
-    """An unknown format passes the configuration and fails when the engine loads."""
+    """An unknown format passes the configuration, which writes it small, and fails when the engine loads."""
+    options.load_format = str(options.load_format).lower()
     if options.load_format not in vllm_options(VERSION).registered["load-format"]:
         raise StartError("ValueError", f"Load format `{options.load_format}` is not supported", "engine")
     streamed = str(options.load_format).startswith("runai_streamer")

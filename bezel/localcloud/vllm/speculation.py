@@ -73,7 +73,7 @@ def speculation(options: argparse.Namespace, machine: Machine, methods: tuple[st
         StartError: a combination that vLLM refuses, with its own message.
     """
     config = _merged(options)
-    if not config:
+    if not config and options.speculative_config is None:
         return None
     _check_values(config, methods)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
@@ -116,8 +116,12 @@ def _check_values(config: dict[str, Any], methods: tuple[str, ...]) -> None:
     if method is not None and method not in methods:
         allowed = ", ".join(repr(known) for known in methods if known != "None")
         raise validation_error(name, f"Input should be {allowed}", kind="literal_error", field="method")
-    if tokens is not None and tokens < 1:
-        field = "num_speculative_tokens"
+    field = "num_speculative_tokens"
+    try:
+        number = 1 if tokens is None else int(tokens)
+    except (TypeError, ValueError):
+        raise validation_error(name, "Input should be a valid integer", kind="int_type", field=field) from None
+    if number < 1:
         raise validation_error(name, "Input should be greater than 0", kind="greater_than", field=field)
 
 
