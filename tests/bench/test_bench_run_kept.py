@@ -96,6 +96,30 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert read_result(out).cells[0] != whole.cells[0], "a run that came to its end is measured anew"
 
 
+@pytest.mark.parametrize(
+    ("action", "more", "requests", "code"),
+    [
+        ("sweep", ["--contexts", "64", "--users", "1,2,4", "--full"], 20, 130),
+        ("goodput", ["--users", "1:4", "--slo", "ttft_p50=60000"], 45, 1),
+    ],
+)
+def test_a_sweep_and_a_search_that_are_interrupted_write_what_they_have_and_the_command_that_goes_on(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    action: str,
+    more: list[str],
+    requests: int,
+    code: int,
+) -> None:
+    out = tmp_path / "r.json"
+    after(server, requests, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    given = ["--url", server.url, "--public", "--output-tokens", "6", *more, "--out", str(out)]
+    assert main(["bench", action, *given]) == code
+    assert f"kept in {out.with_suffix('.journal')}; this goes on from there:" in capsys.readouterr().err
+    assert any(cell.requests for cell in read_result(out).cells)
+
+
 class Loses:
     """A way to send that loses the server after so many loads."""
 

@@ -68,6 +68,21 @@ def test_the_stack_that_all_these_begin_with_is_planned():
     assert lease_plan()
 
 
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"vllm": {"api-key": "x"}}, "bezel:vllm.api-key"),
+        ({"secrets": {"VLLM_API_KEY": "vllm-key"}}, "bezel:secrets.VLLM_API_KEY"),
+        ({"variables": {"VLLM_API_KEY": "x"}}, "bezel:variables.VLLM_API_KEY"),
+    ],
+    ids=["an option", "a secret", "a variable"],
+)
+def test_a_key_of_vllms_own_is_refused_in_every_form_behind_a_gateway_too(changes, key):
+    (problem,) = lease_problems(changed(V6E4_MOE, **changes))
+    assert problem.key == key
+    assert "would get 401" in problem.consequence
+
+
 def test_leases_of_a_project_that_cannot_be_are_refused():
     with pytest.raises(PlanError) as caught:
         make_plan(V6E4_MOE, project="a b; rm", stack="moe")
