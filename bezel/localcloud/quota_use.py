@@ -19,7 +19,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from bezel.localcloud.machines import market
-from bezel.localcloud.run import job_status
 from bezel.localcloud.run.quotas import amounts
 from bezel.localcloud.run.spec import revision_spec
 
@@ -70,10 +69,8 @@ def _containers(cloud: Cloud) -> Iterator[tuple[str, RevisionSpec, int]]:
             if (found := store.get("revision", revision)) is not None:
                 yield name.split("/")[3], revision_spec(found, service.get("scaling") or {}), instances
     for name, _ in store.rows("jobRun"):
-        tasks = [task for _, task in store.rows("task", f"{name}/tasks/")]
         if (execution := store.get("execution", name)) is not None:
-            running = job_status.counts(tasks)["runningCount"]
-            yield name.split("/")[3], revision_spec(execution["template"], {}), running
+            yield name.split("/")[3], revision_spec(execution["template"], {}), execution.get("runningCount", 0)
 
 
 class QuotaUse:

@@ -1,11 +1,15 @@
 """Cloud Monitoring tells the use of quotas from what runs, as late and as seldom as Google does."""
 
+import contextlib
+
 import pytest
 from cloud_client import PARENT, RUNTIME, until
 from cloud_in_process import Project
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bezel.localcloud.apis.monitoring import labels_wanted
+from bezel.localcloud.errors import ApiError
 from bezel.localcloud.quota_use import Point, QuotaUse, Series
 
 SERIES = f"/monitoring/v3/{PARENT}/timeSeries"
@@ -166,6 +170,12 @@ def test_each_label_of_a_filter_counts(project, more, found):
 )
 def test_a_filter_that_is_none_or_not_served_is_refused(project, status, text, said):
     assert said in project.refused(status, "GET", SERIES, filter=text, **TPU)["message"]
+
+
+@given(st.text(alphabet='metric.type = "x\\"AND OR:()<>!labels', max_size=60))
+def test_no_filter_is_more_than_refused(text):
+    with contextlib.suppress(ApiError):
+        labels_wanted(text)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ _MOST = 100_000
 )
 def list_time_series(call: Call) -> Json:
     """The series that a filter takes, with their points of an interval, newest first."""
-    wanted = _wanted(call.query("filter"))
+    wanted = labels_wanted(call.query("filter"))
     since, until = _interval(call)
     found = sorted(
         (series, points)
@@ -83,7 +83,7 @@ def _shown(series: Series, points: list[Point]) -> Json:
     return made | ({"points": told} if told else {})
 
 
-def _wanted(text: str) -> dict[str, str]:
+def labels_wanted(text: str) -> dict[str, str]:
     """What a filter asks for, label -> value.
 
     Raises:
