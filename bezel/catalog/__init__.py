@@ -11,7 +11,7 @@ from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.records import DataFileError, NotInCatalogueError, closest
 from bezel.catalog.tpus import TpuSlice, tpu, tpus
 from bezel.catalog.vllm_options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
-from bezel.catalog.vllm_risks import Risk, vllm_risks
+from bezel.catalog.vllm_risks import Risk, unjudged, vllm_risks
 from bezel.catalog.vllm_variables import Variable, tpu_variables
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "tpu",
     "tpu_variables",
     "tpus",
+    "unjudged",
     "unservable_form",
     "vllm_options",
     "vllm_risks",

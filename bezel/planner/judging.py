@@ -103,7 +103,7 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str, toda
         arguments = merge(_defaults(checkpoint, memory_gib, chosen), settings.vllm, options)
         problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
-        problems += check_risks(settings.variables, arguments, settings.access.accepted_risks, options)
+        problems += check_risks(settings, arguments, options)
         problems += check_serving({name: argument.value for name, argument in arguments.items()}, settings)
     if checkpoint:
         problems += check_label_count(settings.labels, stack_labels(settings, checkpoint, stack))

@@ -112,7 +112,7 @@ def judge_lease(
         arguments = merge(defaults, settings.vllm, options)
         problems += check_spellings(settings.vllm, options)
         problems += check_options(arguments, options)
-        problems += check_risks(settings.variables, arguments, settings.access.accepted_risks, options)
+        problems += check_risks(settings, arguments, options)
         problems += check_serving({name: one.value for name, one in arguments.items()}, settings, leased=True)
         problems += check_traps(
             arguments,

@@ -1,57 +1,62 @@
-"""Settings of vLLM that open the server to its callers: refused, unless the stack file accepts each by its name."""
+"""Settings of vLLM that open the server to its callers or have it run code: refused unless accepted by their names."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest, vllm_risks
+from bezel.catalog import closest, unjudged, vllm_risks
 from bezel.planner.option_values import as_int
-from bezel.planner.problems import Problem, setting, shown
+from bezel.planner.problems import NOT_SHOWN, Problem, setting, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from bezel.catalog import Risk, VllmOptions
     from bezel.planner.arguments import Argument
+    from bezel.planner.settings import Settings
 
 _KEY = "access.accepted_risks"
 
 
-def check_risks(
-    variables: Mapping[str, str],
-    arguments: Mapping[str, Argument],
-    accepted: Sequence[str],
-    options: VllmOptions,
-) -> list[Problem]:
+def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
     """Every risk that is taken and not accepted, and every one that is accepted and not taken.
 
     Args:
-        variables: of the stack file.
+        settings: of the stack.
         arguments: by option name.
-        accepted: names of the risks that the stack file accepts.
         options: the recording of the pinned release.
     """
-    taken = {
-        risk.name: value
-        for risk in vllm_risks().values()
-        if _is_taken(risk, value := _value(risk, variables, arguments), options)
-    }
-    problems = [_refusal(vllm_risks()[name], value, accepted) for name, value in taken.items() if name not in accepted]
+    variables, secrets, accepted = settings.variables, settings.secrets, settings.access.accepted_risks
+    risks = {**vllm_risks(), **unjudged(options)}
+    taken: dict[str, object] = {}
+    for risk in risks.values():
+        value = _value(risk, variables, arguments)
+        if risk.kind == "variable" and risk.name in secrets:
+            taken[risk.name] = NOT_SHOWN
+        elif _is_taken(risk, value, options):
+            taken[risk.name] = shown(value)
+    known = [name for name in accepted if name in risks]
+    problems = [_refusal(risks[name], value, known, secrets) for name, value in taken.items() if name not in accepted]
     for number, name in enumerate(accepted):
         if name not in taken:
-            problems.append(_needless(f"{_KEY}.{number}", name))
+            problems.append(_needless(f"{_KEY}.{number}", name, risks))
     return problems
 
 
 def _value(risk: Risk, variables: Mapping[str, str], arguments: Mapping[str, Argument]) -> object:
     if risk.kind == "variable":
         return variables.get(risk.name)
-    return arguments[risk.name].value if risk.name in arguments else None
+    name, *path = risk.name.split(".")
+    value: Any = arguments[name].value if name in arguments else None
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:
     if risk.when == "set":
-        return bool(value)
+        words = [part for part in (value if isinstance(value, list) else [value]) if part not in (*risk.unless, None)]
+        return any(words) and (not risk.only or any(word in risk.only for word in words))
     if risk.kind == "option":
         return value is True
     switch = options.variables.get(risk.name)
@@ -60,22 +65,25 @@ def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:
     return as_int(value) not in (0, None) if switch.strict else value in switch.on
 
 
-def _refusal(risk: Risk, value: object, accepted: Sequence[str]) -> Problem:
-    path = f"variables.{risk.name}" if risk.kind == "variable" else f"vllm.{risk.name}"
-    names = ", ".join([*(name for name in accepted if name in vllm_risks()), risk.name])
+def _refusal(risk: Risk, value: object, accepted: Sequence[str], secrets: Collection[str]) -> Problem:
+    if risk.kind == "variable":
+        path = f"{'secrets' if risk.name in secrets else 'variables'}.{risk.name}"
+    else:
+        path = f"vllm.{risk.name}"
+    names = ", ".join([*accepted, risk.name])
     return Problem(
         setting(path),
-        shown(value),
+        str(value),
         f"{risk.consequence}.",
         f"remove it, or say that this is wanted: `{setting('access')}: {{accepted_risks: [{names}]}}`.",
     )
 
 
-def _needless(key: str, name: str) -> Problem:
-    near = None if name in vllm_risks() else closest(name, vllm_risks())
+def _needless(key: str, name: str, risks: Collection[str]) -> Problem:
+    near = None if name in risks else closest(name, tuple(risks))
     consequence = (
         "this stack does not take this risk: the line would accept it on the day that somebody does."
-        if name in vllm_risks()
+        if name in risks
         else "it is none of the risks that have to be accepted."
     )
     return Problem(setting(key), shown(name), consequence, f"did you mean {near}?" if near else "remove it.")

@@ -116,7 +116,8 @@ class Access(_Section):
     )
     accepted_risks: tuple[str, ...] = Field(
         (),
-        description="variables and options of vLLM, by name, that open the server to its callers and are wanted anyway",
+        description="variables and options of vLLM, by name, that open the server to its callers or have it run code "
+        "of another place, and are wanted anyway",
         examples=["[VLLM_SERVER_DEV_MODE]"],
     )
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.catalog import accelerators, tpu_variables, vllm_options, vllm_risks, vllm_versions
+from bezel.catalog import accelerators, tpu_variables, vllm_options, vllm_versions
 from bezel.planner import PlanError, make_plan
-from bezel.planner.lease_plan import LeasePlan
 from bezel.planner.plan import Plan
 from bezel.planner.platform_limits import check_label_count, check_variable_limits
 from bezel.planner.variable_checks import check_read
@@ -151,65 +150,6 @@ def test_the_repair_names_the_section_that_it_belongs_to(changes, key, repair):
     (problem,) = problems_of(changes)
     assert problem.key == key
     assert repair in problem.repair
-
-
-RISKY = {
-    "VLLM_SERVER_DEV_MODE": {"variables": {"VLLM_SERVER_DEV_MODE": "1"}},
-    "VLLM_ALLOW_INSECURE_SERIALIZATION": {"variables": {"VLLM_ALLOW_INSECURE_SERIALIZATION": "1"}},
-    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": {"variables": {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}},
-    "VLLM_DEBUG_LOG_API_SERVER_RESPONSE": {"variables": {"VLLM_DEBUG_LOG_API_SERVER_RESPONSE": "true"}},
-    "allowed-local-media-path": {"vllm": {"allowed-local-media-path": "/"}},
-    "trust-remote-code": {"vllm": {"trust_remote_code": True}},
-    "trust-request-chat-template": {"vllm": {"trust-request-chat-template": True}},
-    "trust-request-mm-kwargs": {"vllm": {"trust-request-mm-kwargs": True}},
-    "enable-prompt-embeds": {"vllm": {"enable-prompt-embeds": True}},
-    "enable-mm-embeds": {"vllm": {"enable-mm-embeds": True}},
-    "profiler-config": {"vllm": {"profiler-config": {"profiler": "torch", "torch_profiler_dir": "/x"}}},
-    "tool-server": {"vllm": {"tool-server": "demo"}},
-    "enable-log-outputs": {"vllm": {"enable-log-outputs": True, "enable-log-requests": True}},
-}
-
-
-def test_every_recorded_risk_is_one_of_the_release():
-    assert set(RISKY) == set(vllm_risks())
-    for risk in vllm_risks().values():
-        for options in map(vllm_options, vllm_versions()):
-            known = options.variables if risk.kind == "variable" else options.names()
-            assert risk.name in known
-        assert risk.when in ("on", "set")
-
-
-@pytest.mark.parametrize(("name", "changes"), RISKY.items(), ids=RISKY)
-def test_a_danger_is_named_and_has_to_be_accepted_by_its_name(name, changes):
-    (problem,) = problems_of(changes)
-    assert problem.consequence == f"{vllm_risks()[name].consequence}."
-    assert f"`bezel:access: {{accepted_risks: [{name}]}}`" in problem.repair
-    assert make_plan(with_changes({**changes, "access": {"accepted_risks": [name]}}), project="p", stack="s")
-
-
-@pytest.mark.parametrize("name", RISKY)
-def test_a_risk_that_is_not_taken_is_not_accepted_in_advance(name):
-    (problem,) = problems_of({"access": {"accepted_risks": [name]}})
-    assert problem.key == "bezel:access.accepted_risks.0"
-    assert "does not take this risk" in problem.consequence
-
-
-def test_a_danger_is_on_by_any_number_but_0():
-    assert problems_of({"variables": {"VLLM_SERVER_DEV_MODE": "2"}})
-
-
-def test_a_misspelt_risk_is_named():
-    (problem,) = problems_of({"access": {"accepted_risks": ["VLLM_SERVER_DEVMODE"]}})
-    assert "did you mean VLLM_SERVER_DEV_MODE?" in problem.repair
-
-
-def test_a_lease_has_to_accept_its_dangers_too():
-    risky = {"variables": {"VLLM_SERVER_DEV_MODE": "1"}}
-    (problem,) = lease_problems(changed(V6E4_MOE, **risky))
-    assert problem.key == "bezel:variables.VLLM_SERVER_DEV_MODE"
-    assert isinstance(
-        lease_plan(changed(V6E4_MOE, **risky, access={"accepted_risks": ["VLLM_SERVER_DEV_MODE"]})), LeasePlan
-    )
 
 
 @pytest.mark.parametrize("more", [0, 1])
