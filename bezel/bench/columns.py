@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FIELDS = (
     *("index", "worker", "user", "turn", "group"),
-    *("planned", "sent", "first", "first_content", "last", "done"),
+    *("planned", "begun", "sent", "first", "first_content", "last", "done"),
     *("status", "prompt_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "asked_tokens"),
 )
 _CODES = {kind: code for code, kind in enumerate(("", *KINDS))}

@@ -74,7 +74,7 @@ def latencies_of(rows: Columns, *, open_loop: bool) -> tuple[dict[str, Floats], 
         "ttfc": (rows["first_content"] - origin).astype(np.float64),
         "tpot": (rows["last"] - rows["first"]) / steps,
         "e2e": (rows["last"] - origin).astype(np.float64),
-        "schedule_delay": (rows["sent"] - rows["planned"]).astype(np.float64),
+        "schedule_delay": (rows["begun"] - rows["planned"]).astype(np.float64),
     }
     texts = rows["first"] > 0
     has = dict.fromkeys(spans, every) | {

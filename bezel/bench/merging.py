@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_CLOCK_ERROR_NS: Final = 100_000_000
 """A clock that is off by more for certain (100 ms) moves latencies' places in the load, and the start."""
-_INSTANTS: Final = ("planned", "sent", "first", "first_content", "last", "done")
+_INSTANTS: Final = ("planned", "begun", "sent", "first", "first_content", "last", "done")
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ _LATENCY_FORMULA = {
         "answers of two chunks or more",
     ),
     "e2e": ("last chunk with a token - start", "a stream"),
-    "schedule_delay": ("sent - planned", "a plan"),
+    "schedule_delay": ("begun - planned", "a plan"),
 }
 _STATISTIC_TEXT = {"mean": "mean of ", "p50": "median of ", "p90": "90th percentile of ", "p99": "99th percentile of "}
 

@@ -91,8 +91,9 @@ def recorded(
 
 def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     """How the client fared, as the document has it."""
-    sent = columns.where(columns["sent"] > 0)
-    delays = (sent["sent"] - sent["planned"]) / 1e6
+    begun = columns.where(columns["begun"] > 0)
+    # Until it was begun: whoever then waits for a connection waits for the server.
+    delays = (begun["begun"] - begun["planned"]) / 1e6
     return ClientFigures(
         workers=health.workers,
         cpu_seconds=health.cpu_seconds,
@@ -110,13 +111,13 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
 
 
 def achieved(columns: Columns) -> float | None:
-    """The rate at which requests were sent, by the planned rate; None where there is no rate to speak of."""
-    sent = columns["sent"][columns["sent"] > 0]
+    """The rate at which requests were begun, by the planned rate; None where there is no rate to speak of."""
+    begun = columns["begun"][columns["begun"] > 0]
     due = columns["planned"]
-    if len(sent) < 2 or due.max() == due.min():
+    if len(begun) < 2 or due.max() == due.min():
         return None
-    took = max(int(np.ptp(sent)), 1)
-    return float(len(sent) - 1) / took / (float(len(due) - 1) / int(np.ptp(due)))
+    took = max(int(np.ptp(begun)), 1)
+    return float(len(begun) - 1) / took / (float(len(due) - 1) / int(np.ptp(due)))
 
 
 def _steady(load: Load, columns: Columns, measured: Measured) -> Steady:

@@ -133,7 +133,7 @@ class ClientFigures(_Record):
         workers: Processes that sent load.
         busiest_cpu_share: CPU seconds by wall seconds of the busiest of them: 1.0 is a whole core.
         connections: Made in all; ``reconnections`` after the clock had started.
-        schedule_delay_p99_ms: From the planned instant to the actual one.
+        schedule_delay_p99_ms: From the planned instant to the one at which the request was begun.
         interrupted: Somebody ended the load before its end.
         silent_seconds: For so long no request was answered, so that the load was ended; null where that was not so.
     """

@@ -80,7 +80,8 @@ class Sample:
         turn: The turn of a conversation, from 0.
         group: The prompt group of shared-prefix sets, -1 for none.
         planned: When it should have been sent (a closed loop: when its user was ready).
-        sent: When its bytes were given to the kernel.
+        begun: When its worker turned to it and took a connection, or asked for one where none was idle.
+        sent: When its bytes were given to the kernel: once the server had taken the connection.
         first: When the first token of any channel that had a text arrived; 0 for an answer of tokens without one.
         first_content: When the first *content* token arrived.
         last: When the last chunk with a token arrived, also one without a text (not `[DONE]`, not the usage chunk).
@@ -102,6 +103,7 @@ class Sample:
     turn: int = 0
     group: int = -1
     planned: int = 0
+    begun: int = 0
     sent: int = 0
     first: int = 0
     first_content: int = 0

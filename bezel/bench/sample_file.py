@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bezel.bench.columns import Ints
 
 NOT_REACHED = -(2**63)  # an instant may lie before `began`, where machines' clocks were put together
-INSTANTS = ("planned", "sent", "first", "first_content", "last", "done")
+INSTANTS = ("planned", "begun", "sent", "first", "first_content", "last", "done")
 COLUMNS = {
     "began": "one value: CLOCK_MONOTONIC at the begin of the load, in nanoseconds. Instants count from it; "
     f"{NOT_REACHED}: not reached",
@@ -39,6 +39,7 @@ COLUMNS = {
     "turn": "turn of a conversation, from 0",
     "group": "group of a shared prefix, -1 for none",
     "planned": "instant at which it should have been sent",
+    "begun": "instant at which its worker turned to it and took, or asked for, a connection",
     "sent": "instant at which its bytes were given to the kernel",
     "first": "instant of the first token of any channel that had a text",
     "first_content": "instant of the first content token",

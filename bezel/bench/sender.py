@@ -268,6 +268,7 @@ class Sender:
         self._prepare(plan)
 
     def _send(self, answer: Answer) -> None:
+        answer.sample.begun = monotonic_ns()
         self.samples.append(answer.sample)
         self._pool.want(answer)
 

@@ -112,7 +112,7 @@ def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: fl
 
     Args:
         figures: How it fared.
-        achieved: The rate at which it sent, by the rate it was to send at; None for a closed loop.
+        achieved: The rate at which it began requests, by the planned one; None for a closed loop.
         ttft_ms: The shortest time that is measured, in the median: to the first token, or to the end of an answer
             without a text; None where nothing was.
     """
@@ -121,10 +121,10 @@ def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: fl
         most, of_what = ttft_ms * LATE_SHARE, f" ({LATE_SHARE:.0%} of the median ttft of {ttft_ms:,.0f} ms)"
     limits = []
     if achieved is not None and achieved < ACHIEVED_SHARE:
-        limits.append(f"it sent at {achieved:.1%} of the planned rate, below {ACHIEVED_SHARE:.0%}")
+        limits.append(f"it began requests at {achieved:.1%} of the planned rate, below {ACHIEVED_SHARE:.0%}")
     delay = figures.schedule_delay_p99_ms
     if delay is not None and delay > most:
-        limits.append(f"requests left {delay:.1f} ms late (p99), above {most:.0f} ms{of_what}")
+        limits.append(f"requests were begun {delay:.1f} ms late (p99), above {most:.0f} ms{of_what}")
     lag = figures.loop_lag_p99_ms
     if lag > most:
         limits.append(f"its event loop lagged by {lag:.1f} ms (p99), above {most:.0f} ms{of_what}")

@@ -3,8 +3,9 @@
 import pytest
 from bench_runs import BEGAN, MS, SECOND, answered, columns, measured
 
-from bezel.bench.recorded import achieved
+from bezel.bench.recorded import achieved, client_figures
 from bezel.bench.result import Check, ClientFigures
+from bezel.bench.sample import ClientHealth, Sample
 from bezel.bench.states import infeasible, limits_of_client, queued, state_of
 
 PASSED = Check(name="counters", state="passed", text="fine")
@@ -118,6 +119,18 @@ def test_a_servers_failure_stays_the_servers_however_the_client_fared(failures, 
     assert found == expected
     assert ("13 of 80 requests failed" in why) == (found == "failed")
     assert "it lagged" in why
+
+
+@pytest.mark.parametrize(("late", "told"), [("sent", 0), ("begun", 2)])
+def test_a_server_that_is_slow_to_take_connections_is_not_the_clients_fault(late, told):
+    """Each request leaves later than planned; by whose doing, the instant at which it was begun says."""
+
+    def one(index: int) -> Sample:
+        planned, sent = BEGAN + index * 100 * MS, BEGAN + index * 150 * MS
+        return answered(index, sent, planned=planned, begun=planned if late == "sent" else sent)
+
+    found = columns(measured([one(index) for index in range(50)]))
+    assert len(limits_of_client(client_figures(ClientHealth(), found), achieved(found))) == told
 
 
 def test_a_client_that_sends_too_slowly_achieves_less():

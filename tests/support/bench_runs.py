@@ -22,6 +22,7 @@ def answered(
     tokens: int = 11,
     user: int = 0,
     planned: int | None = None,
+    begun: int | None = None,
     prompt: int = 100,
     cached: int = 0,
     per_chunk: int = 1,
@@ -33,16 +34,25 @@ def answered(
     if len(instants) > 1 or tokens == 1:
         instants[-1] = last
     return Sample(
-        index=index, user=user, planned=sent if planned is None else planned, sent=sent, first=first,
-        first_content=first, last=last, done=last + MS, status=200, prompt_tokens=prompt, output_tokens=tokens,
-        cached_tokens=cached, reasoning_tokens=0, asked_tokens=tokens, chunks=array("q", instants),
+        index=index, user=user, planned=sent if planned is None else planned, begun=sent if begun is None else begun,
+        sent=sent, first=first, first_content=first, last=last, done=last + MS, status=200, prompt_tokens=prompt,
+        output_tokens=tokens, cached_tokens=cached, reasoning_tokens=0, asked_tokens=tokens,
+        chunks=array("q", instants),
     )  # fmt: skip
 
 
 def failed(index: int, sent: int, kind: str, *, after: int = SECOND, user: int = 0, detail: str = "") -> Sample:
     """A request that failed."""
     return Sample(
-        index=index, user=user, planned=sent, sent=sent, done=sent + after, failure=kind, detail=detail, asked_tokens=11
+        index=index,
+        user=user,
+        planned=sent,
+        begun=sent,
+        sent=sent,
+        done=sent + after,
+        failure=kind,
+        detail=detail,
+        asked_tokens=11,
     )
 
 
