@@ -175,8 +175,8 @@ CAUSES: tuple[Rule, ...] = (
         r"quota exceeded.*|exceeded.{0,60}quota|quota (?:violated|limit).*|AllocPerProjectRegion.*|"
         r"AllocNoZonalRedundancyPerProjectRegion.*",
         "the project has no quota left for this accelerator in this region",
-        "Ask for more under IAM & Admin > Quotas (service run.googleapis.com), lower scaling.max_instances, delete old "
-        "revisions that hold instances, or take another region. " + AGAIN,
+        "Ask for more under IAM & Admin > Quotas (service run.googleapis.com), lower scaling.max_instances, wait until "
+        "old revisions hold no instance (15 minutes without a request), or take another region. " + AGAIN,
     ),
     _rule(
         "capacity",

@@ -50,7 +50,7 @@ class Diagnosis:
     evidence: str = ""
 
 
-_OR_DIRECT = "Set rollout to direct, which needs GPUs for two revisions only while the old one is busy; or:"
+_OR_DIRECT = "Set rollout to direct, which needs GPUs for two revisions only while the old one holds an instance; or:"
 _UNKNOWN = Diagnosis(
     "unknown",
     "no known cause fits",

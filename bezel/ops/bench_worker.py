@@ -39,7 +39,7 @@ def run_worker(address: str) -> int:
 
     index = os.environ.get(_INDEX, "")
     if not index.isdecimal():
-        raise UserError(f"{_INDEX} is {index!r}: this is what a task of a Cloud Run job runs. Use bezel bench job.")
+        raise UserError(f"{_INDEX} is {index!r}: this is what a task of a Cloud Run job runs. Use `bezel bench job`.")
     try:
         with BucketPlace(address, _SECONDS) as place:
             run_task(place, int(index), headers_of, _say)

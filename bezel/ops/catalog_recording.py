@@ -61,7 +61,7 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
         raise UserError(f"{file} cannot be written: {error}. Nothing was recorded.") from error
     sys.stdout.write(
         f"{len(options.options)} options and {len(options.variables)} variables of vLLM {installed} are recorded as "
-        f"{chosen}.\nA stack file names them by `bezel:image: {{options: {chosen}}}`, beside its tag or digest.\n"
+        f'{chosen}.\nA stack file names them by `bezel:image: {{options: "{chosen}"}}`, beside its tag or digest.\n'
     )
     return 0
 

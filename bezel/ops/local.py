@@ -335,12 +335,13 @@ def _checked_model(model: Path | None) -> Path:
 
 def _in_the_way(stack: str, refused: Sequence[str], otherwise: str) -> list[str]:
     """What exists already, and what to do about it."""
-    recover = f"`.venv/bin/bezel local recover {stack}"
+    adopt = f"`.venv/bin/bezel local recover {stack} --adopt`"
+    forget = f"`.venv/bin/bezel local recover {stack} --forget`"
     return [
         *(f"  {one}" for one in refused),
         "  Google did not create this, as it exists already, and the state of this stack does not hold it.",
-        f"  Repair: if an earlier run of this stack made it: {recover} --adopt`, then the same command again.",
-        f"  If it is somebody else's: {recover} --forget`, then {otherwise}.",
+        f"  Repair: if an earlier run of this stack made it: {adopt}, then the same command again.",
+        f"  If it is somebody else's: {forget}, then {otherwise}.",
     ]
 
 

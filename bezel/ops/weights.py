@@ -67,7 +67,7 @@ def _list(plan: AnyPlan, watch: Watch) -> int:
         _say(f"gs://{bucket.name}/{model.folder}: {model.files} files, {size(model.size)}, {state}{mark}{source}")
     missing = [folder for folder in wanted if folder not in found]
     for folder in missing:
-        _say(f"gs://{bucket.name}/{folder}: nothing, of {stack}; .venv/bin/bezel weights copy {stack} brings it")
+        _say(f"gs://{bucket.name}/{folder}: nothing, of {stack}; `.venv/bin/bezel weights copy {stack}` brings it")
     return 1 if missing or any(found[folder].problems for folder in wanted if folder in found) else 0
 
 

@@ -133,7 +133,7 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
     fits = int(left // (need.each * need.revisions))
     ways = [f"lower {setting('scaling.max_instances')} to {fits}"] if fits else []
     if gated and need.each * need.instances <= left:
-        ways.insert(0, f"set {setting('rollout')} to direct")
+        ways.insert(0, f"set {setting('rollout')} to direct (which fits once the old revision holds no instance)")
     ways.append(f"ask for {need.wanted + held}: `{request(need, project, need.wanted + held)}`")
     repair = f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
     instances = f"{need.instances} instance{'s' if need.instances > 1 else ''}"

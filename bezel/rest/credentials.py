@@ -186,7 +186,7 @@ _LOG_IN = "Log in again (gcloud auth application-default login) or check GOOGLE_
 _CANNOT_MINT = (
     "{} cannot give an identity token for a service. Set smoke.impersonate to a service account that may call it "
     "(roles/run.invoker) and on which you have roles/iam.serviceAccountTokenCreator: "
-    "pulumi config set --path smoke.impersonate NAME@PROJECT.iam.gserviceaccount.com"
+    "`pulumi config set --path smoke.impersonate NAME@PROJECT.iam.gserviceaccount.com`."
 )
 
 

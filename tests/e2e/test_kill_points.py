@@ -10,12 +10,14 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+import as_written
 import pytest
 from rehearsal import SECONDS
 from strikes import COMMANDS, HOLD, Boundary, Grounds, Point, begin, kill, leftovers, strike, struck
 
 SERVICES = "/run/v2/projects/bezel-local/locations/us-east4/services"
 SERVICE = f"{SERVICES}/bezel-l4-qat"
+RECOVER = "bezel local recover l4-qat"
 ACCOUNTS = "/iam/v1/projects/bezel-local/serviceAccounts"
 ACCOUNT = f"{ACCOUNTS}/bezel-l4-qat@bezel-local.iam.gserviceaccount.com"
 FAULTS = "/localcloud/faults"
@@ -147,12 +149,26 @@ def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_d
             down = rehearsal.local("down", "l4-qat")
             assert (down.code, "Destroying" in down.text) == (1, False), down.text
             assert name in down.text
-            assert all(".venv/bin/bezel local recover l4-qat --adopt" in run.text for run in (refused, down))
-            asked = rehearsal.local("recover", "l4-qat", "--adopt")
+            assert f".venv/bin/{RECOVER} --adopt" in refused.text
+            asked = as_written.run(rehearsal, as_written.named(down.text, f"{RECOVER} --adopt"), "l4-qat")
             assert (asked.code, "made, and taken in: " in asked.text) == (0, True), asked.text
         down = rehearsal.local("down", "l4-qat")
         assert down.code == 0, down.text
         assert leftovers(rehearsal) == []
+
+        # Somebody else's is left alone, and there when the stack is gone.
+        assert rehearsal.local("start").code == 0
+        with rehearsal.api() as api:
+            assert api.post(ACCOUNTS, json={"accountId": "bezel-l4-qat", "serviceAccount": {}}).is_success
+        refused = rehearsal.local("up", "l4-qat")
+        assert refused.code == 1, refused.text
+        asked = as_written.run(rehearsal, as_written.named(refused.text, f"{RECOVER} --forget"), "l4-qat")
+        assert (asked.code, "left alone" in asked.text) == (0, True), asked.text
+        down = rehearsal.local("down", "l4-qat")
+        assert down.code == 0, down.text
+        assert rehearsal.local("start").code == 0
+        with rehearsal.api() as api:
+            assert api.get(f"{ACCOUNTS}/bezel-l4-qat@bezel-local.iam.gserviceaccount.com").is_success
     finally:
         rehearsal.local("stop")
 

@@ -82,7 +82,7 @@ def test_every_quota_that_is_short_is_told_at_once(run: FakeRun) -> None:
 
 def test_a_gated_rollout_needs_room_for_two_and_direct_is_offered_where_it_fits(run: FakeRun) -> None:
     run.quota = 1
-    with pytest.raises(PlanError, match="set bezel:rollout to direct, or ask for 2"):
+    with pytest.raises(PlanError, match=r"set bezel:rollout to direct \(.+\), or ask for 2"):
         deployed(rollout="gated")
     assert deployed(rollout="direct").all
 
