@@ -191,7 +191,7 @@ def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> l
                     "remove it.",
                 )
             )
-    size = as_int(values.get("tensor-parallel-size", devices))
+    size = as_int(values.get("tensor-parallel-size", 1))
     shares = as_int(values.get("decode-context-parallel-size"))
     if shares and size and size % shares:
         problems.append(

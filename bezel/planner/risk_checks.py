@@ -47,10 +47,16 @@ def _value(risk: Risk, variables: Mapping[str, str], arguments: Mapping[str, Arg
     if risk.kind == "variable":
         return variables.get(risk.name)
     name, *path = risk.name.split(".")
-    value: Any = arguments[name].value if name in arguments else None
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+    return _part(arguments[name].value, path) if name in arguments else None
+
+
+def _part(value: Any, path: Sequence[str]) -> Any:
+    """What stands there in a map; in a list of maps all that stand there."""
+    if not path:
+        return value
+    if isinstance(value, list):
+        return [found for part in value if (found := _part(part, path)) is not None]
+    return _part(value.get(path[0]), path[1:]) if isinstance(value, dict) else None
 
 
 def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:

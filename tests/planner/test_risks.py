@@ -163,6 +163,14 @@ def test_a_new_setting_that_takes_any_text_is_one_that_nobody_has_judged(more, f
     assert [*unjudged(with_more(**more))] == found
 
 
+def test_a_part_of_each_map_of_a_list_is_looked_at():
+    part = {"type": "object", "properties": {"spy": {"type": "string"}}}
+    options = with_more(values={"eplb_config": {"title": "X", "type": "array", "items": part}})
+    (problem,) = risks_of({"vllm": {"eplb-config": [{"other": 1}, {"spy": "x"}]}}, options)
+    assert problem.key == "bezel:vllm.eplb-config.spy"
+    assert not risks_of({"vllm": {"eplb-config": [{"other": 1}, 2]}}, options)
+
+
 def test_what_nobody_has_judged_is_refused_unless_it_is_accepted():
     options = with_more(variables={"VLLM_SPY": "text"}, options=[SPY])
     for changes in ({"variables": {"VLLM_SPY": "x"}}, {"vllm": {"spy": "x"}}):
