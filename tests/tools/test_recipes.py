@@ -1,7 +1,9 @@
 """What every recipe of the Makefile has in common."""
 
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,3 +20,17 @@ def test_compiled_modules_are_kept_whatever_the_image_says(name: str, arrives: s
         command, cwd=ROOT, env=outside | {name: "1"}, capture_output=True, text=True, timeout=30, check=True
     )
     assert run.stdout.strip() == arrives
+
+
+@pytest.mark.slow
+def test_tests_hear_an_interrupt_also_where_they_run_in_the_background() -> None:
+    """As by `make test &` in a shell without job control."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run = subprocess.run(
+            [sys.executable, "-c", "import conftest, signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"],
+            cwd=ROOT / "tests", capture_output=True, text=True, timeout=30, check=True,
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert run.stdout.strip() == "False"
