@@ -34,6 +34,7 @@ _NEEDS = {
     "enable-elastic-ep": "enable-eplb",
     "enable-eplb": "enable-expert-parallel",
 }
+_TRANSFER = ("kv_connector", "kv_role")
 # The only ways to exchange tokens with experts that overlap with computing.
 _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
@@ -282,13 +283,13 @@ def _without(values: Mapping[str, Any], model: Model) -> list[Problem]:
             )
         )
     transfer = values.get("kv-transfer-config")
-    if isinstance(transfer, dict) and not transfer.get("kv_connector"):
+    if isinstance(transfer, dict) and (missing := [key for key in _TRANSFER if not transfer.get(key)]):
         problems.append(
             of_option(
                 "kv-transfer-config",
                 transfer,
-                "it names no kv_connector, without which vLLM exits while it starts.",
-                "add kv_connector to it, or remove it.",
+                f"it names no {' and no '.join(missing)}, without which vLLM exits while it starts.",
+                f"add {' and '.join(missing)} to it, or remove it.",
             )
         )
     return problems

@@ -64,7 +64,18 @@ REFUSED = {
         "no multiple of it",
         "remove it",
     ),
-    "a transfer by nobody": ({"kv-transfer-config": {"kv_port": 1}}, "kv-transfer-config", "no kv_connector", "add"),
+    "a transfer by nobody": (
+        {"kv-transfer-config": {"kv_port": 1}},
+        "kv-transfer-config",
+        "no kv_connector and no kv_role",
+        "add",
+    ),
+    "a transfer without a role": (
+        {"kv-transfer-config": {"kv_connector": "ExampleConnector"}},
+        "kv-transfer-config",
+        "no kv_role",
+        "add kv_role",
+    ),
     "speculation without a method": ({"speculative-config": {}}, "speculative-config", "no method", "remove it"),
     "a list for buckets": ({"custom-histogram-buckets": []}, "custom-histogram-buckets", "a map", ""),
     "a switch for a map that is converted": (

@@ -45,8 +45,11 @@ def check_combinations(options: argparse.Namespace, model: Checkpoint, *, accele
         )
     _check_parallelism(options, accelerators)
     _check_experts(options, model)
-    if options.kv_transfer_config is not None and not options.kv_transfer_config.get("kv_connector"):
+    transfer = options.kv_transfer_config
+    if transfer is not None and not transfer.get("kv_connector"):
         raise validation_error("VllmConfig", "Connector name is not set in KVTransferConfig")
+    if transfer is not None and not transfer.get("kv_role"):
+        raise validation_error("KVTransferConfig", "Please specify kv_role when kv_connector is set")
 
 
 def _check_parallelism(options: argparse.Namespace, accelerators: int) -> None:
