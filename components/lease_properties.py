@@ -14,6 +14,9 @@ from bezel.leases.names import plain
 from bezel.leases.observation import Observation
 from bezel.rest import GoogleClient
 
+OVER = frozenset({"expired", "gone"})
+"""States of a lease that is no more."""
+
 
 def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
     """The lease that some properties describe; every value has to be known."""

@@ -23,7 +23,7 @@ from bezel.leases.observation import Observation
 from bezel.leases.rules import Goal, Wanted
 from bezel.plugin import Progress
 from bezel.rest import RestError
-from components.lease_properties import kept, look_everywhere, spec_of, state_of
+from components.lease_properties import OVER, kept, look_everywhere, spec_of, state_of
 from components.told_error import ToldError
 
 _PREVIEW_SECONDS = 8.0
@@ -141,7 +141,7 @@ def _moved(seen: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[s
         end, run = olds.get("ends_at"), olds.get("run_seconds")
         early, renew = (unix(end) or now) > now, bool(news.get("renew"))
         sys.stderr.write(f"warning: {told.ended(olds['name'], end, hourly, run, early=early, renew=renew)}\n")
-        return bool(news.get("renew")) or olds.get("state") != state_of(seen, olds, now)
+        return bool(news.get("renew")) or olds.get("state") not in OVER
     if len(seen) > 1:
         where = ", ".join(f"{one.zone} ({one.word})" for one in seen)
         sys.stderr.write(f"warning: {olds['name']} is there more than once: {where}; all but one are deleted\n")
