@@ -27,13 +27,14 @@ def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: 
         options: the recording of the pinned release.
     """
     variables, secrets, accepted = settings.variables, settings.secrets, settings.access.accepted_risks
-    risks = {**vllm_risks(), **unjudged(options)}
+    new = unjudged(options)
+    risks = {**vllm_risks(), **new}
     taken: dict[str, object] = {}
     for risk in risks.values():
         value = _value(risk, variables, arguments)
         if risk.kind == "variable" and risk.name in secrets:
             taken[risk.name] = NOT_SHOWN
-        elif _is_taken(risk, value, options):
+        elif _is_taken(risk, value, options) and (risk.name not in new or _is_own_text(risk, value, arguments)):
             taken[risk.name] = shown(value)
     known = [name for name in accepted if name in risks]
     problems = [_refusal(risks[name], value, known, secrets) for name, value in taken.items() if name not in accepted]
@@ -69,6 +70,18 @@ def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:
     if value is None or switch is None:
         return value is not None
     return as_int(value) not in (0, None) if switch.strict else value in switch.on
+
+
+def _is_own_text(risk: Risk, value: object, arguments: Mapping[str, Argument]) -> bool:
+    """Whether a setting that nobody has judged may name something: a number cannot, a default of ours does not."""
+    ours = risk.kind == "option" and not arguments[risk.name.partition(".")[0]].from_stack
+    return not ours and _has_text(value)
+
+
+def _has_text(value: object) -> bool:
+    if isinstance(value, dict):
+        return bool(value)
+    return any(map(_has_text, value)) if isinstance(value, list) else isinstance(value, str)
 
 
 def _refusal(risk: Risk, value: object, accepted: Sequence[str], secrets: Collection[str]) -> Problem:

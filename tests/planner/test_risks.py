@@ -181,6 +181,22 @@ def test_what_nobody_has_judged_is_refused_unless_it_is_accepted():
 
 
 @pytest.mark.parametrize(
+    ("value", "found"),
+    [("x", True), ([8, "x"], True), ({"x": 1}, True), (8, False), ([8, 0.5], False)],
+    ids=json.dumps,
+)
+def test_of_what_nobody_has_judged_only_text_counts(value, found):
+    assert bool(risks_of({"vllm": {"spy": value}}, with_more(options=[SPY]))) is found
+
+
+def test_what_the_catalogue_sets_by_itself_needs_nobodys_acceptance():
+    options = with_more(options=[SPY])
+    settings, _ = read_settings(with_changes({}))
+    assert not check_risks(settings, merge({"spy": "x"}, {}, options), options)
+    assert check_risks(settings, merge({"spy": "x"}, {"spy": "y"}, options), options)
+
+
+@pytest.mark.parametrize(
     "changes",
     [
         {"vllm": {"distributed-executor-backend": "mp"}},
