@@ -12,7 +12,7 @@ gc.set_threshold(100_000)
 
 from bezel.planner import PlanError, make_plan
 from stacks import config
-from stacks.deploying import deploy
+from stacks.dispatch import deploy
 
 try:
     stack = pulumi.get_stack()

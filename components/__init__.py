@@ -6,19 +6,19 @@
 | `runtime_identity.py` | the service account that the server runs as, and the secrets it may read |
 | `weights_bucket.py` | the bucket of the weights (made or only used), readable by that account |
 | `model_files.py` | nothing: it looks whether the bucket holds a model before anything is paid for |
-| `model_files_provider.py`, `model_layout.py` | how it looks, and what it tells; what a model is says `bezel.weights` |
+| `providers/model_files.py` | how it looks; `bezel.weights` says what a model is |
 | `container_image.py` | a pull-through repository, and the image's reference by digest |
 | `vllm_container.py` | no resource: the container block of a service or job, typed |
 | `cloud_run_gpu_service.py` | the service itself, and who may call it |
 | `traffic_switch.py` | nothing: it moves the traffic to a revision that was checked |
 | `node_network.py` | the private network of nodes with accelerators, open to their gateway alone |
-| `node_ranges.py` | nothing: which addresses a region's subnetwork gets |
+| `config/subnet_ranges.py` | nothing: which addresses a region's subnetwork gets |
 | `identity_gateway.py` | a small service that lets its callers, and nobody else, through to nodes |
-| `gateway_configuration.py` | nothing: what the proxy in it does, as its configuration |
+| `config/gateway.py` | nothing: what the proxy in it does, as its configuration |
 | `invokers.py` | who may call a service |
-| `service_now.py`, `traffic_switch_provider.py` | what a gated rollout asks beforehand, and how it moves |
-| `quota_now.py` | nothing: what quotas allow, and what uses them |
-| `network_now.py` | nothing: a subnetwork as it is |
+| `lookups/cloud_run.py`, `providers/traffic_switch.py` | what a gated rollout asks beforehand, and how it moves |
+| `lookups/quota.py` | nothing: what quotas allow, and what uses them |
+| `lookups/network.py` | nothing: a subnetwork as it is |
 | `arguments.py` | what all of them share |
 
 What does not belong here: rules (they are `bezel.planner`'s), how the pieces fit together (`stacks`), checks of a

@@ -32,10 +32,19 @@ import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
-from bezel.traffic import ATTEMPT, DIRECT, FINGERPRINT, TAG, Target, attempt, declared, fingerprint_of
 from components.arguments import ComponentArgs, Text, child_options
+from components.config.revision_traffic import (
+    ATTEMPT,
+    DIRECT,
+    FINGERPRINT,
+    TAG,
+    Target,
+    attempt,
+    declared,
+    fingerprint_of,
+)
 from components.invokers import allow, check_public_only_when_said
-from components.service_now import look_up_service
+from components.lookups.cloud_run import look_up_service
 from components.vllm_container import VllmContainer
 
 SERVICE_SECONDS = 2400

@@ -43,7 +43,7 @@ from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
 from components.arguments import ComponentArgs, Text, child_options
-from components.gateway_configuration import PROBE_ATTEMPTS, PROBE_PATH, NodeAddressError, gateway_configuration
+from components.config.gateway import PROBE_ATTEMPTS, PROBE_PATH, NodeAddressError, gateway_configuration
 from components.invokers import allow, check_public_only_when_said
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 

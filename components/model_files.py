@@ -18,7 +18,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from components.arguments import ComponentArgs, Text
-from components.model_files_provider import ModelFilesProvider
+from components.providers.model_files import ModelFilesProvider
 
 
 class ModelFilesArgs(ComponentArgs):

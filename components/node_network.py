@@ -9,7 +9,8 @@ What goes out is open by Compute's default, but leads nowhere except to Google's
 and without `nat` there is no translation, so private Google access is all that is left. With `nat` each node region
 gets a router with NAT, for what a node fetches from the internet at boot (the model hub, packages).
 
-Leaves out the nodes (`TpuLease`) and the gateway (`IdentityGateway`). Where the ranges come from is `node_ranges.py`.
+Leaves out the nodes (`TpuLease`) and the gateway (`IdentityGateway`). Where the ranges come from is
+`config/subnet_ranges.py`.
 
 The resources are declared by their tokens: `pulumi_gcp.compute` has 288 modules, which cost each preview seconds.
 
@@ -33,7 +34,7 @@ import pulumi
 from pydantic import Field, field_validator
 
 from components.arguments import ComponentArgs, child_options
-from components.node_ranges import gateway_range, node_range
+from components.config.subnet_ranges import gateway_range, node_range
 
 TAG = "bezel-node"
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")

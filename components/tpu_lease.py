@@ -6,9 +6,9 @@ makes. What waits, decides and deletes is `bezel.leases`' too.
 
 Example:
     ```python
-    from bezel.leases.bodies import queued_body
+    from bezel.leases.requests import queued_body
     from bezel.leases.names import labels
-    from components.node_metadata import node_metadata
+    from components.config.node_metadata import node_metadata
 
     metadata = node_metadata(
         image="us-east4-docker.pkg.dev/acme-llm/hub/vllm/vllm-tpu@sha256:…",
@@ -35,11 +35,11 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import Resource
 
-from bezel.leases.bodies import BackEndName, ZoneChoice
-from bezel.plugin import own_urn
+from bezel.leases.requests import BackEndName, ZoneChoice
 from components.arguments import ComponentArgs, Text, child_options
-from components.tpu_node_provider import TpuNodeProvider
-from components.tpu_request_provider import TpuRequestProvider
+from components.dynamic import own_urn
+from components.providers.tpu_node import TpuNodeProvider
+from components.providers.tpu_request import TpuRequestProvider
 
 REQUEST_TOKEN = "pulumi-python:dynamic/components:TpuRequest"  # noqa: S105 - a type's name
 NODE_TOKEN = "pulumi-python:dynamic/components:TpuNode"  # noqa: S105 - a type's name
@@ -58,7 +58,7 @@ class TpuLeaseArgs(ComponentArgs):
     subnetworks: Mapping[str, Text]
     """Region -> subnetwork, for the region of every zone."""
     body: Mapping[str, Any]
-    """The request without a zone, from `bezel.leases.bodies`."""
+    """The request without a zone, from `bezel.leases.requests`."""
     renew: bool = False
     """Whether a lease that ended is bought again by the next deploy."""
     provisioning_deadline_seconds: float = 1800.0

@@ -19,7 +19,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from components.arguments import ComponentArgs, Text
-from components.traffic_switch_provider import TrafficSwitchProvider
+from components.providers.traffic_switch import TrafficSwitchProvider
 
 
 class TrafficSwitchArgs(ComponentArgs):

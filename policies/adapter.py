@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pulumi_policy import ReportViolation, ResourceValidationArgs, StackValidationArgs
 
-    from bezel.planner.problems import Problem
+    from bezel.planner.base.problems import Problem
 
 C = TypeVar("C", bound=PolicyConfig)
 _UNKNOWN_MARKS = frozenset(mark for name, mark in vars(proxy).items() if name.startswith("UNKNOWN_"))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from bezel.planner.names import is_own_label
-from bezel.planner.problems import Problem, shown
+from bezel.planner.base.names import is_own_label
+from bezel.planner.base.problems import Problem, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

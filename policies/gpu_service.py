@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING
 
-from bezel.planner.cost import service_cost
-from bezel.planner.money import Unpriced
+from bezel.planner.base.money import Unpriced
+from bezel.planner.cost.service_cost import service_cost
 
 if TYPE_CHECKING:
-    from bezel.planner.money import Amount
+    from bezel.planner.base.money import Amount
     from policies.inputs import Inputs
 
 GPU = "nvidia.com/gpu"

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.money import Unpriced
+from bezel.planner.base.money import Unpriced
 from policies import accelerators, leases
 from policies.gpu_service import GpuService, has_gpu
 from policies.leases import Lease
@@ -18,7 +18,7 @@ from policies.leases import Lease
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from bezel.planner.money import Amount
+    from bezel.planner.base.money import Amount
     from policies.inputs import Inputs
 
 SERVICE = "gcp:cloudrunv2/service:Service"

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Final
 
-from bezel.planner.problems import NOT_SET, Problem, shown
+from bezel.planner.base.problems import NOT_SET, Problem, shown
 
 
 class _Unknown(Enum):

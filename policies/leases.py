@@ -17,13 +17,13 @@ from decimal import Decimal
 from math import prod
 from typing import TYPE_CHECKING
 
-from bezel.planner.lease_cost import Provisioning, lease_cost
-from bezel.planner.leased import leased
-from bezel.planner.money import Unpriced, dearest, times, total
+from bezel.planner.base.hardware import leased
+from bezel.planner.base.money import Unpriced, most_expensive, times, total
+from bezel.planner.cost.lease_cost import Provisioning, lease_cost
 from policies.inputs import Inputs, plainly
 
 if TYPE_CHECKING:
-    from bezel.planner.money import Amount
+    from bezel.planner.base.money import Amount
 
 MACHINE = re.compile(r"(?:.*/)?(?:ct6e-standard-(?P<chips>\d+)t|(?P<gpus>g2-standard-96))")
 MODELS: dict[str, Provisioning] = {
@@ -54,7 +54,7 @@ class Node:
         if hardware is None:
             return Unpriced(f"the hardware {plainly(self.slice_id)}")
         found = [lease_cost(hardware, zone=zone, provisioning=MODELS[model]).hourly for zone in self.zones]
-        return times(dearest(found), self.count)
+        return times(most_expensive(found), self.count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.dynamic import Resource
 
-from bezel.plugin import Progress, own_urn
-from smoke.resource import SmokeError, SmokeProvider
+from components.dynamic import Progress, own_urn
+from smoke.base import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
-    from bezel.bench.cell import MeasuredCell
-    from bezel.bench.plan import Load
-    from bezel.bench.result import Cell
+    from bezel.bench.cell.cell import MeasuredCell
+    from bezel.bench.load.plan import Load
+    from bezel.bench.result.document import Cell
 
 # What a kind of failure means, for the diagnosis.
 _MEANING = {
@@ -84,7 +84,7 @@ class ShortBenchmarkProvider(SmokeProvider):
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``figures``."""
         # Late: the program only declares the resource, in every preview.
-        from bezel.told import UserError
+        from bezel.errors import UserError
         from smoke.outputs import figures
 
         load = _load(props)
@@ -124,12 +124,12 @@ def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> No
         SmokeError: The server no longer answers.
     """
     from bezel.rest import Credentials
-    from smoke.probe import CheckFailedError, Probe
-    from smoke.server import Server
+    from smoke.client import Server
+    from smoke.poller import CheckFailedError, Poller
 
     credentials = None if props.get("public") else Credentials(props.get("impersonate"))
     with Server(props["url"], credentials, audience=props.get("audience") or "") as server:
-        probe = Probe(
+        probe = Poller(
             server,
             props["served_model"],
             min(
@@ -153,7 +153,7 @@ def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> No
 def _load(props: dict[str, Any]) -> "Load":
     import secrets
 
-    from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
+    from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 
     # Numbers come back from the engine as floats.
     requests, deadline = int(props["requests"]), float(props["deadline_seconds"])
@@ -173,13 +173,13 @@ def _load(props: dict[str, Any]) -> "Load":
 
 
 def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[MeasuredCell, tuple[str, ...]]":
-    from bezel.bench.asking import asker
-    from bezel.bench.cell import ServerView
-    from bezel.bench.described import Manifest, ServedBy
-    from bezel.bench.manifest import this_client
-    from bezel.bench.measuring import measure_load
+    from bezel.bench.cell.measure import measure_load
+    from bezel.bench.cell.plan import ServerView
+    from bezel.bench.result.manifest_schema import Manifest, ServedBy
+    from bezel.bench.server.http_probe import asker
+    from bezel.bench.server.manifest import this_client
     from bezel.rest import Credentials
-    from smoke.server import Server
+    from smoke.client import Server
 
     credentials = None if load.target.public else Credentials(props.get("impersonate"))
     with Server(load.target.url, credentials, audience=props.get("audience") or "") as server:

@@ -1,17 +1,17 @@
 """The checks of a deployed server, in order: each needs what the one before it proved.
 
-Owns what "healthy" means. Patience is ``smoke.probe``'s, what the platform says ``smoke.platform``'s.
+Owns what "healthy" means. Patience is ``smoke.poller``'s, what the platform says ``smoke.platform``'s.
 """
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
-from smoke.causes import REFRESH
+from smoke.client import error_text
+from smoke.failure_patterns import REFRESH
 from smoke.platform import ServiceState, described
-from smoke.probe import CheckFailedError, NotJudged, Probe
+from smoke.poller import CheckFailedError, NotJudged, Poller
 from smoke.served import differences
-from smoke.server import error_text
 from smoke.speculation import check_acceptance
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _DEPLOY_AFRESH = f"Run {REFRESH}"
 
 
 @dataclass(frozen=True)
-class Settings:
+class CheckSettings:
     """What is checked, as plain values.
 
     Attributes:
@@ -67,7 +67,7 @@ class Checks:
         probe: The service itself.
     """
 
-    def __init__(self, settings: Settings, google: GoogleClient, probe: Probe) -> None:
+    def __init__(self, settings: CheckSettings, google: GoogleClient, probe: Poller) -> None:
         self._settings = settings
         self._google = google
         self._probe = probe

@@ -1,8 +1,8 @@
 """From what a platform and a container said to what is wrong and what mends it: pure.
 
 A container tells its cause in its log, often long before its last line; the platform only says that nobody listened.
-So the causes that a text names come first (``smoke.causes``), then a process that ended by itself, then a probe that
-gave up on a living one; a text that nothing here knows is shown, not guessed at.
+So the causes that a text names come first (``smoke.failure_patterns``), then a process that ended by itself, then a
+probe that gave up on a living one; a text that nothing here knows is shown, not guessed at.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from bezel.rest import redact
-from smoke.causes import AGAIN, CAUSES
+from smoke.failure_patterns import AGAIN, CAUSES
 from smoke.platform import Condition, Report
 
 _SHOWN_LINES = 12

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.dynamic import DiffResult, Resource
 
-from bezel.plugin import Progress, own_urn
-from smoke.resource import SmokeError, SmokeProvider
+from components.dynamic import Progress, own_urn
+from smoke.base import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bezel.rest import GoogleClient
-    from smoke.probe import CheckFailedError
+    from smoke.poller import CheckFailedError
 
 TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
 _LOOK_SECONDS = 5.0
@@ -78,11 +78,11 @@ class HealthCheckProvider(SmokeProvider):
         """See ``SmokeProvider.run``: the output is ``verdict``."""
         # Late, here and below: the program only declares the resource, in every preview.
         from bezel.rest import Credentials, GoogleClient
-        from smoke.checks import Checks, Settings
-        from smoke.probe import CheckFailedError, Probe
-        from smoke.server import Server
+        from smoke.checks import Checks, CheckSettings
+        from smoke.client import Server
+        from smoke.poller import CheckFailedError, Poller
 
-        settings = Settings(
+        settings = CheckSettings(
             service=props["service"],
             planned=props.get("planned"),
             public=bool(props.get("public")),
@@ -99,7 +99,7 @@ class HealthCheckProvider(SmokeProvider):
                 audience=props.get("audience") or "",
             ) as server,
         ):
-            probe = Probe(
+            probe = Poller(
                 server,
                 props["served_model"],
                 min(float(props["deadline_seconds"]), float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf")),

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bezel.bench.cell import MeasuredCell
-    from bezel.bench.result import Cell
+    from bezel.bench.cell.cell import MeasuredCell
+    from bezel.bench.result.document import Cell
 
 _RATES = {"requests_per_second": 3, "input_tokens_per_second": 1, "output_tokens_per_second": 1}
 _LATENCIES = ("ttft", "tpot", "e2e")

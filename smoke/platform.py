@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bezel.rest import GoogleClient, RestError, endpoint
-from bezel.traffic import is_gated, shares
+from components.config.revision_traffic import is_gated, shares
 
 _LINES = 200
 _ANYWHERE = "INGRESS_TRAFFIC_ALL"

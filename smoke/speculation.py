@@ -5,8 +5,8 @@ A server with a draft model that does not fit answers correctly and slower than 
 
 from dataclasses import dataclass
 
-from smoke.probe import CheckFailedError, NotJudged, Probe
-from smoke.server import counters
+from smoke.client import counters
+from smoke.poller import CheckFailedError, NotJudged, Poller
 
 _CHECK = "speculation"
 _TOKENS = 64
@@ -41,7 +41,7 @@ class _Counts:
         return None if min(gained) < 0 else _Counts(*gained)
 
 
-def check_acceptance(probe: Probe, least: float, *, random_weights: bool = False) -> str | NotJudged:
+def check_acceptance(probe: Poller, least: float, *, random_weights: bool = False) -> str | NotJudged:
     """Sends completions until enough was drafted, and judges the share of draft tokens that was accepted.
 
     Args:
@@ -87,7 +87,7 @@ def _judged(counted: _Counts, least: float, *, random_weights: bool) -> str | No
     return f"{found}, at least {least:.1%} was wanted" if least else found
 
 
-def _counted(probe: Probe) -> _Counts:
+def _counted(probe: Poller) -> _Counts:
     """The counters as they stand."""
     sums = counters(probe.answered(_CHECK, "GET", "/metrics").text, _FAMILY)
     names = [f"{_FAMILY}{kind}_total" for kind in ("drafts", "draft_tokens", "accepted_tokens")]

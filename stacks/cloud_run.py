@@ -20,7 +20,7 @@ from components.vllm_container import BucketMount, Probe, VllmContainer
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from smoke.hooks import service_failure_hook
 from stacks import config, network, quota, rollout
-from stacks.checks import INGRESS, check_and_measure, refuse
+from stacks.smoke_tests import INGRESS, check_and_measure, refuse
 
 
 def deploy(plan: Plan) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pulumi
 from pulumi.runtime import config as engine_config
 
 from bezel.planner import PlanError
-from bezel.planner.stack_file import StackFileError, read_stack_file
+from bezel.planner.base.stack_file import StackFileError, read_stack_file
 
 NAMESPACE = "bezel"
 

@@ -9,21 +9,21 @@ from typing import Any
 
 import pulumi
 
-from bezel.leases.bodies import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
 from bezel.leases.names import labels
+from bezel.leases.requests import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
 from bezel.planner import LeasePlan, plan_output
-from bezel.planner.money import Priced
+from bezel.planner.base.money import Priced
+from components.config.node_metadata import node_metadata
 from components.container_image import ContainerImage, ContainerImageArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from components.model_files import ModelFiles, ModelFilesArgs
-from components.node_metadata import node_metadata
 from components.node_network import NodeNetwork, NodeNetworkArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from stacks import config, quota
-from stacks.checks import INGRESS, check_and_measure, refuse
+from stacks.smoke_tests import INGRESS, check_and_measure, refuse
 
 
 def deploy(plan: LeasePlan) -> dict[str, Any]:

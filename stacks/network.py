@@ -3,9 +3,9 @@
 import pulumi
 
 from bezel.planner import Plan, Problem
-from bezel.planner.network_checks import check_subnetwork, subnetwork_name
+from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
 from bezel.rest import RestError
-from components.network_now import look_up_subnetwork
+from components.lookups.network import look_up_subnetwork
 
 
 def subnetwork_problems(plan: Plan) -> list[Problem]:

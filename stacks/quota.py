@@ -7,7 +7,7 @@ what is used, as far as Cloud Monitoring or Cloud Run's list of services says it
 import pulumi
 
 from bezel.planner import LeasePlan, Plan, Problem
-from bezel.planner.quota import (
+from bezel.planner.assemble.quota import (
     Need,
     is_short,
     lease_needs,
@@ -18,10 +18,10 @@ from bezel.planner.quota import (
     shortage,
     unknown,
 )
-from bezel.planner.quota_told import crowding, uncounted, use_line
-from bezel.planner.quota_use import has_already, is_crowded, own_most, used_by_others
-from bezel.quotas import Limit
-from components.quota_now import Found, leases_there, look_up
+from bezel.planner.assemble.quota_use import has_already, is_crowded, own_most, used_by_others
+from bezel.planner.render.quota_lines import crowding, uncounted, use_line
+from bezel.rest.cloud_quotas import Limit
+from components.lookups.quota import Found, leases_there, look_up
 
 
 def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:

@@ -15,8 +15,8 @@ from made_sections import ROOT, put
 
 sys.path.insert(0, str(ROOT))
 
-from bezel.bench.audit.faults import FAULTS
-from bezel.bench.audit.running import Audit, audit_files
+from bezel.bench.audit.findings import FAULTS
+from bezel.bench.audit.runner import Audit, audit_files
 
 
 def table(audit: Audit) -> str:

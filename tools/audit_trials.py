@@ -22,8 +22,8 @@ from audit_clean import clean_case
 from audit_grids import UNITS, clean_grid, overloaded_grid
 from audit_injected import INJECTIONS, injected
 
-from bezel.bench.audit.faults import DRAIN, FAULTS
-from bezel.bench.audit.running import audit_files
+from bezel.bench.audit.findings import DRAIN, FAULTS
+from bezel.bench.audit.runner import audit_files
 
 HELD_OUT = 2_000_000
 CLEAN = 1000

@@ -14,9 +14,9 @@ from made_sections import ROOT, put
 
 sys.path.insert(0, str(ROOT))
 
-from bezel.bench.metrics import DEFINITIONS
-from bezel.bench.result import SCHEMA, Result
-from bezel.bench.sample_file import COLUMNS
+from bezel.bench.metrics.definitions import DEFINITIONS
+from bezel.bench.result.document import SCHEMA, Result
+from bezel.bench.result.sample_file import COLUMNS
 
 DOCUMENT = ROOT / "docs" / "metrics.md"
 SCHEMA_FILE = ROOT / "docs" / "bench-result.schema.json"

@@ -13,8 +13,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from bezel.bench.engine import run_load
-from bezel.bench.plan import Body, Closed, Load, PromptPlan, Stop, Target
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
 
 
 class Bodies:

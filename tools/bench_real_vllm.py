@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 from made_sections import ROOT, put
 from real_vllm_server import command, ended, environment, kept, until_healthy
 
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "localcloud_vllm")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "simulated_vllm")]
 
-from bezel.bench.asking import asker  # noqa: E402 - the path is set above
-from bezel.bench.counters import series  # noqa: E402
-from bezel.bench.plan import Target  # noqa: E402
-from bezel.localcloud.ports import free_port  # noqa: E402
+from bezel.bench.load.plan import Target  # noqa: E402
+from bezel.bench.server.counters import series  # noqa: E402
+from bezel.bench.server.http_probe import asker  # noqa: E402 - the path is set above
+from bezel.localcloud.processes.ports import free_port  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -317,7 +317,7 @@ def _column(values: Sequence[float | None]) -> str:
 
 
 def _cores() -> str:
-    from bezel.bench.manifest import this_machine
+    from bezel.bench.server.manifest import this_machine
 
     machine = this_machine()
     return f"{machine.cores} {platform.machine()}"

@@ -26,7 +26,7 @@ from google.protobuf import json_format
 from traffic_replay import ABSENT, Replay, StandIn, answered, differences, distinct, folded, load
 from traffic_tables import COMMAND, SECTIONS, Compared, Explanations, settled
 
-from bezel.localcloud.providers.rows import TYPES
+from bezel.standin_providers.resources import TYPES
 
 OPERATIONS = {"create": "create", "refresh": "read", "update": "update", "destroy": "delete", "preview": None}
 PROVIDER = ("Handshake", "GetPluginInfo", "CheckConfig", "Configure", "DiffConfig")

@@ -1,4 +1,4 @@
-"""What is described in bezel.planner.settings, as text: the README's configuration table, Pulumi.yaml's section.
+"""What is described in bezel.planner.base.settings, as text: the README's configuration table, Pulumi.yaml's section.
 
 python tools/config_table.py            the table, as Markdown
 python tools/config_table.py --pulumi   the `config:` section of Pulumi.yaml
@@ -13,7 +13,7 @@ from made_sections import ROOT, put
 
 sys.path.insert(0, str(ROOT))
 
-from bezel.planner.schema import configuration_table, project_yaml
+from bezel.planner.render.schema import configuration_table, project_yaml
 
 
 def main(flags: list[str]) -> None:

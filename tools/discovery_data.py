@@ -2,7 +2,7 @@
 
 The documents come with google-api-python-client, which only a developer installs; what localcloud needs at run time are
 the messages that callers send and the methods that exist. Owns the trimming and its notation. Leaves out the checks
-themselves (bezel/localcloud/messages.py and methods.py).
+themselves (bezel/localcloud/http/messages.py and methods.py).
 
 Notation of a field or a query parameter: "string", "bool", "int32", "int64", "uint32", "uint64", "double", "bytes",
 "timestamp", "duration", "mask", "any", "enum:A|B", "@Message"; "[]" before it is a list, "{}" a map, and "!" is output

@@ -28,16 +28,17 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support"), str(ROOT / "tests" /
 
 from cloud_client import Client, until  # noqa: E402 - the path first
 
-from bezel.bench.engine import run_load  # noqa: E402
-from bezel.bench.plan import Body, Constant, Load, PromptPlan, Stop, Target  # noqa: E402
-from bezel.localcloud import control, made_up, seed  # noqa: E402
-from bezel.localcloud.vllm.virtual_load import served  # noqa: E402
-from bezel.localcloud.vllm.virtual_time import Rig  # noqa: E402
+from bezel.bench.client.load_engine import run_load  # noqa: E402
+from bezel.bench.load.plan import Body, Constant, Load, PromptPlan, Stop, Target  # noqa: E402
+from bezel.localcloud import control, seed  # noqa: E402
+from bezel.simulated_vllm import synthetic_weights  # noqa: E402
+from bezel.simulated_vllm.scheduling.virtual_load import served  # noqa: E402
+from bezel.simulated_vllm.scheduling.virtual_time import Rig  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.localcloud.vllm.settings import Settings
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
 
 MODEL = "gemma-4-12b-it-qat-w4a16"
 RTX = {"accelerator": "nvidia-rtx-pro-6000", "accelerators": 1, "cpu": 20, "memory_gib": 80}
@@ -98,7 +99,7 @@ def platform(folder: Path, core: int) -> None:
     try:
         client = Client(endpoint)
         client.prepare()
-        seed.seed(endpoint, "models", "m", made_up.model_files(MODEL))
+        seed.seed(endpoint, "models", "m", synthetic_weights.model_files(MODEL))
         template = client.template(
             *("/mnt/models/m", "--max-model-len=1024", "--kv-cache-dtype=fp8", "--served-model-name=m"),
             env=[{"name": "LOCALCLOUD_SERVING_SPEED", "value": "5"}],
@@ -141,7 +142,7 @@ class Prompts:
     turns = 1
 
     def body(self, index: int, turn: int = 0) -> Body:
-        """See `bezel.bench.plan.Bodies`."""
+        """See `bezel.bench.load.plan.Bodies`."""
         del turn
         prompt = [1000 + index % 1000, 3000 + index // 1000, *range(5000, 5000 + PROMPT - 2)]
         asked = {"model": "m", "prompt": prompt, "max_tokens": OUTPUT, "ignore_eos": True, "temperature": 0}
@@ -165,7 +166,7 @@ def ask_all(port: int, count: int) -> list[Seen]:
     ]
 
 
-def schedule(settings: Settings, arrivals: list[float]) -> list[float]:
+def schedule(settings: EngineSettings, arrivals: list[float]) -> list[float]:
     """When the same requests end in virtual time, in seconds from the first one."""
     rig = Rig(settings)
     for arrival in arrivals:
@@ -194,7 +195,7 @@ def instance(folder: Path, core: int) -> Iterator[tuple[int, int]]:
         str(core),
         sys.executable,
         "-m",
-        "bezel.localcloud.vllm",
+        "bezel.simulated_vllm",
         "/mnt/models/model",
         *ARGUMENTS,
     ]

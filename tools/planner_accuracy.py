@@ -21,9 +21,9 @@ sys.path.insert(0, str(ROOT))
 from bezel.catalog import accelerator as gpu_of  # noqa: E402
 from bezel.catalog import model, tpu, tpus  # noqa: E402 - the path first
 from bezel.catalog.measurements import MeasuredMemory, MeasuredSpeed, measured_memory, measured_speed  # noqa: E402
-from bezel.planner.memory import CUDA_PART_BYTES, GIB, HOST_BASE_BYTES, MemoryFit, memory_fit  # noqa: E402
-from bezel.planner.roofline import estimate, tpu_peaks, verdict  # noqa: E402
-from bezel.planner.tpu_memory import TPU_OVERHEAD_BYTES, TpuFit, tpu_memory_fit  # noqa: E402
+from bezel.planner.sizing.memory import CUDA_PART_BYTES, GIB, HOST_BASE_BYTES, MemoryFit, memory_fit  # noqa: E402
+from bezel.planner.sizing.roofline import estimate, tpu_peaks, verdict  # noqa: E402
+from bezel.planner.sizing.tpu_memory import TPU_OVERHEAD_BYTES, TpuFit, tpu_memory_fit  # noqa: E402
 
 FILE = ROOT / "docs" / "planner-accuracy.md"
 TOLERANCE = 0.10
@@ -38,11 +38,11 @@ row shows that the constant was chosen well, and no more; all others are predict
 
 CACHES = """## Which cache is reckoned with
 
-- **CUDA** (`bezel/planner/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window, what is in flight and a
-  block, full layers keep everything; pages of both kinds are of one size. A start wants room for a prompt that is just
-  being let in.
-- **TPU** (`bezel/planner/tpu_memory.py`): sliding layers keep the full length, a KV head that does not divide by the
-  chips is copied to each, two bytes an element whatever `kv-cache-dtype` says. Layers that share a cache (E2B, E4B)
+- **CUDA** (`bezel/planner/sizing/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window, what is in flight
+  and a block, full layers keep everything; pages of both kinds are of one size. A start wants room for a prompt that is
+  just being let in.
+- **TPU** (`bezel/planner/sizing/tpu_memory.py`): sliding layers keep the full length, a KV head that does not divide by
+  the chips is copied to each, two bytes an element whatever `kv-cache-dtype` says. Layers that share a cache (E2B, E4B)
   hold none. The scores of a batch over the vocabulary must find room in what the utilization leaves of a chip.
 
 """

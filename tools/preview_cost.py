@@ -26,10 +26,10 @@ from typing import Any
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE))
 
+from bezel.cli.local import Local  # noqa: E402
 from bezel.localcloud import control  # noqa: E402
-from bezel.ops.engine import Engine  # noqa: E402
-from bezel.ops.local import Local  # noqa: E402
-from bezel.ops.project import Project  # noqa: E402
+from bezel.pulumi_engine.local_engine import LocalEngine  # noqa: E402
+from bezel.pulumi_engine.project import Project  # noqa: E402
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 SPEED = 10_000.0
@@ -68,9 +68,9 @@ def main() -> None:
                 sys.exit("the stack's own preview failed")
             endpoint = control.start(cloud, speed=SPEED)
             environment = control.environment(endpoint)
-            ours = Engine(Project(CLONE), cloud, environment)
+            ours = LocalEngine(Project(CLONE), cloud, environment)
             write_bare(bare, options.stack, preview(ours, options.stack, "--json"))
-            theirs = Engine(Project(bare), cloud / "of-bare", environment)
+            theirs = LocalEngine(Project(bare), cloud / "of-bare", environment)
             (cloud / "of-bare").mkdir()
             theirs.prepare(options.stack)
             times = [(timed(theirs, options.stack), timed(ours, options.stack)) for _ in range(options.pairs + 1)][1:]
@@ -89,14 +89,14 @@ def report(times: list[tuple[float, float]]) -> None:
     print(f"ratio         {ratio:.3f}   (median of the pairs' ratios)")
 
 
-def timed(engine: Engine, stack: str) -> float:
+def timed(engine: LocalEngine, stack: str) -> float:
     """Seconds of one preview."""
     started = time.perf_counter()
     preview(engine, stack)
     return time.perf_counter() - started
 
 
-def preview(engine: Engine, stack: str, *options: str) -> str:
+def preview(engine: LocalEngine, stack: str, *options: str) -> str:
     """Run one preview; what it printed."""
     copy = engine.stack_copy(stack).absolute()
     answer = subprocess.run(

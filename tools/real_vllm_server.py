@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bezel.localcloud import real_vllm
+from bezel.localcloud.services.cloud_run.runtime import real_vllm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

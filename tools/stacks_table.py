@@ -13,11 +13,11 @@ from made_sections import ROOT, put
 
 sys.path.insert(0, str(ROOT))
 
-from bezel.ops.project import Project
 from bezel.planner import LeasePlan, PlanError, make_plan
-from bezel.planner.durations import duration_text
-from bezel.planner.money import Priced, text
-from bezel.planner.tpu_memory import TpuFit
+from bezel.planner.base.durations import duration_text
+from bezel.planner.base.money import Priced, text
+from bezel.planner.sizing.tpu_memory import TpuFit
+from bezel.pulumi_engine.project import Project
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan

@@ -24,21 +24,21 @@ sys.path.insert(0, str(ROOT))
 
 from timing_curves import MACHINES, settings_of
 
-from bezel.bench.result import Cell, Metric
+from bezel.bench.result.document import Cell, Metric
 from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.conclude import conclude
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.knee import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
+from bezel.bench.sweep.summarize import conclude
 from bezel.bench.sweep.validity import judged
-from bezel.localcloud.vllm.virtual_load import load
+from bezel.simulated_vllm.scheduling.virtual_load import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bezel.bench.sweep.cell_request import CellWanted
     from bezel.bench.sweep.grid import Place
-    from bezel.bench.sweep.wanted import CellWanted
 
 METRIC = "requests_per_second"
 SUCCEEDED = 98.0

@@ -22,11 +22,11 @@ from bench_oracle import RATE, Oracle
 from bench_surfaces import CONTEXTS, FEWER_USERS, USERS, server
 
 from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.conclude import conclude
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.knee import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
+from bezel.bench.sweep.summarize import conclude
 
 SEEDS = range(8000, 8060)
 _WIDTH = 112  # room for the blank that each % gets

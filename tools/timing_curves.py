@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bezel.localcloud.vllm.virtual_load import load, served  # noqa: E402 - the path first
+from bezel.simulated_vllm.scheduling.virtual_load import load, served  # noqa: E402 - the path first
 
 if TYPE_CHECKING:
-    from bezel.localcloud.vllm.settings import Settings
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
 
 FILE = ROOT / "docs" / "plots" / "timing.json"
 L4 = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}
@@ -34,7 +34,7 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 BLOCKS = (20000, 16000, 12000, 8000, 4000, 2000)
 
 
-def settings_of(machine: str, *more: str) -> Settings:
+def settings_of(machine: str, *more: str) -> EngineSettings:
     """A server of 12B on one of the machines."""
     model, hardware = MACHINES[machine]
     with tempfile.TemporaryDirectory() as folder:

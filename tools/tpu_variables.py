@@ -17,9 +17,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from bezel.catalog import vllm_recorder  # noqa: E402
-from bezel.catalog.records import DATA  # noqa: E402
-from bezel.ops.catalog_recording import as_text  # noqa: E402
+from bezel.catalog.loader import DATA  # noqa: E402
+from bezel.catalog.vllm import schema_recorder  # noqa: E402
+from bezel.cli.catalog.record_options import as_text  # noqa: E402
 
 _SECONDS = 60
 
@@ -27,7 +27,7 @@ _SECONDS = 60
 def main(envs: str, version: str) -> None:
     """Record, and write the file; its date and source are for whoever does this to mend."""
     done = subprocess.run(
-        [sys.executable, str(Path(vllm_recorder.__file__)), "--envs", envs],
+        [sys.executable, str(Path(schema_recorder.__file__)), "--envs", envs],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -24,14 +24,14 @@ from pathlib import Path
 from real_vllm_server import command, ended, environment, kept, until_healthy
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = ROOT / "tests" / "localcloud_vllm"
+TESTS = ROOT / "tests" / "simulated_vllm"
 sys.path[:0] = [str(ROOT), str(TESTS), str(ROOT / "tests" / "support")]
 
 from vllm_bench import BENCH, bench_against_simulated  # noqa: E402
 from vllm_contract_report import NOT_RUN, RESULTS, Outcome, table  # noqa: E402
 from vllm_servers import CONFIGURATIONS  # noqa: E402
 
-from bezel.localcloud.ports import free_port  # noqa: E402
+from bezel.localcloud.processes.ports import free_port  # noqa: E402
 
 # Servers in the order in which they are started, each with the configurations that it is tested as.
 SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "keyed": ["keyed"], "mtp": ["mtp"]} | {

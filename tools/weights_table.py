@@ -13,11 +13,11 @@ from made_sections import ROOT, put
 
 sys.path.insert(0, str(ROOT))
 
-from bezel.ops.project import Project
 from bezel.planner import make_plan
-from bezel.planner.loading import LOADINGS, MOUNT_FLAGS
-from bezel.planner.memory import GIB
-from bezel.planner.money import figure
+from bezel.planner.base.money import figure
+from bezel.planner.sizing.memory import GIB
+from bezel.planner.vllm.loading import LOADINGS, MOUNT_FLAGS
+from bezel.pulumi_engine.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,15 +4,15 @@ Owns what the product knows about the outside world. Leaves rules to bezel.plann
 """
 
 from bezel.catalog.accelerators import Accelerator, accelerator, accelerators
-from bezel.catalog.comparison import ComparedMachine, compared_machines
+from bezel.catalog.external_machines import ComparedMachine, compared_machines
+from bezel.catalog.loader import DataFileError, NotInCatalogueError, closest
 from bezel.catalog.machines import GpuMachine, gpu_machine, gpu_machines
 from bezel.catalog.models import Architecture, Model, model, models, unservable_form
 from bezel.catalog.prices import Price, Unpriced, price, prices
-from bezel.catalog.records import DataFileError, NotInCatalogueError, closest
 from bezel.catalog.tpus import TpuSlice, tpu, tpus
-from bezel.catalog.vllm_options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
-from bezel.catalog.vllm_risks import Risk, unjudged, vllm_risks
-from bezel.catalog.vllm_variables import Variable, tpu_variables
+from bezel.catalog.vllm.options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
+from bezel.catalog.vllm.risks import Risk, unjudged, vllm_risks
+from bezel.catalog.vllm.variables import Variable, tpu_variables
 
 __all__ = [
     "Accelerator",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.records import NotInCatalogueError, make, read_toml
+from bezel.catalog.loader import NotInCatalogueError, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.records import DataFileError, NotInCatalogueError, make, read_toml
+from bezel.catalog.loader import DataFileError, NotInCatalogueError, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from bezel.catalog.records import DATA, DataFileError
+from bezel.catalog.loader import DATA, DataFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

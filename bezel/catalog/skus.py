@@ -2,8 +2,8 @@
 
 Pure rules over SKUs as `v1/services/{id}/skus` lists them. A SKU is taken by its whole description, its usage type, its
 regions, its unit and its currency, because reserved, committed and calendar SKUs of the same chip stand beside the
-right one, some of them for nothing. Leaves fetching to bezel.ops and the comparison with the price rows to
-bezel.catalog.refreshing.
+right one, some of them for nothing. Leaves fetching to bezel.cli and the comparison with the price rows to
+bezel.catalog.refresh.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog.accelerators import accelerators
-from bezel.catalog.records import make, read_toml
+from bezel.catalog.loader import make, read_toml
 from bezel.catalog.tpus import tpus
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ _REAL_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Clock:
+class PlatformClock:
     """A clock and a way to wait.
 
     Attributes:
@@ -50,10 +50,10 @@ class Clock:
         return self.now() * self.speed
 
 
-def clock_of(environ: Mapping[str, str] | None = None) -> Clock:
+def clock_of(environ: Mapping[str, str] | None = None) -> PlatformClock:
     """The clock of a process."""
     speed = _positive((os.environ if environ is None else environ).get(SPEED, ""))
-    return Clock(speed=speed, slack=_REAL_SECONDS * speed if speed > 1 else 0.0)
+    return PlatformClock(speed=speed, slack=_REAL_SECONDS * speed if speed > 1 else 0.0)
 
 
 def _positive(text: str) -> float:
@@ -79,7 +79,7 @@ def rfc3339(moment: float | None) -> str | None:
     return None if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A length of time for a person: `45 s`, `12 min`, `2 h 5 min`."""
     if seconds < 120:
         return f"{max(0.0, seconds):.0f} s"

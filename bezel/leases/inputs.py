@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from bezel.leases.clock import spoken
+from bezel.leases.clock import format_duration
 from bezel.leases.names import NAME
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _run(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "run_seconds",
             (
-                f"{spoken(seconds)} is no run duration that Google grants: the lease would be refused. "
+                f"{format_duration(seconds)} is no run duration that Google grants: the lease would be refused. "
                 "Choose between 10 minutes and 7 days."
             ),
         )
@@ -91,8 +91,8 @@ def _patience(zone: str, seconds: Any, values: Mapping[str, Any]) -> Iterator[tu
         yield (
             "zones",
             (
-                f"patience {spoken(seconds)} in {zone} is not between 1 s and {spoken(most)}: Google would refuse the "
-                "request. Choose within it."
+                f"patience {format_duration(seconds)} in {zone} is not between 1 s and {format_duration(most)}: "
+                "Google would refuse the request. Choose within it."
             ),
         )
 

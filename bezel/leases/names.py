@@ -1,7 +1,7 @@
 """What a lease is called, what marks it as ours, and what tells one body of a request from another.
 
 The name is the same in every zone, so whoever asks again after a kill asks for the same thing. Leaves out what stands
-in a body (`bezel.leases.bodies`).
+in a body (`bezel.leases.requests`).
 """
 
 from __future__ import annotations

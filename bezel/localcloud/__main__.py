@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from bezel.localcloud.core.clock import InstanceTiming
+from bezel.localcloud.core.paths import DirectoryError
 from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
-from bezel.localcloud.layout import DirectoryError
-from bezel.localcloud.pace import InstanceTiming
-from bezel.localcloud.run.launch import real, simulated
+from bezel.localcloud.services.cloud_run.runtime.container_command import real, simulated
 
 
 def main() -> int:

@@ -7,24 +7,25 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
-from bezel.localcloud import keys
-from bezel.localcloud.access import PROJECT_NAME
-from bezel.localcloud.api import unknown_method
-from bezel.localcloud.faults.book import Faults
+from bezel.localcloud.access import keys
+from bezel.localcloud.access.permissions import PROJECT_NAME
+from bezel.localcloud.core.json_types import timestamp, without_zeros
+from bezel.localcloud.core.logbook import Logbook
+from bezel.localcloud.core.new_project import BUILT_IN_BINDINGS, ENABLED_FROM_THE_START
+from bezel.localcloud.core.objects import ObjectFiles
+from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, Paths, write_atomically
+from bezel.localcloud.core.store import Store
 from bezel.localcloud.faults.platform import FaultyAccess, FaultyOperations, FaultyTokens
-from bezel.localcloud.faults.wire import Spoiled
-from bezel.localcloud.holds import Holds
-from bezel.localcloud.layout import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, RUN_AGENT, Layout, write_atomically
-from bezel.localcloud.logbook import Logbook
-from bezel.localcloud.machines.keeper import Keeper
-from bezel.localcloud.objects import ObjectFiles
-from bezel.localcloud.quota_use import QuotaUse
-from bezel.localcloud.run.controller import Controller
-from bezel.localcloud.run.jobs import Jobs
-from bezel.localcloud.run.sockets import Sockets
-from bezel.localcloud.shapes import timestamp, without_zeros
-from bezel.localcloud.store import Store
-from bezel.localcloud.wire import WireLog
+from bezel.localcloud.faults.registry import Faults
+from bezel.localcloud.faults.wire import FaultMiddleware
+from bezel.localcloud.http.breakpoints import Breakpoints
+from bezel.localcloud.http.request_log import WireLog
+from bezel.localcloud.processes.sockets import Sockets
+from bezel.localcloud.routing.router import unknown_method
+from bezel.localcloud.services.cloud_run.runtime.controller import Controller
+from bezel.localcloud.services.cloud_run.runtime.jobs import Jobs
+from bezel.localcloud.services.machines.reconciler import MachineReconciler
+from bezel.localcloud.services.monitoring.quota_use import QuotaUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,21 +34,15 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from bezel.localcloud.node.spec import NodeHost, NodeSpec
-    from bezel.localcloud.pace import InstanceTiming, Pace
-    from bezel.localcloud.run.launch import Command, Container
-    from bezel.localcloud.shapes import Json
+    from bezel.localcloud.access.permissions import Access
+    from bezel.localcloud.access.tokens import Tokens
+    from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.core.operations import Operations
+    from bezel.localcloud.machines.node_spec import NodeHost, NodeSpec
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
-# What a project can do before anything is enabled: enabling itself, and what every new project has.
-ENABLED_FROM_THE_START = frozenset(
-    f"{name}.googleapis.com"
-    for name in ("serviceusage", "cloudresourcemanager", "compute", "storage", "storage-api", "logging", "monitoring")
-)
 _TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the last two are Google's limits
-BUILT_IN_ACCOUNTS = frozenset({DEPLOYER, DEFAULT_COMPUTE_ACCOUNT})
-BUILT_IN_BINDINGS = frozenset(
-    {("roles/owner", f"serviceAccount:{DEPLOYER}"), ("roles/run.serviceAgent", f"serviceAccount:{RUN_AGENT}")}
-)
 
 
 def largest_body(path: str) -> int:
@@ -93,8 +88,8 @@ class Cloud:
 
     def __init__(
         self,
-        layout: Layout,
-        pace: Pace,
+        layout: Paths,
+        pace: PlatformClock,
         launcher: Callable[[Container], Command],
         timing: InstanceTiming,
         nodes: Callable[[Cloud], NodeHost] = NoNodes,
@@ -104,19 +99,19 @@ class Cloud:
         self.pace = pace
         self.store = Store(layout.database)
         self.faults = Faults(layout.root)
-        self.access = FaultyAccess(self.store, self.faults)
-        self.operations = FaultyOperations(self.store, pace, self.faults)
+        self.access: Access = FaultyAccess(self.store, self.faults)
+        self.operations: Operations = FaultyOperations(self.store, pace, self.faults)
         self.logbook = Logbook(self.store, pace)
         self.objects = ObjectFiles(layout, self.store)
         issuer_key = keys.load_or_make(layout.issuer_key)
-        self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
+        self.tokens: Tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
         self.sockets = Sockets(layout.sockets)
         self.services = Controller(self, launcher, timing)
         self.jobs = Jobs(self, launcher, timing)
         self.faults.listen(self._heed_full_disk)
-        self.holds = Holds()
+        self.holds = Breakpoints()
         self.nodes = nodes(self)
-        self.machines = Keeper(self)
+        self.machines = MachineReconciler(self)
         self.quota_use = QuotaUse(self)
 
     def _heed_full_disk(self) -> None:
@@ -137,7 +132,7 @@ class Cloud:
 
     def prepare(self) -> None:
         """Make what a new project has, mend what a kill left, and write the key file for today's address."""
-        from bezel.localcloud.apis.iam import new_account
+        from bezel.localcloud.services.iam.api import new_account
 
         with self.store.transaction():
             if self.store.setting("created") is None:
@@ -164,43 +159,32 @@ class Cloud:
 
     def application(self) -> ASGIApp:
         """The REST surface of all APIs, with the log of the wire."""
-        from bezel.localcloud.apis import (
-            artifact_registry,
-            cloud_quotas,
-            compute,
-            compute_instances,
-            compute_vpc,
-            faults,
-            holds,
-            iam,
-            iam_credentials,
-            inventory,
-            logs,
-            model_hub,
-            monitoring,
-            oauth,
-            registry,
-            resource_manager,
-            rewrites,
-            run,
-            run_executions,
-            run_jobs,
-            secret_manager,
-            service_usage,
-            storage,
-            tpu,
-            uploads,
-        )
+        from bezel.localcloud.control_api import breakpoints, faults, inventory
+        from bezel.localcloud.services.artifact_registry import api as artifact_registry
+        from bezel.localcloud.services.artifact_registry import registry
+        from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
+        from bezel.localcloud.services.cloud_run import api as run
+        from bezel.localcloud.services.cloud_run import executions_api, jobs_api
+        from bezel.localcloud.services.compute import api as compute
+        from bezel.localcloud.services.compute import instances_api, vpc_api
+        from bezel.localcloud.services.iam import api as iam
+        from bezel.localcloud.services.iam import credentials, oauth
+        from bezel.localcloud.services.logging import api as logs
+        from bezel.localcloud.services.model_hub import api as model_hub
+        from bezel.localcloud.services.monitoring import api as monitoring
+        from bezel.localcloud.services.resource_manager import api as resource_manager
+        from bezel.localcloud.services.secret_manager import api as secret_manager
+        from bezel.localcloud.services.service_usage import api as service_usage
+        from bezel.localcloud.services.storage import api as storage
+        from bezel.localcloud.services.storage import rewrites, uploads
+        from bezel.localcloud.services.tpu import api as tpu
 
         apis = [
-            *(
-                module.api
-                for module in (run, run_jobs, run_executions, storage, uploads, rewrites, iam, iam_credentials)
-            ),
+            *(module.api for module in (run, jobs_api, executions_api, storage, uploads, rewrites, iam, credentials)),
             *(module.api for module in (resource_manager, secret_manager)),
             *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, monitoring)),
-            *(module.api for module in (compute, compute_vpc, compute_instances, tpu)),
-            *(module.api for module in (inventory, holds, faults)),
+            *(module.api for module in (compute, vpc_api, instances_api, tpu)),
+            *(module.api for module in (inventory, breakpoints, faults)),
         ]
         routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes()]
         routes += [route for api in apis for route in api.routes(self)]
@@ -210,4 +194,4 @@ class Cloud:
 
         app = Starlette(routes=routes, exception_handlers={404: not_found, 405: not_found})
         app.router.redirect_slashes = False
-        return WireLog(Spoiled(app, self.faults, "api"), self.layout.wire_log, self.holds)
+        return WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)

@@ -16,15 +16,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bezel.localcloud.layout import CONTROL_AUDIENCE, HUB_PREFIX, NO_TLS, DirectoryError, Endpoint, Layout, engine_of
-from bezel.localcloud.living import lives
-from bezel.localcloud.locks import is_locked, locked
-from bezel.localcloud.source import fingerprint
+from bezel.localcloud.core.locks import is_locked, locked
+from bezel.localcloud.core.paths import CONTROL_AUDIENCE, HUB_PREFIX, DirectoryError, Endpoint, Paths, engine_of
+from bezel.localcloud.fingerprint import fingerprint
+from bezel.localcloud.processes.process_status import is_running
+from bezel.loopback.plain_http import NO_TLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bezel.localcloud.shapes import Json
+    from bezel.localcloud.core.json_types import Json
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
@@ -84,7 +85,7 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, st
     Raises:
         ControlError: If the directory is somebody else's, or it does not become ready within a minute.
     """
-    layout = Layout(directory.resolve())
+    layout = Paths(directory.resolve())
     try:
         layout.create()
     except DirectoryError as error:
@@ -125,7 +126,7 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, st
 
 def stop(directory: Path) -> None:
     """Stop the daemon of a directory with everything that it started; the data stays. No daemon is no error."""
-    layout = Layout(directory.resolve())
+    layout = Paths(directory.resolve())
     if not layout.root.is_dir():
         return
     with _exclusive(layout):
@@ -135,9 +136,9 @@ def stop(directory: Path) -> None:
 
 def status(directory: Path) -> Endpoint | None:
     """The running daemon of a directory, or None."""
-    layout = Layout(directory.resolve())
+    layout = Paths(directory.resolve())
     found = Endpoint.read(layout.root) if is_locked(layout.daemon_lock) else None
-    return found if found and _is_there(found.pid) and lives(found.pid) else None
+    return found if found and _is_there(found.pid) and is_running(found.pid) else None
 
 
 def environment(endpoint: Endpoint) -> dict[str, str]:
@@ -166,7 +167,7 @@ def access_token(endpoint: Endpoint) -> str:
 
     import httpx
 
-    from bezel.localcloud import keys
+    from bezel.localcloud.access import keys
 
     content = json.loads(endpoint.credentials.read_text())
     now = int(time.time())
@@ -188,7 +189,7 @@ def own_token(endpoint: Endpoint) -> str:
     """A token for localcloud's own routes (below /localcloud/), signed here: no fault of the token endpoint bars it."""
     import json
 
-    from bezel.localcloud import keys
+    from bezel.localcloud.access import keys
 
     content = json.loads(endpoint.credentials.read_text())
     now = int(time.time())
@@ -213,12 +214,12 @@ def inventory(endpoint: Endpoint) -> Json:
     return found
 
 
-def _settled(layout: Layout) -> Endpoint | None:
+def _settled(layout: Paths) -> Endpoint | None:
     """The running daemon; one that is on its way up or down (its starter was killed, say) is waited for."""
     deadline = time.monotonic() + _STOP_SECONDS
     while is_locked(layout.daemon_lock):
         # A killed one's lock may live on for a moment: with it, or in a child that it had just forked.
-        if (found := Endpoint.read(layout.root)) and _is_there(found.pid) and lives(found.pid):
+        if (found := Endpoint.read(layout.root)) and _is_there(found.pid) and is_running(found.pid):
             return found
         if time.monotonic() > deadline:
             msg = (
@@ -230,7 +231,7 @@ def _settled(layout: Layout) -> Endpoint | None:
 
 
 def _end(endpoint: Endpoint) -> None:
-    lock = Layout(endpoint.directory).daemon_lock
+    lock = Paths(endpoint.directory).daemon_lock
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.kill(endpoint.pid, number)
@@ -241,7 +242,7 @@ def _end(endpoint: Endpoint) -> None:
             time.sleep(0.02)
         if not is_locked(lock):
             break
-    Layout(endpoint.directory).endpoint.unlink(missing_ok=True)
+    Paths(endpoint.directory).endpoint.unlink(missing_ok=True)
 
 
 def _is_there(pid: int) -> bool:
@@ -255,7 +256,7 @@ def _is_there(pid: int) -> bool:
 
 
 @contextmanager
-def _exclusive(layout: Layout) -> Iterator[None]:
+def _exclusive(layout: Paths) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(layout.start_lock, _START_SECONDS + 2 * _STOP_SECONDS))

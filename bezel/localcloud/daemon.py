@@ -13,23 +13,23 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.cloud import Cloud, largest_body
-from bezel.localcloud.layout import Endpoint, Layout, engine_of
-from bezel.localcloud.locks import locked
-from bezel.localcloud.logfile import LogFile
+from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.locks import locked
+from bezel.localcloud.core.logfile import LogFile
+from bezel.localcloud.core.paths import Endpoint, Paths, engine_of
+from bezel.localcloud.fingerprint import fingerprint
+from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.node.host import Nodes
-from bezel.localcloud.pace import Pace
-from bezel.localcloud.run.front import listen
-from bezel.localcloud.run.leftovers import end_leftovers
-from bezel.localcloud.serving import HttpServer
-from bezel.localcloud.source import fingerprint
-from bezel.localcloud.vpc import FIRST_ADDRESS
+from bezel.localcloud.processes.orphans import end_leftovers
+from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from bezel.localcloud.pace import InstanceTiming
-    from bezel.localcloud.run.launch import Command, Container
+    from bezel.localcloud.core.clock import InstanceTiming
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
@@ -56,7 +56,7 @@ def serve(
         AlreadyRunningError: If another daemon holds the directory.
     """
     os.umask(0o077)  # whatever is written from now on, by an instance too, is the owner's alone
-    layout = Layout(directory.resolve())
+    layout = Paths(directory.resolve())
     layout.create()
     with _alone(layout):
         lock = layout.daemon_lock.stat()
@@ -72,7 +72,7 @@ def serve(
 
 
 async def _run(
-    layout: Layout,
+    layout: Paths,
     launcher: Callable[[Container], Command],
     server: str,
     speed: float,
@@ -86,7 +86,7 @@ async def _run(
         log.warning("ended %d processes that a killed daemon left", ended)
     cloud = Cloud(
         layout,
-        Pace(speed),
+        PlatformClock(speed),
         launcher,
         timing,
         lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
@@ -118,7 +118,7 @@ async def _run(
     log.info("stopped")
 
 
-async def _ended(stop: asyncio.Event, layout: Layout, lock: os.stat_result) -> None:
+async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> None:
     """Return when the daemon is told to stop. Without its directory nobody could tell it: then it ends here."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
@@ -133,7 +133,7 @@ async def _ended(stop: asyncio.Event, layout: Layout, lock: os.stat_result) -> N
 
 
 @contextmanager
-def _alone(layout: Layout) -> Iterator[None]:
+def _alone(layout: Paths) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             # A status check holds the lock for a moment: only one that stays held is another daemon.

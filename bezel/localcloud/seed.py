@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from bezel.errors import UserError
 from bezel.localcloud.control import access_token
-from bezel.localcloud.layout import NO_TLS
-from bezel.told import UserError
+from bezel.loopback.plain_http import NO_TLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.localcloud.layout import Endpoint
+    from bezel.localcloud.core.paths import Endpoint
 
 
 class SeedError(UserError):

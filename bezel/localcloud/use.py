@@ -10,7 +10,7 @@ import fcntl
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.layout import Layout
+from bezel.localcloud.core.paths import Paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ class Use:
 @contextmanager
 def using(directory: Path) -> Iterator[Use]:
     """Use the daemon of a directory, whether it runs yet or not."""
-    layout = Layout(directory.resolve())
+    layout = Paths(directory.resolve())
     layout.create()
     with layout.use_lock.open("w") as file:
         yield Use(file.fileno())

@@ -3,12 +3,13 @@
 Owns what can be known without the cloud. Knows nothing of Pulumi, HTTP or the clock.
 """
 
-from bezel.planner.lease_plan import LeasePlan
-from bezel.planner.lease_summary import plan_summary
-from bezel.planner.making import make_plan
-from bezel.planner.outputs import plan_output
-from bezel.planner.plan import ImagePlan, Plan, ProbePlan, ServicePlan, SmokePlan, WeightsPlan
-from bezel.planner.problems import PlanError, Problem
+from bezel.planner.assemble.build import make_plan
+from bezel.planner.assemble.lease_plan import LeasePlan
+from bezel.planner.assemble.plan import Plan
+from bezel.planner.base.deployment import ImagePlan, ProbePlan, ServicePlan, SmokePlan, WeightsPlan
+from bezel.planner.base.problems import PlanError, Problem
+from bezel.planner.render.lease_summary import plan_summary
+from bezel.planner.render.outputs import plan_output
 
 AnyPlan = Plan | LeasePlan
 

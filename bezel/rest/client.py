@@ -3,7 +3,6 @@
 Leaves out what the answers mean. Clock, sleep and dice are passed in, so that waiting is a matter of the caller.
 """
 
-import json as json_module
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bezel.rest.credentials import Credentials
 from bezel.rest.errors import ApiError, UnreachableError
-from bezel.rest.retry import IDEMPOTENT, Backoff, asked_delay, worth_repeating
+from bezel.rest.exchange import json_object, reason_of
+from bezel.rest.retry import IDEMPOTENT, Backoff, is_retryable, retry_delay
 from bezel.rest.transport import new_client
 
 if TYPE_CHECKING:
@@ -130,13 +130,13 @@ class GoogleClient:
             answer = self._client.request(method, url, json=json, params=params, headers=headers, timeout=limit)
         except httpx.HTTPError as error:
             never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
-            failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no answer ({_words(error)})")
+            failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no answer ({reason_of(error)})")
             return failure, 0.0 if safe or never_sent else None
         if answer.is_success:
-            return _object(answer, method, url), None
+            return json_object(answer, method, url), None
         failed = ApiError.of(answer.status_code, answer.content, method=method, url=url)
-        again = worth_repeating(answer.status_code, idempotent=safe)
-        return failed, asked_delay(answer.headers.get("retry-after")) if again else None
+        again = is_retryable(answer.status_code, idempotent=safe)
+        return failed, retry_delay(answer.headers.get("retry-after")) if again else None
 
     def pages(self, url: str, items: str, *, params: Mapping[str, str | int] | None = None) -> Iterator[dict[str, Any]]:
         """Each object under the key ``items`` of each page of a list, in order."""
@@ -147,37 +147,3 @@ class GoogleClient:
             token = str(answer.get("nextPageToken") or "")
             if not token:
                 return
-
-
-def post_once(client: "httpx.Client", url: str, body: Any, headers: Mapping[str, str]) -> dict[str, Any]:
-    """One POST without repeats, for the tokens that authorise all else.
-
-    Raises:
-        ApiError: It was refused, or nobody answered (status 0).
-    """
-    import httpx
-
-    try:
-        answer = client.post(url, json=body, headers=dict(headers))
-    except httpx.HTTPError as error:
-        raise ApiError(0, "UNREACHABLE", _words(error), method="POST", url=url) from None
-    if not answer.is_success:
-        raise ApiError.of(answer.status_code, answer.content, method="POST", url=url)
-    return _object(answer, "POST", url)
-
-
-def _object(answer: "httpx.Response", method: str, url: str) -> dict[str, Any]:
-    if not answer.content.strip():
-        return {}
-    try:
-        parsed = json_module.loads(answer.content)
-    except ValueError:
-        raise ApiError(answer.status_code, "", "the answer is no JSON", method=method, url=url) from None
-    if not isinstance(parsed, dict):
-        raise ApiError(answer.status_code, "", "the answer is no JSON object", method=method, url=url)
-    return parsed
-
-
-def _words(error: Exception) -> str:
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

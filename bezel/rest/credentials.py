@@ -1,7 +1,7 @@
 """Who asks: access tokens for Google's APIs, and identity tokens for a service that wants to know its caller.
 
-Where the credentials come from is ``bezel.rest.sources``'. Tokens live in this object only: it has no readable form
-and cannot be pickled.
+Where the credentials come from is ``bezel.rest.credential_sources``'. Tokens live in this object only: it has no
+readable form and cannot be pickled.
 """
 
 import base64
@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any
 
+from bezel.rest.credential_sources import SCOPE, CredentialSource, kind, load, private
 from bezel.rest.endpoints import endpoint
 from bezel.rest.errors import ApiError, CredentialsError
 from bezel.rest.redact import redact
-from bezel.rest.sources import SCOPE, Source, kind, load, private
 from bezel.rest.transport import AuthRequest, new_client
 
 # A token is exchanged this long before it ends, so that none ends on its way.
@@ -48,7 +48,7 @@ class Credentials:
         self._environ = os.environ if environ is None else environ
         self._clock = clock
         self._lock = threading.RLock()
-        self._source: Source | None = None
+        self._source: CredentialSource | None = None
         self._client: Any = None
         # Audience -> (token, end in seconds since the epoch); the access token has the audience "".
         self._tokens: dict[str, tuple[str, float]] = {}
@@ -123,7 +123,7 @@ class Credentials:
             raise CredentialsError(_CANNOT_MINT.format(kind(source)))
         return self._refreshed(named, source)
 
-    def _own_token(self, source: Source) -> tuple[str, float]:
+    def _own_token(self, source: CredentialSource) -> tuple[str, float]:
         """The access token of the credentials themselves, before any impersonation."""
         if source.held is None:
             return source.token, self._clock() + _ASSUMED_LIFE_SECONDS
@@ -135,7 +135,7 @@ class Credentials:
         return token, _end_of(token) or self._clock() + _ASSUMED_LIFE_SECONDS
 
     def _ask_iam(self, caller: str, account: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        from bezel.rest.client import post_once
+        from bezel.rest.exchange import post_once
 
         url = f"{endpoint('IAM_CREDENTIALS', self._environ)}projects/-/serviceAccounts/{account}:{method}"
         try:
@@ -148,7 +148,7 @@ class Credentials:
                 "--member=user:YOU --role=roles/iam.serviceAccountTokenCreator"
             ) from None
 
-    def _refreshed(self, held: Any, source: Source) -> tuple[str, float]:
+    def _refreshed(self, held: Any, source: CredentialSource) -> tuple[str, float]:
         from google.auth import exceptions
 
         try:
@@ -167,7 +167,7 @@ class Credentials:
         end = held.expiry.replace(tzinfo=UTC).timestamp() if held.expiry else self._clock() + _ASSUMED_LIFE_SECONDS
         return str(held.token), end
 
-    def _loaded(self) -> Source:
+    def _loaded(self) -> CredentialSource:
         with self._lock:
             if self._source is None:
                 self._source = load(self._environ, self._request())

@@ -26,12 +26,12 @@ class Backoff:
             step = min(step * self.factor, self.longest)
 
 
-def worth_repeating(status: int, *, idempotent: bool) -> bool:
+def is_retryable(status: int, *, idempotent: bool) -> bool:
     """Whether the same request may succeed later and may safely be sent again."""
     return status in _REFUSED or (idempotent and status in _SERVER_FAULTS)
 
 
-def asked_delay(retry_after: str | None) -> float:
+def retry_delay(retry_after: str | None) -> float:
     """Seconds that a ``Retry-After`` header asks for; 0 where it has none, or names a date."""
     if retry_after is None or not retry_after.strip().isdecimal():
         return 0.0

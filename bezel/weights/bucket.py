@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, guarded
-from bezel.rest.retry import worth_repeating
+from bezel.rest.retry import is_retryable
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
-from bezel.weights.patience import Patience
+from bezel.weights.retry import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import httpx
 
-    from bezel.weights.patience import Watch
+    from bezel.weights.retry import Watch
 
 _TIMEOUT_SECONDS = 60.0
 _SLICE_BYTES = 64 * 1024
@@ -285,7 +285,7 @@ class Bucket:
         """Whether the same request may succeed later; with a new token where this one was refused."""
         if status == 401:
             self._credentials.forget()
-        return status == 401 or worth_repeating(status, idempotent=True)
+        return status == 401 or is_retryable(status, idempotent=True)
 
     def _url(self, name: str | None = None) -> str:
         url = f"{self.base}b/{quote(self.name, safe='')}/o"

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from bezel.rest import UnreachableError, guarded
-from bezel.rest.retry import asked_delay, worth_repeating
+from bezel.rest.retry import is_retryable, retry_delay
 from bezel.rest.transport import new_client
-from bezel.weights.digests import GIT_BLOB, SHA256, Expected
 from bezel.weights.errors import WeightsError
-from bezel.weights.patience import Patience
+from bezel.weights.hashes import GIT_BLOB, SHA256, Expected
+from bezel.weights.retry import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     import httpx
 
-    from bezel.weights.patience import Watch
+    from bezel.weights.retry import Watch
 
 PUBLIC = "https://huggingface.co"
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -233,8 +233,8 @@ def _raise_for(answer: httpx.Response, repository: Repository, path: str) -> Non
     if answer.is_success:
         return
     code, what = answer.headers.get("x-error-code", ""), f"{repository}{f' {path}' if path else ''}"
-    if worth_repeating(status, idempotent=True) or status == 408:
-        raise BusyError(f"{what}: the hub answers {status}", asked_delay(answer.headers.get("retry-after")))
+    if is_retryable(status, idempotent=True) or status == 408:
+        raise BusyError(f"{what}: the hub answers {status}", retry_delay(answer.headers.get("retry-after")))
     page = f"{answer.request.url.scheme}://{answer.request.url.host}/{repository.id}"
     if status == 403 or code == "GatedRepo":
         raise WeightsError(

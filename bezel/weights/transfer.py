@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 from bezel.rest import ApiError, UnreachableError
 from bezel.weights.bucket import Stored
-from bezel.weights.digests import Digest
 from bezel.weights.errors import WeightsError, WrongContentError
+from bezel.weights.hashes import Digest
 from bezel.weights.hub import BusyError
-from bezel.weights.journal import Entry
-from bezel.weights.patience import Patience
+from bezel.weights.retry import Patience
+from bezel.weights.upload_sessions import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bezel.weights.bucket import Bucket
     from bezel.weights.hub import Hub, HubFile, Repository
-    from bezel.weights.journal import Journal
-    from bezel.weights.patience import Watch
     from bezel.weights.progress import Progress
+    from bezel.weights.retry import Watch
+    from bezel.weights.upload_sessions import Journal
 
 # Of what is held in memory, for each file under way; Cloud Storage wants multiples of 256 KiB.
 PIECE_BYTES = 16 * 1024 * 1024

@@ -9,9 +9,9 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING
 
-from bezel.planner.cost import HOURS_PER_MONTH
-from bezel.planner.money import Priced, Unpriced, total
-from bezel.planner.problems import NOT_SET, Problem
+from bezel.planner.base.money import Priced, Unpriced, total
+from bezel.planner.base.problems import NOT_SET, Problem
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from policies.gpu_service import GpuService
 from policies.hardware import Foreign, hardware_of
 from policies.inputs import InputError, plainly
@@ -20,7 +20,7 @@ from policies.leases import MODELS, Lease
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from bezel.planner.money import Amount
+    from bezel.planner.base.money import Amount
     from policies.config import CountLimits, HourLimits, Limits, NameLimits, UsdLimits
     from policies.hardware import Hardware
     from policies.inputs import Inputs

@@ -13,13 +13,13 @@ from bench_wire import DONE, HEAD, ROLE, TOKEN, USAGE, chunk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.alike import Alike
-from bezel.bench.answer import Answer, Backlog
-from bezel.bench.connection import Connection, Owner
-from bezel.bench.loop import READ, WRITE, Loop
-from bezel.bench.plan import Target
-from bezel.bench.route import Route
-from bezel.bench.sample import Sample
+from bezel.bench.client.connection import Connection, Owner
+from bezel.bench.client.loop import READ, WRITE, Loop
+from bezel.bench.client.response_buffer import Backlog, ResponseBuffer
+from bezel.bench.client.route import Route
+from bezel.bench.client.sse_template import Alike
+from bezel.bench.load.plan import Target
+from bezel.bench.result.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +145,7 @@ class Turned:
     stamped = True
 
     def __init__(self) -> None:
-        self.answer = Answer(Sample(0), b"")
+        self.answer = ResponseBuffer(Sample(0), b"")
         self.ended = False
         self.backlog = Backlog()
         self._ready: dict[int, Callable[[int], None]] = {}
@@ -161,21 +161,21 @@ class Turned:
     def opened(self, connection: Connection) -> None:
         connection.ask(b"-", self.answer)
 
-    def more(self, answer: Answer) -> None:
+    def more(self, answer: ResponseBuffer) -> None:
         self.backlog.add(answer)
 
-    def answered(self, connection: Connection, answer: Answer, *, kept: bool) -> None:
+    def answered(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
         assert kept
         self._end(answer)
         connection.close()
 
-    def broken(self, answer: Answer, *, begun: bool, error: Exception | None) -> None:
+    def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
         assert begun
         answer.cut = error is None
         answer.failure = ("bad_json", "no HTTP") if error else ("", "")
         self._end(answer)
 
-    def _end(self, answer: Answer) -> None:
+    def _end(self, answer: ResponseBuffer) -> None:
         self.ended = True
         self.backlog.add(answer)
 

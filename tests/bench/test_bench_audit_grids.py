@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from audit_grids import UNITS, Grid, clean_grid, overloaded_grid
 
-from bezel.bench.audit.faults import DRAIN
-from bezel.bench.audit.running import audit_files
+from bezel.bench.audit.findings import DRAIN
+from bezel.bench.audit.runner import audit_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.audit.faults import Finding
+    from bezel.bench.audit.findings import Finding
 
 HELD_OUT = 700_000
 GRIDS, LOADED = 120, 60

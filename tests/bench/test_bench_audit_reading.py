@@ -14,13 +14,14 @@ from audit_clean import clean_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.audit import labels, reading
-from bezel.bench.audit.faults import SPECULATION, SUMS
+from bezel.bench.audit import labels
 from bezel.bench.audit.figure import figure, whole
-from bezel.bench.audit.running import audit_files
+from bezel.bench.audit.findings import SPECULATION, SUMS
+from bezel.bench.audit.readers import detect
+from bezel.bench.audit.runner import audit_files
 from bezel.bench.audit.units import rate_of
-from bezel.ops import bench_audit
-from bezel.told import UserError
+from bezel.cli.bench import audit
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +33,8 @@ CLAIM = {"id": "c", "metric": "throughput", "value": 1.5, "unit": "req/s"}
 
 def run(*words: object) -> int:
     parser = argparse.ArgumentParser()
-    bench_audit.arguments(parser)
-    return bench_audit.run(None, parser.parse_args([str(word) for word in words]))  # type: ignore[arg-type]
+    audit.arguments(parser)
+    return audit.run(None, parser.parse_args([str(word) for word in words]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["grid", "claims", "vllm", "vllm detailed", "vllm appended", "guidellm", "result"])
@@ -41,7 +42,7 @@ def test_a_format_is_recognised_by_its_content_whatever_the_file_is_called(tmp_p
     case = clean_case(3, kind)
     path = tmp_path / "measured.txt"
     path.write_text(case.files[0].text(), encoding="utf-8")
-    source = reading.read(path, "measured.txt")
+    source = detect.read(path, "measured.txt")
     first = {"grid": "CSV", "result": "bezel"}.get(kind, kind.split(maxsplit=1)[0])
     assert source.format.startswith(first)
     assert source.rows or source.claims
@@ -49,7 +50,7 @@ def test_a_format_is_recognised_by_its_content_whatever_the_file_is_called(tmp_p
 
 def test_what_a_real_vllm_wrote_is_read(tmp_path: Path) -> None:
     path = FIXTURES / "vllm" / "bench-serve-mtp-result-t1.json"
-    (row,) = reading.read(path, path.name).rows
+    (row,) = detect.read(path, path.name).rows
     assert (row.users, row.completed, row.generated_tokens, row.drafts) == (8, 60, 960, 900)
     assert not audit_files([path]).findings
     run_ = json.loads(path.read_text())
@@ -102,7 +103,7 @@ def test_a_file_that_is_no_text_or_not_there_is_refused(tmp_path: Path, capsys: 
 
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (tmp_path / "huge.json").open("wb") as file:
-        file.truncate(reading.LARGEST_BYTES + 1)
+        file.truncate(detect.LARGEST_BYTES + 1)
     assert run(tmp_path / "huge.json") == 2
     assert "more than the 134,217,728 that are read" in capsys.readouterr().err
 
@@ -264,7 +265,7 @@ def test_our_own_table_is_read_with_its_units_and_only_computed_prompt_tokens(tm
     )  # fmt: skip
     path = tmp_path / "own.csv"
     path.write_text(f"{','.join(header)}\nsimulated,128,8,64,shared_prefix,ok,4.5,57.6,576.0,120.5\n")
-    (row,) = reading.read(path, "own.csv").rows
+    (row,) = detect.read(path, "own.csv").rows
     assert row.figures["input_tokens_per_second"].value == 57.6
     assert row.figures["ttft"].value == pytest.approx(0.1205)
     assert row.system.cache_study

@@ -8,7 +8,7 @@ import pytest
 from audit_clean import KINDS, clean_case
 from audit_injected import INJECTIONS, injected
 
-from bezel.bench.audit.running import audit_files
+from bezel.bench.audit.runner import audit_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from bench_runs import BEGAN, MS, answered, closed, failed, measured
 
-from bezel.bench.asking import Answer
-from bezel.bench.cell import CellPlan, MeasuredCell, ServerView, measure_cell
-from bezel.bench.drain import Clock
-from bezel.bench.export import as_csv, as_vllm
-from bezel.bench.manifest import cache_config, kv_cache_tokens, shown, this_client, told_by_server
-from bezel.bench.metrics import DEFINITIONS
-from bezel.bench.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
-from bezel.bench.result import Manifest, Platform, PriceBasis, Result, ServedBy, Slo, parse
-from bezel.bench.sample import Measured
-from bezel.ops.cli import main
+from bezel.bench.cell.cell import MeasuredCell, measure_cell
+from bezel.bench.cell.plan import CellPlan, ServerView
+from bezel.bench.load.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
+from bezel.bench.metrics.definitions import DEFINITIONS
+from bezel.bench.report.export import as_csv, as_vllm
+from bezel.bench.result.document import Manifest, Platform, PriceBasis, Result, ServedBy, Slo, parse
+from bezel.bench.result.sample import Measured
+from bezel.bench.server.drain import DrainClock
+from bezel.bench.server.http_probe import ProbeResponse
+from bezel.bench.server.manifest import cache_config, kv_cache_tokens, shown, this_client, told_by_server
+from bezel.cli.main import main
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/vllm"
 
@@ -45,7 +46,7 @@ class Server:
         self.counts = (len(good), *(int(count * self.off) for count in tokens))
         return self.run
 
-    def ask(self, path: str, body: object) -> Answer:
+    def ask(self, path: str, body: object) -> ProbeResponse:
         assert (path, body) == ("/metrics", None)
         self.looks += 1
         self.order.append("look")
@@ -53,7 +54,7 @@ class Server:
         lines += [f'vllm:request_success_total{{finished_reason="length"}} {self.counts[0]}']
         lines += [f"vllm:prompt_tokens_total {self.counts[1]}", f"vllm:generation_tokens_total {self.counts[2]}"]
         lines += ["vllm:prompt_tokens_cached_total 0", "process_start_time_seconds 1.5"]
-        return Answer(200, "\n".join(lines).encode())
+        return ProbeResponse(200, "\n".join(lines).encode())
 
 
 def view(server: Server, **platform: object) -> ServerView:
@@ -62,7 +63,7 @@ def view(server: Server, **platform: object) -> ServerView:
         started_at=datetime(2026, 11, 22, tzinfo=UTC), seed=0, price=PriceBasis(usd_per_hour=3.6),
         platform=Platform(**platform),
     )  # fmt: skip
-    return ServerView(server.ask, manifest, ServedBy(max_model_len=4096), clock=Clock(lambda: 0.0, lambda _: None))
+    return ServerView(server.ask, manifest, ServedBy(max_model_len=4096), clock=DrainClock(lambda: 0.0, lambda _: None))
 
 
 def plan(**given: object) -> CellPlan:
@@ -216,8 +217,8 @@ def test_a_run_of_failures_has_no_number_that_is_none():
 
 
 def test_the_command_writes_either_shape_and_names_what_is_missing(tmp_path, capsys):
-    from bezel.bench.result import save
-    from bezel.bench.sample_file import samples_path, write_samples
+    from bezel.bench.result.document import save
+    from bezel.bench.result.sample_file import samples_path, write_samples
 
     found, path = record(closed(4, 10)), tmp_path / "r.json"
     save(document(found), path)
@@ -234,14 +235,14 @@ def test_the_command_writes_either_shape_and_names_what_is_missing(tmp_path, cap
 
 
 # manifest
-def asked(path: str, body: object) -> Answer:
+def asked(path: str, body: object) -> ProbeResponse:
     assert body is None
     texts = {
         "/version": '{"version":"0.32.0"}',
         "/v1/models": json.dumps({"data": [{"id": "other"}, {"id": "m", "max_model_len": 4096}]}),
         "/metrics": 'vllm:cache_config_info{cache_dtype="auto",kv_cache_size_tokens="242944"} 1.0\n',
     }
-    return Answer(200, texts[path].encode())
+    return ProbeResponse(200, texts[path].encode())
 
 
 def test_a_server_tells_what_the_caller_does_not_know():
@@ -251,8 +252,8 @@ def test_a_server_tells_what_the_caller_does_not_know():
 
 
 def test_a_server_that_tells_nothing_leaves_it_unknown():
-    def nothing(*_: object) -> Answer:
-        return Answer(404, b'{"detail":"Not Found"}')
+    def nothing(*_: object) -> ProbeResponse:
+        return ProbeResponse(404, b'{"detail":"Not Found"}')
 
     assert told_by_server(nothing, "m", ServedBy()) == ServedBy()
     assert kv_cache_tokens(cache_config(nothing)) is None

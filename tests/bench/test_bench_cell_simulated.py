@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import pytest
 from simulated_vllm import MODEL, NAME, simulated_vllm
 
-from bezel.bench import manifest
-from bezel.bench.asking import asker
-from bezel.bench.cell import ServerView
-from bezel.bench.measuring import measure_load
-from bezel.bench.plan import Closed, Constant, Load, PromptPlan, Stop, Target
-from bezel.bench.result import Cell, Manifest, ServedBy
+from bezel.bench.cell.measure import measure_load
+from bezel.bench.cell.plan import ServerView
+from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
+from bezel.bench.result.document import Cell, Manifest, ServedBy
+from bezel.bench.server import manifest
+from bezel.bench.server.http_probe import asker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from bezel.bench.plan import TokenSource
+    from bezel.bench.load.plan import TokenSource
 
 pytestmark = pytest.mark.slow
 

@@ -6,16 +6,26 @@ import numpy as np
 import pytest
 from bench_runs import BEGAN, MS, answered, closed, columns, failed, measured, noise
 
-from bezel.bench import checks_of_load, checks_of_server
-from bezel.bench.checks import CHECKS, Evidence, beginnings, check_all, most_in_flight
-from bezel.bench.counters import gained
-from bezel.bench.drain import Drained
-from bezel.bench.facts import Facts
-from bezel.bench.metrics import measure
-from bezel.bench.plan import Body, Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.result import Client, Counters, Machine, Manifest, Metric, Platform, PriceBasis, Reading, ServedBy
-from bezel.bench.roofline import Work, hardware_of
-from bezel.bench.steady import Steady, steady_window
+from bezel.bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
+from bezel.bench.metrics.definitions import measure
+from bezel.bench.metrics.metric_inputs import MetricInputs
+from bezel.bench.metrics.steady import Steady, steady_window
+from bezel.bench.result.document import (
+    Client,
+    Counters,
+    Machine,
+    Manifest,
+    Metric,
+    Platform,
+    PriceBasis,
+    Reading,
+    ServedBy,
+)
+from bezel.bench.server.counters import gained
+from bezel.bench.server.drain import Drained
+from bezel.bench.validity import load_checks, server_checks
+from bezel.bench.validity.checks import CHECKS, Evidence, beginnings, check_all, most_in_flight
+from bezel.bench.validity.roofline import Work, hardware_of
 
 CACHED = Metric(value=0.001, unit="share", n=10)
 RATE = Metric(value=10.0, unit="requests/s", low=9.8, high=10.2, n=100, confidence=0.95)
@@ -35,7 +45,7 @@ STEADY = Steady(0, 10**10, "", cut=True)
     ],
 )
 def test_prompts_that_a_cache_answers_fail(kind, beginnings_seen, cached, state):
-    found = checks_of_load.unique_prompts(kind, 7, beginnings_seen, cached)
+    found = load_checks.unique_prompts(kind, 7, beginnings_seen, cached)
     assert found.state == state
     assert found.numbers["seed"] == 7
 
@@ -62,7 +72,7 @@ def test_beginnings_are_those_of_the_prompts_themselves():
     ],
 )
 def test_lengths_are_as_asked_for_or_told(given, drafts, fixed, state):
-    found = checks_of_load.output_length(
+    found = load_checks.output_length(
         np.array([128, 128]), np.array(given), np.array([True, True]), drafts, fixed=fixed
     )
     assert found.state == state
@@ -71,23 +81,21 @@ def test_lengths_are_as_asked_for_or_told(given, drafts, fixed, state):
 
 def test_drafts_are_not_judged_by_one_token():
     one, text = np.array([1]), np.array([True])
-    assert checks_of_load.output_length(one, one, text, 139, fixed=True).state == "suspect"
-    assert checks_of_load.output_length(one, one, text, 0, fixed=True).state == "passed"
+    assert load_checks.output_length(one, one, text, 139, fixed=True).state == "suspect"
+    assert load_checks.output_length(one, one, text, 0, fixed=True).state == "passed"
 
 
 def test_answers_without_a_text_are_told():
     lengths = np.array([128, 128, 128])
-    found = checks_of_load.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)
+    found = load_checks.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)
     assert (found.state, found.numbers["without_text"]) == ("suspect", 1)
     assert "1 of 3 answers held no text" in found.text
-    short = checks_of_load.output_length(
-        lengths, np.array([128, 1, 128]), np.array([True, False, True]), None, fixed=True
-    )
+    short = load_checks.output_length(lengths, np.array([128, 1, 128]), np.array([True, False, True]), None, fixed=True)
     assert short.state == "failed", "the end of the text at once is first of all another length"
 
 
 # 3: counters
-SEEN = checks_of_server.Seen(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=0)
+SEEN = server_checks.Seen(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=0)
 
 
 def counted(requests: int = 100, prompt: int = 10_000, output: int = 5_000) -> Counters:
@@ -108,17 +116,17 @@ def counted(requests: int = 100, prompt: int = 10_000, output: int = 5_000) -> C
     ],
 )
 def test_server_and_client_count_the_same_within_two_percent(counters, state):
-    found = checks_of_server.counters_agree(SEEN, counters)
+    found = server_checks.counters_agree(SEEN, counters)
     assert found.state == state
     if state == "failed":
         assert "by more than 2%" in found.text
 
 
 def test_a_server_may_have_worked_for_what_then_failed():
-    with_failures = checks_of_server.Seen(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=10)
-    assert checks_of_server.counters_agree(with_failures, counted(105, 11_000, 5_300)).state == "passed"
-    assert checks_of_server.counters_agree(with_failures, counted(105, 11_000, 5_800)).state == "failed"
-    assert checks_of_server.counters_agree(with_failures, counted(105, 11_000, 4_800)).state == "failed"
+    with_failures = server_checks.Seen(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=10)
+    assert server_checks.counters_agree(with_failures, counted(105, 11_000, 5_300)).state == "passed"
+    assert server_checks.counters_agree(with_failures, counted(105, 11_000, 5_800)).state == "failed"
+    assert server_checks.counters_agree(with_failures, counted(105, 11_000, 4_800)).state == "failed"
 
 
 # 4: roofline
@@ -129,7 +137,7 @@ def work(prompt: float | None = 1_000.0, output: float = 100.0, sequences: int =
 def test_figures_above_the_roof_are_refused_with_the_arithmetic():
     """16384 tokens x 31.9 requests/s of a 12B model on one RTX PRO 6000."""
     hardware = hardware_of("gemma-4-12b-it", "nvidia-rtx-pro-6000", 1, 1, "fp8")
-    found = checks_of_server.below_roofline(work(16_384 * 31.9), hardware)
+    found = server_checks.below_roofline(work(16_384 * 31.9), hardware)
     assert found.state == "failed"
     assert "x 2 x" in found.text
     assert found.numbers["flops"] == pytest.approx(12.5e15, rel=0.03)
@@ -138,22 +146,22 @@ def test_figures_above_the_roof_are_refused_with_the_arithmetic():
 def test_figures_near_the_roof_are_suspect_and_others_keep_still():
     hardware = hardware_of("gemma-4-12b-it", "v6e-4", None, 1, None)
     peak = hardware.peaks.flops * 4 / 2 / hardware.model.architecture.active_parameters
-    assert checks_of_server.below_roofline(work(0.7 * peak), hardware).state == "suspect"
-    assert checks_of_server.below_roofline(work(0.5 * peak), hardware).state == "passed"
-    assert checks_of_server.below_roofline(work(None), hardware).state == "unknown"
-    assert checks_of_server.below_roofline(work(None, output=1e9), hardware).state == "failed"
+    assert server_checks.below_roofline(work(0.7 * peak), hardware).state == "suspect"
+    assert server_checks.below_roofline(work(0.5 * peak), hardware).state == "passed"
+    assert server_checks.below_roofline(work(None), hardware).state == "unknown"
+    assert server_checks.below_roofline(work(None, output=1e9), hardware).state == "failed"
 
 
 def test_decoding_cannot_read_faster_than_memory():
     """One user of a 12B model in bf16: each token reads all weights, at most 300 GB/s / 24 GB = 12 times a second."""
     hardware = hardware_of("gemma-4-12b-it", "nvidia-l4", 1, 1, None)
-    assert checks_of_server.below_roofline(work(output=40, sequences=1), hardware).state == "failed"
-    assert checks_of_server.below_roofline(work(output=9, sequences=1), hardware).state == "passed"
+    assert server_checks.below_roofline(work(output=40, sequences=1), hardware).state == "failed"
+    assert server_checks.below_roofline(work(output=9, sequences=1), hardware).state == "passed"
     # Drafts give several tokens a step, several instances read at once, many users share a step.
-    assert checks_of_server.below_roofline(work(output=36, sequences=1, tokens=4), hardware).state == "passed"
-    assert checks_of_server.below_roofline(work(output=72, sequences=8), hardware).state == "passed"
+    assert server_checks.below_roofline(work(output=36, sequences=1, tokens=4), hardware).state == "passed"
+    assert server_checks.below_roofline(work(output=72, sequences=8), hardware).state == "passed"
     assert (
-        checks_of_server.below_roofline(
+        server_checks.below_roofline(
             work(output=27, sequences=3), hardware_of("gemma-4-12b-it", "nvidia-l4", 1, 3, None)
         ).state
         == "passed"
@@ -171,7 +179,7 @@ def test_decoding_cannot_read_faster_than_memory():
     ],
 )
 def test_a_roof_that_is_not_known_accuses_nobody(given, told):
-    found = checks_of_server.below_roofline(work(1e12), hardware_of(*given))
+    found = server_checks.below_roofline(work(1e12), hardware_of(*given))
     assert (found.state, told in found.text) == ("unknown", True)
 
 
@@ -185,21 +193,21 @@ def test_a_roof_that_is_not_known_accuses_nobody(given, told):
     ],
 )
 def test_a_load_begins_on_an_idle_server(drained, state):
-    assert checks_of_server.drained_before(drained).state == state
+    assert server_checks.drained_before(drained).state == state
 
 
 # 6: steady state
 def test_few_requests_are_no_steady_state():
-    assert checks_of_load.steady_state(STEADY, 64, 191, 100, np.ones(100), RATE).state == "suspect"
-    assert checks_of_load.steady_state(STEADY, 64, 192, 100, np.ones(100), RATE).state == "passed"
+    assert load_checks.steady_state(STEADY, 64, 191, 100, np.ones(100), RATE).state == "suspect"
+    assert load_checks.steady_state(STEADY, 64, 192, 100, np.ones(100), RATE).state == "passed"
 
 
 def test_a_run_that_drifts_is_suspect_and_an_even_one_is_not():
     dice = noise(4)
     even = np.array([100 + dice.gauss(0, 10) for _ in range(500)])
     rising = even + np.linspace(0, 30, 500)
-    assert checks_of_load.steady_state(STEADY, 8, 600, 500, rising, RATE).state == "suspect"
-    found = checks_of_load.steady_state(STEADY, 8, 600, 500, even, RATE)
+    assert load_checks.steady_state(STEADY, 8, 600, 500, rising, RATE).state == "suspect"
+    found = load_checks.steady_state(STEADY, 8, 600, 500, even, RATE)
     assert (found.state, "known to 2.0%" in found.text) == ("passed", True)
 
 
@@ -211,14 +219,14 @@ def test_even_runs_are_not_accused_of_drift():
         for _ in range(300):
             level = 0.8 * level + dice.gauss(0, 10)
             values.append(100 + level)
-        change, certain = checks_of_load.drift(np.array(values))
-        accused += certain and abs(change) > checks_of_load.DRIFT_SHARE
+        change, certain = load_checks.drift(np.array(values))
+        accused += certain and abs(change) > load_checks.DRIFT_SHARE
     assert accused == 0
 
 
 def test_a_run_that_counts_whole_claims_no_steady_state():
     whole = Steady(0, 10, "nothing is cut: the load changes on purpose", cut=False)
-    assert checks_of_load.steady_state(whole, 0, 500, 500, np.ones(500), RATE).state == "unknown"
+    assert load_checks.steady_state(whole, 0, 500, 500, np.ones(500), RATE).state == "unknown"
 
 
 # 7: manifest
@@ -236,9 +244,9 @@ WHOLE = Manifest(
 
 
 def test_a_manifest_names_what_is_missing():
-    assert checks_of_server.manifest_complete(WHOLE, WHOLE.served_by).state == "passed"
+    assert server_checks.manifest_complete(WHOLE, WHOLE.served_by).state == "passed"
     bare = WHOLE.model_copy(update={"price": PriceBasis()})
-    found = checks_of_server.manifest_complete(bare, ServedBy())
+    found = server_checks.manifest_complete(bare, ServedBy())
     assert found.state == "unknown"
     assert "image digest, vLLM version, arguments, price, date of the price" in found.text
 
@@ -247,7 +255,7 @@ def test_a_leased_machine_has_no_concurrency_to_tell():
     service = WHOLE.platform.model_copy(update={"concurrency": None})
     leased = service.model_copy(update={"revision": None, "lease": "node-1"})
     states = [
-        checks_of_server.manifest_complete(WHOLE.model_copy(update={"platform": one}), WHOLE.served_by).state
+        server_checks.manifest_complete(WHOLE.model_copy(update={"platform": one}), WHOLE.served_by).state
         for one in (service, leased)
     ]
     assert states == ["unknown", "passed"]
@@ -266,7 +274,7 @@ def test_a_leased_machine_has_no_concurrency_to_tell():
     ],
 )
 def test_failures_are_counted_by_kind_and_never_hidden(failures, state):
-    found = checks_of_load.failures_apart(200, failures)
+    found = load_checks.failures_apart(200, failures)
     assert found.state == state
     assert all(kind in found.text for kind in failures)
 
@@ -282,7 +290,9 @@ def evidence(run, **given) -> Evidence:
     )  # fmt: skip
     none = Reading(process_started=1.0, requests=0, prompt_tokens=0, cached_tokens=0, generated_tokens=0)
     counters = gained([none], [now], instances=1)
-    facts = Facts(rows, steady_window(rows, run.began, run.ended, users=4), open_loop=False, gained=counters.gained)
+    facts = MetricInputs(
+        rows, steady_window(rows, run.began, run.ended, users=4), open_loop=False, gained=counters.gained
+    )
     fields = {
         "load": load, "facts": facts, "metrics": measure(facts), "counters": counters,
         "drained": Drained(True, 0.1, 0, 0), "manifest": WHOLE, "served": WHOLE.served_by, "beginnings": ["a", "b"],

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.asking import Answer
-from bezel.bench.counters import acceptance, gained, reading, readings, running, series
-from bezel.bench.drain import Clock, drain, looks
-from bezel.bench.result import Reading
+from bezel.bench.result.document import Reading
+from bezel.bench.server.counters import acceptance, gained, reading, readings, running, series
+from bezel.bench.server.drain import DrainClock, drain, looks
+from bezel.bench.server.http_probe import ProbeResponse
 
 RECORDED = (Path(__file__).parents[1] / "fixtures/vllm/metrics-mtp.txt").read_text(encoding="utf-8")
 IDLE = 'vllm:num_requests_running{engine="0"} 0.0\nvllm:num_requests_waiting{engine="0"} 0.0\n'
@@ -79,18 +79,18 @@ class Server:
     def __init__(self, *texts: str, status: int = 200) -> None:
         self.texts, self.status, self.asked, self.at = list(texts), status, 0, 0.0
 
-    def ask(self, path: str, body: object) -> Answer:
+    def ask(self, path: str, body: object) -> ProbeResponse:
         assert (path, body) == ("/metrics", None)
         text = self.texts[min(self.asked, len(self.texts) - 1)]
         self.asked += 1
-        return Answer(self.status, text.encode())
+        return ProbeResponse(self.status, text.encode())
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> DrainClock:
         def sleep(seconds: float) -> None:
             self.at += seconds
 
-        return Clock(lambda: self.at, sleep)
+        return DrainClock(lambda: self.at, sleep)
 
 
 BUSY = 'vllm:num_requests_running{engine="0"} 3.0\nvllm:num_requests_waiting{engine="0"} 2.0\n'

@@ -9,9 +9,9 @@ from time import monotonic_ns
 
 from bench_wire import Prompts, certificate, send, stream
 
-from bezel.bench.columns import Columns
-from bezel.bench.facts import latencies_of
-from bezel.bench.plan import Body, Replay
+from bezel.bench.load.plan import Body, Replay
+from bezel.bench.metrics.metric_inputs import latencies_of
+from bezel.bench.result.columns import Columns
 
 AT_ONCE = 16  # what an open loop of no known rate has ready
 REQUESTS = 40

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from bench_wire import DONE, HEAD, ROLE, TOKEN, USAGE, Asked, Wire, chunk, document, good, says, send, serving, stream
 
-from bezel.bench.plan import Closed, Constant
-from bezel.told import UserError
+from bezel.bench.load.plan import Closed, Constant
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from bench_wire import Answering
 
-    from bezel.bench.plan import Pattern
+    from bezel.bench.load.plan import Pattern
 
 WHOLE = b"".join(stream())
 

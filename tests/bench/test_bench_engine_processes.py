@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from bench_wire import Asked, Prompts, good, load, send, serving
 
-from bezel.bench.columns import Columns
-from bezel.bench.engine import run_load
-from bezel.bench.plan import Body, Closed, Constant
-from bezel.bench.recorded import achieved, client_figures
-from bezel.bench.states import limits_of_client
-from bezel.told import UserError
+from bezel.bench.cell.build_cell import achieved, client_figures
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.load.plan import Body, Closed, Constant
+from bezel.bench.result.cell_status import limits_of_client
+from bezel.bench.result.columns import Columns
+from bezel.errors import UserError
 
 pytestmark = pytest.mark.slow
 
@@ -27,10 +27,10 @@ SENDER = """
 import json, sys
 sys.path[:0] = [{support!r}]
 from bench_wire import Prompts, load
-from bezel.bench.recorded import achieved, client_figures
-from bezel.bench.columns import Columns
-from bezel.bench.engine import run_load
-from bezel.bench.plan import Closed
+from bezel.bench.cell.build_cell import achieved, client_figures
+from bezel.bench.result.columns import Columns
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.load.plan import Closed
 measured = run_load(load({url!r}, None, Closed(4), seconds=30.0, workers={workers}), Prompts(), dict, lambda _: None)
 print(json.dumps([measured.client.interrupted, [sample.failure for sample in measured.samples]]))
 """
@@ -162,5 +162,7 @@ def test_a_client_with_time_to_spare_says_nothing() -> None:
 
 def test_no_request_waits_for_a_heavy_module() -> None:
     """What the import and the first request take in seconds is for `tools/bench_peers.py` to measure."""
-    code = "import bezel.bench.engine, sys; print(*{'numpy', 'pydantic', 'asyncio', 'httpx'} & {*sys.modules})"
+    code = (
+        "import bezel.bench.client.load_engine, sys; print(*{'numpy', 'pydantic', 'asyncio', 'httpx'} & {*sys.modules})"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, timeout=60).split() == []

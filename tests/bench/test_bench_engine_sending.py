@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 from bench_wire import Asked, Prompts, certificate, chunk, good, says, send, serving, stream
 
-from bezel.bench.answer import Answer
-from bezel.bench.connection import Connection
-from bezel.bench.failures import of_connecting
-from bezel.bench.lag import Lag
-from bezel.bench.loop import Loop
-from bezel.bench.plan import Body, Closed, Constant, Replay, Stage, Staged, Target
-from bezel.bench.pool import Pool
-from bezel.bench.route import Route
-from bezel.bench.sample import Sample
-from bezel.bench.users import User
-from bezel.told import UserError
+from bezel.bench.client.connection import Connection
+from bezel.bench.client.lag import Lag
+from bezel.bench.client.loop import Loop
+from bezel.bench.client.pool import Pool
+from bezel.bench.client.response_buffer import ResponseBuffer
+from bezel.bench.client.route import Route
+from bezel.bench.load.plan import Body, Closed, Constant, Replay, Stage, Staged, Target
+from bezel.bench.load.virtual_user import User
+from bezel.bench.result.failures import of_connecting
+from bezel.bench.result.sample import Sample
+from bezel.errors import UserError
 
 
 def test_each_user_waits_for_an_answer_before_the_next_request() -> None:
@@ -187,7 +187,7 @@ def test_a_name_with_several_addresses_is_asked_at_the_one_that_listens() -> Non
 
 
 def test_a_server_that_takes_no_connection_is_given_up() -> None:
-    missed: list[tuple[Answer, OSError]] = []
+    missed: list[tuple[ResponseBuffer, OSError]] = []
     loop = Loop(lambda: False)
     with socket.socket() as listening, contextlib.ExitStack() as others:
         listening.bind(("127.0.0.1", 0))
@@ -201,7 +201,7 @@ def test_a_server_that_takes_no_connection_is_given_up() -> None:
         route = Route(Target(f"http://127.0.0.1:{port}", "mock"))
         owner: Any = SimpleNamespace()
         pool = Pool(lambda: Connection(loop, route, owner), lambda *_: None, lambda *miss: missed.append(miss))
-        answer = Answer(Sample(0), b"")
+        answer = ResponseBuffer(Sample(0), b"")
         pool.want(answer)
         began = time.monotonic_ns()
         loop.run(lambda: time.monotonic_ns() > began + 30_000_000)
@@ -220,7 +220,7 @@ def test_more_connections_than_the_system_allows_are_told_before_the_first() -> 
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, 400))
 sys.path[:0] = [{str(Path(__file__).parents[1] / "support")!r}]
-from bezel.bench.pool import allow_files
+from bezel.bench.client.pool import allow_files
 allow_files(300)
 assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 400
 allow_files(400)

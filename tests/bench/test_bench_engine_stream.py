@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.answer import LARGE, MANY, Answer, Backlog
-from bezel.bench.sample import KINDS, Sample
-from bezel.bench.stream import AnswerReader
+from bezel.bench.client.response_buffer import LARGE, MANY, Backlog, ResponseBuffer
+from bezel.bench.client.stream import AnswerReader
+from bezel.bench.result.sample import KINDS, Sample
 from tests.smoke.fake_service import recorded_stream
 
 RECORDED = [(round(at * 1e6), line) for at, line in recorded_stream("chat-stream-usage.txt")]
@@ -277,11 +277,11 @@ def test_a_long_text_of_an_error_is_cut() -> None:
     assert len(sample.detail) == 200
 
 
-def kept(answers: list[Answer]) -> int:
+def kept(answers: list[ResponseBuffer]) -> int:
     return sum(len(answer.pieces) for answer in answers)
 
 
-def arrive(answer: Answer, piece: bytes, backlog: Backlog) -> None:
+def arrive(answer: ResponseBuffer, piece: bytes, backlog: Backlog) -> None:
     """As a connection does it."""
     if not (answer.alike and answer.alike.event(1, piece)) and answer.keep(1, piece):
         backlog.add(answer)
@@ -296,7 +296,7 @@ WORDS = st.sampled_from(["a", " tok", "\\n", '\\"', "\\\\", "\\u00e9", "é", " {
 @given(st.lists(WORDS, max_size=12), st.integers(0, 3))
 def test_chunks_read_as_they_arrive_are_what_they_are_to_a_parser(words: list[str], kept_first: int) -> None:
     pieces = [CONTENT.replace(b'"a"', f'"{word}"'.encode()) for word in ["a", "b", "c", *words]] + [USAGE % 99, DONE]
-    answer, backlog = Answer(Sample(0, status=200), b""), Backlog()
+    answer, backlog = ResponseBuffer(Sample(0, status=200), b""), Backlog()
     for at, piece in enumerate(pieces, 1):
         if not (answer.alike and answer.alike.event(at, piece)):
             answer.keep(at, piece)
@@ -317,7 +317,7 @@ def test_chunks_read_as_they_arrive_are_what_they_are_to_a_parser(words: list[st
 
 
 def test_a_long_stream_is_never_kept_whole() -> None:
-    answer, backlog = Answer(Sample(0, status=200), b""), Backlog()
+    answer, backlog = ResponseBuffer(Sample(0, status=200), b""), Backlog()
     for _ in range(1000):
         arrive(answer, CONTENT, backlog)
         assert kept([answer]) <= MANY
@@ -329,7 +329,7 @@ def test_a_long_stream_is_never_kept_whole() -> None:
 
 
 def test_answers_that_wait_to_be_read_are_bounded_and_every_one_is_read() -> None:
-    answers = [Answer(Sample(number, status=200), b"") for number in range(5000)]
+    answers = [ResponseBuffer(Sample(number, status=200), b"") for number in range(5000)]
     backlog = Backlog()
     for answer in answers:
         arrive(answer, GOOD, backlog)

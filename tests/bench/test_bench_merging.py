@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from bench_runs import MS, SECOND, answered, failed, measured
 
-from bezel.bench.merging import merge
-from bezel.bench.parts import Clock, Part, Plan, code, pack, unpack
-from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.told import UserError
+from bezel.bench.distributed.merge import merge
+from bezel.bench.distributed.protocol import ClockOffset, Part, Plan, code, pack, unpack
+from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel.errors import UserError
 
 WALL = 1_800_000_000 * SECOND
 LOAD = Load(Target("http://127.0.0.1:1", "m"), Closed(4), Stop(requests=8), PromptPlan(), workers=2)
@@ -17,7 +17,7 @@ LOAD = Load(Target("http://127.0.0.1:1", "m"), Closed(4), Stop(requests=8), Prom
 def part(task, *samples, monotonic=0, off=0, width=20 * MS, **clock):
     """A task whose CLOCK_MONOTONIC was `monotonic` at WALL, and whose wall clock is `off` ahead of the truth."""
     bounds = {"drift": 0, "low": -off - width // 2, "high": -off + width // 2} | clock
-    clock = Clock(WALL + off, monotonic, **bounds)
+    clock = ClockOffset(WALL + off, monotonic, **bounds)
     return Part(task, replace(measured(list(samples)), began=monotonic), clock, {"python": "3.12"})
 
 

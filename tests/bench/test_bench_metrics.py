@@ -5,15 +5,17 @@ from array import array
 import pytest
 from bench_runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 
-from bezel.bench.facts import NO_TEXT, Facts
-from bezel.bench.metric_latencies import distributions
-from bezel.bench.metrics import DEFINITIONS, measure
-from bezel.bench.result import Reading, Slo
-from bezel.bench.steady import steady_window
+from bezel.bench.metrics.definitions import DEFINITIONS, measure
+from bezel.bench.metrics.latencies import distributions
+from bezel.bench.metrics.metric_inputs import NO_TEXT, MetricInputs
+from bezel.bench.metrics.steady import steady_window
+from bezel.bench.result.document import Reading, Slo
 
 
-def facts(run, users=4, **given) -> Facts:
-    return Facts(columns(run), steady_window(columns(run), run.began, run.ended, users=users), open_loop=False, **given)
+def facts(run, users=4, **given) -> MetricInputs:
+    return MetricInputs(
+        columns(run), steady_window(columns(run), run.began, run.ended, users=users), open_loop=False, **given
+    )
 
 
 def figure(name: str, run, users=4, **given):
@@ -95,7 +97,7 @@ def test_open_loop_latencies_count_from_the_planned_instant():
     run = measured(
         [answered(index, BEGAN + index * SECOND, planned=BEGAN + index * SECOND - 70 * MS) for index in range(9)]
     )
-    opened = Facts(columns(run), steady_window(columns(run), run.began, run.ended, users=0), open_loop=True)
+    opened = MetricInputs(columns(run), steady_window(columns(run), run.began, run.ended, users=0), open_loop=True)
     assert measure(opened)["ttft_p50"].value == pytest.approx(170)
     assert measure(opened)["schedule_delay_p50"].value == pytest.approx(70)
     assert figure("ttft_p50", run, 1).value == pytest.approx(100)

@@ -10,8 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.bench.patterns import instants, user_windows
-from bezel.bench.plan import Burst, Closed, Constant, Load, Poisson, PromptPlan, Replay, Stage, Staged, Stop, Target
+from bezel.bench.load.patterns import instants, user_windows
+from bezel.bench.load.plan import (
+    Burst,
+    Closed,
+    Constant,
+    Load,
+    Poisson,
+    PromptPlan,
+    Replay,
+    Stage,
+    Staged,
+    Stop,
+    Target,
+)
 
 RATES = st.floats(0.5, 50)
 LIGHT = settings(max_examples=25, deadline=None)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from bench_tokenizer import TokenServer, counting
 
-from bezel.bench.asking import asker
-from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.prompts import Prompts, learn, make_prompts, read_texts
-from bezel.bench.words import WORDS
-from bezel.told import UserError
+from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel.bench.prompts.prompts import Prompts, learn, make_prompts, read_texts
+from bezel.bench.prompts.words import WORDS
+from bezel.bench.server.http_probe import asker
+from bezel.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from simulated_vllm import NAME, simulated_vllm
 
-from bezel.bench.asking import asker
-from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.prompts import Prompts, make_prompts
+from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel.bench.prompts.prompts import Prompts, make_prompts
+from bezel.bench.server.http_probe import asker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,19 +12,19 @@ from bench_results import HOSTILE, METRIC, bare, cell, drafts, failed, line, man
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.report.axes import Axis, scale
+from bezel.bench.report.charts.axes import Axis, scale
+from bezel.bench.report.charts.heat import HeatMap
+from bezel.bench.report.charts.labels import Labels
+from bezel.bench.report.charts.palette import DARK, LIGHT, SERIES, cividis, contrast, ink_on
+from bezel.bench.report.charts.png import as_slide
 from bezel.bench.report.curves import curves_of
-from bezel.bench.report.grids import grid_figures
-from bezel.bench.report.heat import HeatMap
-from bezel.bench.report.labels import Labels
+from bezel.bench.report.format import compact, number, percent
 from bezel.bench.report.markdown import as_markdown
 from bezel.bench.report.page import as_page
-from bezel.bench.report.palette import DARK, LIGHT, SERIES, cividis, contrast, ink_on
 from bezel.bench.report.report import Report, report_of
-from bezel.bench.report.slide import as_slide
-from bezel.bench.report.subjects import subjects_of
-from bezel.bench.report.wording import compact, number, percent
-from bezel.bench.result import Finding, Histogram, Result
+from bezel.bench.report.series import subjects_of
+from bezel.bench.report.sweep_figures import grid_figures
+from bezel.bench.result.document import Finding, Histogram, Result
 
 JUST_APART, READABLE, VISIBLE = 0.07, 4.5, 3.0
 

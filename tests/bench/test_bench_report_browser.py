@@ -10,8 +10,8 @@ import pytest
 from bench_results import HOSTILE, drafts, failed, line, sweep
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from bezel.bench.report.charts.palette import DARK, LIGHT, rgb
 from bezel.bench.report.page import as_page
-from bezel.bench.report.palette import DARK, LIGHT, rgb
 from bezel.bench.report.report import report_of
 
 pytestmark = pytest.mark.slow

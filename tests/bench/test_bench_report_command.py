@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from bench_results import failed, line, sweep
 
-from bezel.bench.report import slide
-from bezel.bench.result import save
-from bezel.ops.cli import main
+from bezel.bench.report.charts import png
+from bezel.bench.result.document import save
+from bezel.cli.main import main
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def test_a_failed_benchmark_is_reported_without_failing_the_report(tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_font_that_is_missing_is_noticed_before_labels_are_lost() -> None:
-    assert slide._trial("No Such Family") == slide._trial("")
-    assert slide._trial(slide._family()) != slide._trial("")
+    assert png._trial("No Such Family") == png._trial("")
+    assert png._trial(png._family()) != png._trial("")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from bezel.bench.result import (
+from bezel.bench.result.document import (
     Cell,
     Client,
     Distribution,

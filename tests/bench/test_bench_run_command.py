@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
-from bezel.bench.result import load as read_result
-from bezel.bench.sample_file import read_samples
-from bezel.ops.bench_load import load_arguments, load_of
-from bezel.ops.cli import main, parse
-from bezel.told import UserError
+from bezel.bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
+from bezel.bench.result.document import load as read_result
+from bezel.bench.result.sample_file import read_samples
+from bezel.cli.bench.measure.load_options import load_arguments, load_of
+from bezel.cli.main import main, parse
+from bezel.errors import UserError
 from tests.rest.fake_google import PLANTED, Answer, Call, Server, serving
 from tests.smoke.fake_service import MODEL, Project, recorded_body, recorded_stream
 

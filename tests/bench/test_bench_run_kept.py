@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.engine import run_load
-from bezel.bench.result import load as read_result
-from bezel.bench.sample_file import read_samples
-from bezel.ops.bench_run import run_by
-from bezel.ops.cli import main, parse
-from bezel.told import UserError
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.result.document import load as read_result
+from bezel.bench.result.sample_file import read_samples
+from bezel.cli.bench.run import run_by
+from bezel.cli.main import main, parse
+from bezel.errors import UserError
 from tests.rest.fake_google import Answer, Call, Server, serving
 from tests.smoke.fake_service import recorded_body, recorded_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bezel.bench.plan import Bodies, Load, TokenSource
-    from bezel.bench.result import Result
-    from bezel.bench.sample import Measured
+    from bezel.bench.load.plan import Bodies, Load, TokenSource
+    from bezel.bench.result.document import Result
+    from bezel.bench.result.sample import Measured
 
 ROOT = Path(__file__).parents[2]
 STREAM = [line for _, line in recorded_stream("chat-stream-usage.txt")]
@@ -190,7 +190,7 @@ def test_what_a_killed_run_had_measured_is_kept_and_said_and_the_load_measured_a
     out = tmp_path / "run.json"
     spill = tmp_path / "run.cells" / "run.spill"
     given = command(server, out, "--seconds", "600")
-    script = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
+    script = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))"
     with subprocess.Popen(
         [sys.executable, "-c", script, *given], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from bench_runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 
-from bezel.bench.columns import FIELDS, Columns
-from bezel.bench.result import ResultError
-from bezel.bench.sample import Sample
-from bezel.bench.sample_file import COLUMNS, read_samples, samples_path, write_samples
+from bezel.bench.result.columns import FIELDS, Columns
+from bezel.bench.result.document import ResultError
+from bezel.bench.result.sample import Sample
+from bezel.bench.result.sample_file import COLUMNS, read_samples, samples_path, write_samples
 
 
 def same(one: Columns, other: Columns) -> bool:

@@ -14,20 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_bench_cell import document, plan, record
 
-from bezel.bench.checks import most_in_flight
-from bezel.bench.checks_of_load import conservation
-from bezel.bench.facts import Facts
-from bezel.bench.metrics import measure
-from bezel.bench.patterns import instants
-from bezel.bench.plan import Burst, Constant, Poisson, Replay, Stage, Staged, Stop
-from bezel.bench.result import Slo
-from bezel.bench.saturation import completed_share
-from bezel.bench.steady import steady_window
-from bezel.ops.bench_table import table
+from bezel.bench.load.patterns import instants
+from bezel.bench.load.plan import Burst, Constant, Poisson, Replay, Stage, Staged, Stop
+from bezel.bench.metrics.definitions import measure
+from bezel.bench.metrics.metric_inputs import MetricInputs
+from bezel.bench.metrics.saturation import completed_share
+from bezel.bench.metrics.steady import steady_window
+from bezel.bench.result.document import Slo
+from bezel.bench.validity.checks import most_in_flight
+from bezel.bench.validity.load_checks import conservation
+from bezel.cli.bench.render.table import table
 
 if TYPE_CHECKING:
-    from bezel.bench.plan import Pattern
-    from bezel.bench.sample import Measured
+    from bezel.bench.load.plan import Pattern
+    from bezel.bench.result.sample import Measured
 
 PLACES, SERVICE = 8, 105 * MS
 CAPACITY = PLACES / 0.105  # 76.2 requests a second
@@ -53,9 +53,9 @@ def overloaded() -> Measured:
     return sent(Poisson(200.0), 2000)
 
 
-def facts(run: Measured, users: int = 0, **more: object) -> Facts:
+def facts(run: Measured, users: int = 0, **more: object) -> MetricInputs:
     rows = columns(run)
-    return Facts(rows, steady_window(rows, run.began, run.ended, users=users), open_loop=not users, **more)
+    return MetricInputs(rows, steady_window(rows, run.began, run.ended, users=users), open_loop=not users, **more)
 
 
 def test_beyond_saturation_the_rates_are_those_of_what_was_completed():
@@ -148,7 +148,7 @@ def test_whatever_arrives_nothing_is_lost_and_no_rate_is_above_what_the_server_c
     changing = isinstance(pattern, Staged | Replay)
     rows = columns(run)
     steady = steady_window(rows, run.began, run.ended, users=0, changing=changing)
-    found = measure(Facts(rows, steady, open_loop=True))
+    found = measure(MetricInputs(rows, steady, open_loop=True))
     rate = found["requests_per_second"]
     check = conservation(rows, steady, most_in_flight(rows), 0, rate)
     assert check.state == "passed", check.text

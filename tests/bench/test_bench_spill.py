@@ -14,9 +14,9 @@ import pytest
 from bench_runs import answered, failed
 from bench_wire import Prompts, good, load, serving
 
-from bezel.bench.engine import run_load
-from bezel.bench.plan import Closed
-from bezel.bench.spill import Spill, spilled
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.load.plan import Closed
+from bezel.bench.result.spill import Spill, spilled
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,8 +29,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {support!r})
 from bench_wire import Prompts, load
-from bezel.bench.engine import run_load
-from bezel.bench.plan import Closed
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.load.plan import Closed
 if __name__ == "__main__":
     wanted = load({url!r}, 100_000, Closed(4), workers={workers}, deadline_seconds=60)
     run_load(wanted, Prompts(), dict, lambda _: None, Path({spill!r}))

@@ -7,43 +7,43 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from bezel.bench.asking import Answer, Ask
-from bezel.bench.checks_of_server import manifest_complete
-from bezel.bench.plan import Target
-from bezel.ops.bench_manifest import view
-from bezel.ops.bench_target import Reached
-from bezel.ops.cli import parse
-from bezel.ops.project import Project
+from bezel.bench.load.plan import Target
+from bezel.bench.server.http_probe import Ask, ProbeResponse
+from bezel.bench.validity.server_checks import manifest_complete
+from bezel.cli.bench.measure.manifest import view
+from bezel.cli.bench.measure.target import TargetConnection
+from bezel.cli.main import parse
+from bezel.pulumi_engine.project import Project
 from tests.docs.markdown import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.result import Manifest
+    from bezel.bench.result.document import Manifest
 
 REVISION = "projects/p/locations/us-east4/services/bezel-l4-qat/revisions/bezel-l4-qat-00001-abc"
 
 IMAGE = "us-east4-docker.pkg.dev/p/r/vllm/vllm-openai@sha256:abc"
 
 
-def said_by_server(path: str, _: Any = None) -> Answer:
+def said_by_server(path: str, _: Any = None) -> ProbeResponse:
     bodies = {
         "/version": b'{"version": "0.32.0"}',
         "/v1/models": b'{"data": [{"id": "m", "max_model_len": 4096}]}',
         "/metrics": b'vllm:cache_config_info{cache_dtype="auto",kv_cache_size_tokens="70000"} 1.0\n',
     }
-    return Answer(200, bodies[path])
+    return ProbeResponse(200, bodies[path])
 
 
-def nothing_said(_: str, __: Any = None) -> Answer:
-    return Answer(0, b"refused")
+def nothing_said(_: str, __: Any = None) -> ProbeResponse:
+    return ProbeResponse(0, b"refused")
 
 
 def manifest(
     *arguments: str, outputs: dict[str, Any] | None = None, ask: Ask = said_by_server, folder: Path = ROOT
 ) -> Manifest:
     options = parse(["bench", "run", *arguments])
-    reached = Reached(Target("http://127.0.0.1:1", "m"), dict, ask, False, outputs or {})
+    reached = TargetConnection(Target("http://127.0.0.1:1", "m"), dict, ask, False, outputs or {})
     return view(Project(folder), options, reached, title="t").manifest
 
 

@@ -3,10 +3,10 @@
 import pytest
 from bench_runs import BEGAN, MS, SECOND, answered, columns, measured
 
-from bezel.bench.recorded import achieved, client_figures
-from bezel.bench.result import Check, ClientFigures
-from bezel.bench.sample import ClientHealth, Sample
-from bezel.bench.states import infeasible, limits_of_client, queued, state_of
+from bezel.bench.cell.build_cell import achieved, client_figures
+from bezel.bench.result.cell_status import infeasible, limits_of_client, queued, state_of
+from bezel.bench.result.document import Check, ClientFigures
+from bezel.bench.result.sample import ClientHealth, Sample
 
 PASSED = Check(name="counters", state="passed", text="fine")
 FAILED = Check(name="counters", state="failed", text="off by 30 %")

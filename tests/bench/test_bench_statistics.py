@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bench_runs import noise
 
-from bezel.bench import statistics
+from bezel.bench.metrics import statistics
 
 
 @pytest.mark.parametrize(

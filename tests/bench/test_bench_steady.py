@@ -2,8 +2,8 @@
 
 from bench_runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise
 
-from bezel.bench.sample import Measured
-from bezel.bench.steady import Steady, steady_window
+from bezel.bench.metrics.steady import Steady, steady_window
+from bezel.bench.result.sample import Measured
 
 
 def window(run: Measured, users: int, *, changing: bool = False) -> Steady:

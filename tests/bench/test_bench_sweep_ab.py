@@ -9,13 +9,13 @@ import pytest
 from bench_oracle import cell_of, once
 
 from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
-from bezel.bench.sweep.wanted import CellWanted
-from bezel.told import UserError
+from bezel.bench.sweep.cell_request import CellWanted
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
 
 WANTED = CellWanted(512, 128, 40, users=4)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from simulated_vllm import ROOT, simulated_vllm
 
-from bezel.bench.result import load
-from bezel.bench.sample_file import read_samples
-from bezel.localcloud.ports import free_port
-from bezel.ops.cli import main
+from bezel.bench.result.document import load
+from bezel.bench.result.sample_file import read_samples
+from bezel.cli.main import main
+from bezel.localcloud.processes.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,4 +152,4 @@ def test_a_server_that_cannot_start_ends_the_comparison_with_its_command(
     assert "ended with 3" in capsys.readouterr().err
 
 
-_CLI = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
+_CLI = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))"

@@ -12,14 +12,14 @@ from bench_oracle import cell_of, once
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.result import Metric
+from bezel.bench.result.document import Metric
 from bezel.bench.sweep import wording
+from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.goodput import Search, conclude, levels, probability, search
-from bezel.bench.sweep.wanted import CellWanted
-from bezel.told import UserError
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
 
 WANTED = CellWanted(512, 128, 50, users=1)
 PLAN = Search(WANTED, levels(1, 256, 0.1, whole=True), {"ttft_p99": 500.0})

@@ -9,10 +9,10 @@ import pytest
 from bench_oracle import RATE, cell_of
 from bench_results import manifest
 
-from bezel.bench.described import ServedBy
+from bezel.bench.result.manifest_schema import ServedBy
+from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.journal import Journal, Server, Taken
-from bezel.bench.sweep.wanted import CellWanted
-from bezel.told import UserError
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
 
     Work = Callable[[Path], list[Cell]]
 

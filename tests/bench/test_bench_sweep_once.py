@@ -9,17 +9,17 @@ from bench_oracle import RATE, cell_of, once
 
 from bezel.bench.sweep.ab import Comparison, compare
 from bezel.bench.sweep.budget import Limits, notes
+from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.goodput import Search, conclude, levels, search
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal, Ledger
 from bezel.bench.sweep.run import Sweep, run_sweep
-from bezel.bench.sweep.wanted import CellWanted
-from bezel.told import UserError
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
     from bezel.bench.sweep.ab import Compared
     from bezel.bench.sweep.goodput import Found
 

@@ -8,25 +8,25 @@ import pytest
 from bench_oracle import RATE, Oracle, cell_of
 from bench_results import manifest
 
-from bezel.bench.columns import Columns
-from bezel.bench.recorded import client_figures
-from bezel.bench.result import Result
-from bezel.bench.sample import ClientHealth
+from bezel.bench.cell.build_cell import client_figures
+from bezel.bench.result.columns import Columns
+from bezel.bench.result.document import Result
+from bezel.bench.result.sample import ClientHealth
 from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.conclude import conclude
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.knees import knees
 from bezel.bench.sweep.run import LOST, Sweep, run_sweep
-from bezel.ops.bench_grid import grid_table
-from bezel.told import UserError
+from bezel.bench.sweep.summarize import conclude
+from bezel.cli.bench.render.grid import grid_table
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
+    from bezel.bench.sweep.cell_request import CellWanted
     from bezel.bench.sweep.run import Ended, Progress
-    from bezel.bench.sweep.wanted import CellWanted
 
 GRID = Grid((64, 256, 1024, 4096, 8192), (1, 8, 32, 64, 128, 256), output_tokens=1)
 NO_BOUNDS, NO_LIMITS = Bounds(), Limits()

@@ -10,8 +10,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from bezel.ops.bench_start import Started
-from bezel.told import UserError
+from bezel.cli.bench.measure.server_process import Started
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,12 @@ import time
 import pytest
 from bench_wire import good, serving
 
-from bezel.bench import parts
-from bezel.bench.merging import merge
-from bezel.bench.parts import Part, Plan
-from bezel.bench.plan import Closed, Constant, Load, PromptPlan, Stop, Target
-from bezel.bench.task import run_task
-from bezel.told import UserError
+from bezel.bench.distributed import protocol
+from bezel.bench.distributed.merge import merge
+from bezel.bench.distributed.protocol import Part, Plan
+from bezel.bench.distributed.worker import run_task
+from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
+from bezel.errors import UserError
 
 AHEAD = 800_000_000
 
@@ -41,13 +41,13 @@ def plan(url, tasks, pattern=None, wait=10.0, code=None, **stop):
     prompts = PromptPlan(kind="file", file="texts.txt", output_tokens=2)
     target = Target(url, "mock", public=True)
     load = Load(target, pattern or Closed(4), Stop(**(stop or {"requests": 12})), prompts, workers=tasks)
-    return Plan(load, wait, code or parts.code(), texts=True)
+    return Plan(load, wait, code or protocol.code(), texts=True)
 
 
 def shelf_of(made, **options):
     shelf = Shelf(**options)
-    shelf.write(parts.PLAN, made.document())
-    shelf.put(parts.TEXTS, b"one text\nanother text\n")
+    shelf.write(protocol.PLAN, made.document())
+    shelf.put(protocol.TEXTS, b"one text\nanother text\n")
     return shelf
 
 
@@ -61,16 +61,16 @@ def sent(shelf, tasks, ahead=AHEAD):
     for one in running:
         one.start()
     deadline = time.monotonic() + 20
-    while not all(parts.ready(number) in shelf.documents for number in range(tasks)):
+    while not all(protocol.ready(number) in shelf.documents for number in range(tasks)):
         assert time.monotonic() < deadline
         time.sleep(0.005)
     at = time.time_ns() + ahead
-    shelf.write(parts.START, {"at": at})
+    shelf.write(protocol.START, {"at": at})
     for one in running:
         one.join(20)
-    found = [shelf.documents[parts.part(number)] for number in range(tasks)]
+    found = [shelf.documents[protocol.part(number)] for number in range(tasks)]
     return at, [
-        Part.of(document, shelf.contents[parts.samples(number)])
+        Part.of(document, shelf.contents[protocol.samples(number)])
         for number, document in enumerate(found)
         if "failed" not in document
     ]
@@ -107,18 +107,18 @@ def test_an_open_loops_instants_are_dealt_to_the_tasks():
 def test_a_task_that_learns_of_the_start_too_late_sends_nothing():
     with serving(good) as wire:
         shelf = shelf_of(plan(wire.url, 1))
-        shelf.write(parts.START, {"at": time.time_ns() - 1_000_000_000})
+        shelf.write(protocol.START, {"at": time.time_ns() - 1_000_000_000})
         with pytest.raises(UserError, match=r"had its connections .* s after the start"):
             task(shelf, 0)
     assert wire.asked == []
-    assert "after the start" in shelf.read(parts.part(0))["failed"]
+    assert "after the start" in shelf.read(protocol.part(0))["failed"]
 
 
 def test_a_task_that_nobody_starts_gives_up():
     shelf = shelf_of(plan("http://127.0.0.1:1", 1, wait=0.05))
     with pytest.raises(UserError, match=r"waited 0\.05 s for the start, and nobody gave it"):
         task(shelf, 0)
-    assert parts.ready(0) in shelf.documents
+    assert protocol.ready(0) in shelf.documents
 
 
 @pytest.mark.parametrize("ahead", [5_000_000_000, -5_000_000_000])
@@ -130,10 +130,10 @@ def test_a_task_whose_clock_is_off_does_not_take_part(ahead):
 
 def test_a_server_that_takes_no_connection_is_told_in_the_part():
     shelf = shelf_of(plan("http://127.0.0.1:1", 1))
-    shelf.write(parts.START, {"at": time.time_ns() + AHEAD})
+    shelf.write(protocol.START, {"at": time.time_ns() + AHEAD})
     with pytest.raises(UserError, match="takes no connection"):
         task(shelf, 0)
-    assert "takes no connection" in shelf.read(parts.part(0))["failed"]
+    assert "takes no connection" in shelf.read(protocol.part(0))["failed"]
 
 
 def test_an_image_of_another_checkout_and_a_run_that_is_over_are_refused():

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from bezel.catalog.integrity import check_catalogue, read_catalogue
-from bezel.catalog.price_checks import unpriced_places
+from bezel.catalog.checks.integrity import check_catalogue, read_catalogue
+from bezel.catalog.checks.prices import unpriced_places
 from bezel.catalog.prices import format_prices, parse_prices
 
 GOOD = read_catalogue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bezel.catalog import Accelerator
-from bezel.catalog.records import make, read_toml
+from bezel.catalog.loader import make, read_toml
 
 ROW = read_toml("accelerators.toml")["nvidia-l4"]
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.catalog import prices
-from bezel.catalog.refreshing import SkuCollector, compare, refreshed, wanted_regions
+from bezel.catalog.refresh import SkuCollector, compare, refreshed, wanted_regions
 from bezel.catalog.skus import sku_rules
 
 ROWS = tuple(prices().values())

@@ -7,9 +7,9 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
-from bezel.traffic import FINGERPRINT
 from components.cloud_run_gpu_service import CloudRunGpuService
-from components.service_now import UnknownServiceError
+from components.config.revision_traffic import FINGERPRINT
+from components.lookups.cloud_run import UnknownServiceError
 from tests.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown
 from tests.components.fake_run import LATEST, TAGGED, FakeRun, described, pinned, running
 from tests.components.test_serving_components import service_args

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
-from components.gateway_configuration import PROBE_ATTEMPTS
+from components.config.gateway import PROBE_ATTEMPTS
 from components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from tests.components.fake_engine import DIGEST, REVISION, Declarations, declare, has_unknown
 

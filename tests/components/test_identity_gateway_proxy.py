@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from gateway_trial import Gateway, Node, missing_proxy, nodes, until
 
-from components.gateway_configuration import PROBE_ATTEMPTS, NodeAddressError, gateway_configuration
+from components.config.gateway import PROBE_ATTEMPTS, NodeAddressError, gateway_configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing_proxy()), reason=missing_proxy())]
 CLOSE = "Host: gateway\r\nConnection: close\r\n\r\n"

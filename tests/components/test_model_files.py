@@ -10,7 +10,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import Unknown
 
 from components.model_files import ModelFiles, ModelFilesArgs
-from components.model_files_provider import ModelFilesError, ModelFilesProvider
+from components.providers.model_files import ModelFilesError, ModelFilesProvider
 from tests.components.fake_engine import declare
 from tests.components.fake_storage import TOKEN, FakeStorage, serving
 
@@ -144,7 +144,7 @@ def test_the_provider_is_pickled_by_reference_and_holds_nothing() -> None:
     assert vars(provider) == {}
     assert serialize_provider(provider) == serialize_provider(ModelFilesProvider())
     pickled = dill.dumps(provider, recurse=True)
-    assert b"components.model_files_provider" in pickled
+    assert b"components.providers.model_files" in pickled
     assert len(pickled) < 200
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from components.node_metadata import SCRIPT, node_metadata
+from components.config.node_metadata import SCRIPT, node_metadata
 
 MADE = node_metadata(
     image="r/i@sha256:" + "a" * 64,

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from components.config.subnet_ranges import BLOCK, REGIONS, NoRangeError, gateway_range, node_range
 from components.node_network import NodeNetwork, NodeNetworkArgs
-from components.node_ranges import BLOCK, REGIONS, NoRangeError, gateway_range, node_range
 from tests.components.fake_engine import Declarations, declare, has_unknown
 
 TWO = ("us-east5", "europe-west4")
@@ -105,7 +105,7 @@ def test_a_region_keeps_its_range() -> None:
 
 
 def test_a_region_without_a_range_is_named_with_the_repair() -> None:
-    with pytest.raises(NoRangeError, match=r"us-east9.*\n.*node_ranges\.py"):
+    with pytest.raises(NoRangeError, match=r"us-east9.*\n.*config/subnet_ranges\.py"):
         node_range("us-east9")
     for wrong in ({"regions": ("us-east9",)}, {"gateway_region": "us-east9"}):
         with pytest.raises(ValidationError, match="us-east9"):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bezel.localcloud import control
-from bezel.ops.engine import Engine
-from bezel.ops.project import Project
+from bezel.pulumi_engine.local_engine import LocalEngine
+from bezel.pulumi_engine.project import Project
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bezel.localcloud.shapes import Json
+    from bezel.localcloud.core.json_types import Json
 
 ROOT = Path(__file__).parents[2]
 PROJECT = "name: network\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\n"
@@ -41,7 +41,7 @@ def cloud(tmp_path: Path) -> Iterator[control.Endpoint]:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, cloud: control.Endpoint) -> Engine:
+def engine(tmp_path: Path, cloud: control.Endpoint) -> LocalEngine:
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text(PROJECT)
@@ -49,7 +49,7 @@ def engine(tmp_path: Path, cloud: control.Endpoint) -> Engine:
     (folder / "__main__.py").write_text(PROGRAM)
     for name in (".venv", "components", "bezel"):
         (folder / name).symlink_to(ROOT / name)
-    made = Engine(Project(folder), tmp_path / "engine", control.environment(cloud))
+    made = LocalEngine(Project(folder), tmp_path / "engine", control.environment(cloud))
     made.prepare("one")
     return made
 
@@ -59,7 +59,7 @@ def names(found: Json, kind: str) -> set[str]:
 
 
 def test_a_network_lives_on_when_its_regions_change_and_leaves_nothing(
-    engine: Engine, cloud: control.Endpoint, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    engine: LocalEngine, cloud: control.Endpoint, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NODE_REGIONS", "us-east5 europe-west4")
     assert engine.run("up", "one", ("--yes", "--skip-preview")).code == 0

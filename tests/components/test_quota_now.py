@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bezel.quotas import Allowed, Limit, quota_of
 from bezel.rest import GoogleClient
-from components.quota_now import look_up
+from bezel.rest.cloud_quotas import Allowed, Limit, quota_of
+from components.lookups.quota import look_up
 from tests.components.fake_run import QUOTA, FakeRun, running
 from tests.rest.fake_google import Answer
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bezel.quota_usage import Counted, counted_of
-from bezel.quotas import Limit
 from bezel.rest import GoogleClient, UnreachableError
-from components.quota_now import look_up
+from bezel.rest.cloud_quotas import Limit
+from bezel.rest.quota_usage import Counted, counted_of
+from components.lookups.quota import look_up
 from tests.components.fake_run import QUOTA, FakeRun, point, running
 from tests.rest.fake_google import Answer
 

@@ -13,11 +13,11 @@ from lease_trial import SUBNETWORKS, Trial, body_of, lead_to
 from lease_world import Zone, answers, world_serving
 from pulumi.output import Unknown
 
-from bezel.leases.bodies import ZoneChoice
-from components.told_error import ToldError
+from bezel.leases.requests import ZoneChoice
+from components.providers.errors import ToldError
+from components.providers.tpu_node import TpuNodeProvider
+from components.providers.tpu_request import TpuRequestProvider
 from components.tpu_lease import TpuLease, TpuLeaseArgs
-from components.tpu_node_provider import TpuNodeProvider
-from components.tpu_request_provider import TpuRequestProvider
 from tests.components.fake_engine import declare
 from tests.rest.fake_google import Answer
 

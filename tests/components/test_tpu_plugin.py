@@ -10,8 +10,8 @@ from lease_stack import Stack
 from lease_trial import lead_to
 from lease_world import Zone, world_serving
 
-from components.tpu_node_provider import TpuNodeProvider
-from components.tpu_request_provider import TpuRequestProvider
+from components.providers.tpu_node import TpuNodeProvider
+from components.providers.tpu_request import TpuRequestProvider
 from tests.smoke.plugin import plugin_running
 
 pytestmark = pytest.mark.slow  # a process of its own

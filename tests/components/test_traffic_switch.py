@@ -7,8 +7,8 @@ import dill
 import pytest
 from pulumi.output import Unknown
 
+from components.providers.traffic_switch import TrafficSwitchError, TrafficSwitchProvider
 from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
-from components.traffic_switch_provider import TrafficSwitchError, TrafficSwitchProvider
 from tests.components.fake_engine import declare
 from tests.components.fake_run import LATEST, SERVICE, TAGGED, FakeRun, described, pinned, running
 
@@ -122,7 +122,7 @@ def test_a_destroy_asks_nobody(run: FakeRun) -> None:
 
 def test_the_provider_is_pickled_by_reference_and_holds_nothing() -> None:
     pickled = dill.dumps(TrafficSwitchProvider(), recurse=True)
-    assert b"components.traffic_switch_provider" in pickled
+    assert b"components.providers.traffic_switch" in pickled
     assert len(pickled) < 200
 
 

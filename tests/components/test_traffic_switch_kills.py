@@ -8,7 +8,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from components.traffic_switch_provider import TrafficSwitchProvider
+from components.providers.traffic_switch import TrafficSwitchProvider
 from tests.components.fake_run import SERVICE, TAGGED, FakeRun, described, pinned, running
 from tests.rest.fake_google import Answer, Call
 from tests.smoke.plugin import bag, plugin_running

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "adding-to-the-catalogue.md"
-RUN = "import sys; from bezel.ops.cli import main; sys.exit(main(sys.argv[1:]))"
+RUN = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 class Copy:
@@ -71,11 +71,11 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
         assert line in lines, plan
 
     copy.append("bezel/localcloud/data/cloud_run.toml")
-    copy.append("bezel/localcloud/vllm/hardware.toml")
+    copy.append("bezel/simulated_vllm/configuration/hardware.toml")
     twin = (
-        "from bezel.localcloud.made_up import model_files\n"
-        "from bezel.localcloud.run.spec import limits\n"
-        "from bezel.localcloud.vllm.hardware import accelerators\n"
+        "from bezel.simulated_vllm.synthetic_weights import model_files\n"
+        "from bezel.localcloud.services.cloud_run.spec import limits\n"
+        "from bezel.simulated_vllm.configuration.hardware import accelerators\n"
         "print(accelerators()['nvidia-l40s'].memory_gib, limits()['accelerators']['nvidia-l40s']['min_cpu'])\n"
         "print(*[name for name in model_files('gemma-4-26b-a4b-it-awq') if name.endswith('.safetensors')])"
     )

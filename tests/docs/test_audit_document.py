@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from markdown import ROOT, after, between
 
-from bezel.bench.audit.faults import FAULTS
-from bezel.ops.cli import main
+from bezel.bench.audit.findings import FAULTS
+from bezel.cli.main import main
 
 DOCUMENT = ROOT / "docs" / "audit.md"
 ROW = re.compile(r"^\| (\d+) ([^|]+?) \|", re.MULTILINE)

@@ -8,8 +8,8 @@ import pytest
 from markdown import ROOT, after, blocks
 from simulated_vllm import simulated_vllm
 
-from bezel.ops.bench_load import load_of
-from bezel.ops.cli import main, parse
+from bezel.cli.bench.measure.load_options import load_of
+from bezel.cli.main import main, parse
 
 DOCUMENT = ROOT / "docs" / "bench.md"
 # Said only where the machine that measures was too slow for it.
@@ -28,7 +28,7 @@ def shape(text: str) -> list[str]:
 
 
 def test_every_load_that_it_shows_can_be_sent() -> None:
-    from bezel.bench.plan import Target
+    from bezel.bench.load.plan import Target
 
     assert len(commands()) >= 7
     for command in commands():

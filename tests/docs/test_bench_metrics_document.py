@@ -9,8 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from markdown import ROOT, between
 
-from bezel.bench import checks_of_load, checks_of_server, failures, saturation, states
-from bezel.bench.result import Cell, Client, Machine, Manifest, Metric, Result, State
+from bezel.bench.metrics import saturation
+from bezel.bench.result import cell_status, failures
+from bezel.bench.result.document import Cell, Client, Machine, Manifest, Metric, Result, State
+from bezel.bench.validity import load_checks, server_checks
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -64,19 +66,19 @@ def test_every_check_and_state_is_explained_with_its_limits() -> None:
     assert all(f"| `{name}` |" in text for name in names)
     assert all(f"| `{state}` |" in text for state in get_args(State))
     limits = {
-        f"{checks_of_load.CACHED_SHARE:.0%}".replace("%", " %"): "of their tokens came from a cache",
-        f"{checks_of_server.DISAGREEMENT:.0%}".replace("%", " %"): "on requests, prompt or output tokens",
-        f"{checks_of_server.SUSPECT_FLOPS:.0%}".replace("%", " %"): "of the arithmetic",
-        f"{checks_of_server.SUSPECT_BANDWIDTH:.0%}".replace("%", " %"): "of the bandwidth",
-        f"{checks_of_load.ROUNDS} x users": "fewer answers than",
-        f"{checks_of_load.DRIFT_SHARE:.0%}".replace("%", " %"): "e2e drifts by more than",
+        f"{load_checks.CACHED_SHARE:.0%}".replace("%", " %"): "of their tokens came from a cache",
+        f"{server_checks.DISAGREEMENT:.0%}".replace("%", " %"): "on requests, prompt or output tokens",
+        f"{server_checks.SUSPECT_FLOPS:.0%}".replace("%", " %"): "of the arithmetic",
+        f"{server_checks.SUSPECT_BANDWIDTH:.0%}".replace("%", " %"): "of the bandwidth",
+        f"{load_checks.ROUNDS} x users": "fewer answers than",
+        f"{load_checks.DRIFT_SHARE:.0%}".replace("%", " %"): "e2e drifts by more than",
         f"{failures.FAILED_SHARE:.0%}".replace("%", " %"): "of the requests failed",
-        f"{checks_of_load.SHORT_FOR_DRAFTS} tokens": "drafts judged by answers of fewer than",
+        f"{load_checks.SHORT_FOR_DRAFTS} tokens": "drafts judged by answers of fewer than",
         f"{saturation.COMPLETED_SHARE:.0%}".replace("%", " %"): "is completed in the time in which it is offered",
-        f"{states.ACHIEVED_SHARE:.0%}".replace("%", " %"): "of the planned rate",
-        f"{states.LATE_MS:.0f} ms": "of the event loop's lag above",
-        f"{states.LATE_SHARE:.0%}".replace("%", " %"): "of the median `ttft`",
-        f"{states.CPU_SHARE:.0%}".replace("%", " %"): "of a core",
+        f"{cell_status.ACHIEVED_SHARE:.0%}".replace("%", " %"): "of the planned rate",
+        f"{cell_status.LATE_MS:.0f} ms": "of the event loop's lag above",
+        f"{cell_status.LATE_SHARE:.0%}".replace("%", " %"): "of the median `ttft`",
+        f"{cell_status.CPU_SHARE:.0%}".replace("%", " %"): "of a core",
     }
     for limit, where in limits.items():
         assert f"{limit} {where}" in text or f"{where} {limit}" in text, f"{limit}: {where}"

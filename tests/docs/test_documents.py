@@ -10,10 +10,10 @@ import pytest
 import yaml
 from markdown import DOCUMENTS, ROOT, after, between, blocks
 
-from bezel.ops.cli import parse
-from bezel.ops.project import Project
+from bezel.cli.main import parse
 from bezel.planner import make_plan
-from bezel.planner.schema import configuration_table
+from bezel.planner.render.schema import configuration_table
+from bezel.pulumi_engine.project import Project
 from tests.components.fake_engine import declare
 
 README = ROOT / "README.md"

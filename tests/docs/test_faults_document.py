@@ -2,7 +2,7 @@
 
 from markdown import ROOT, after
 
-from bezel.ops.faults import print_kinds
+from bezel.cli.local_fault import print_kinds
 
 DOCUMENT = ROOT / "docs" / "faults.md"
 GOLDEN = "tests/e2e/goldens/faults/quota-exceeded.txt"

@@ -3,10 +3,10 @@
 import yaml
 from markdown import ROOT, blocks
 
-from bezel.ops.project import Project
 from bezel.planner import PlanError, make_plan
-from bezel.planner.quota import service_needs, shortage
-from bezel.planner.quota_told import use_line
+from bezel.planner.assemble.quota import service_needs, shortage
+from bezel.planner.render.quota_lines import use_line
+from bezel.pulumi_engine.project import Project
 
 DOCUMENT = ROOT / "docs" / "rollout.md"
 

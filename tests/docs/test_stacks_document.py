@@ -7,8 +7,8 @@ import pytest
 import yaml
 from markdown import ROOT, between, blocks
 
-from bezel.ops.project import Project
 from bezel.planner import Plan, make_plan
+from bezel.pulumi_engine.project import Project
 
 STACKS = Project(ROOT).stacks()
 

@@ -4,10 +4,10 @@ import shlex
 
 from markdown import ROOT, blocks
 
-from bezel.bench.sweep import ab, choose, goodput, run
-from bezel.ops.bench_ab import places
-from bezel.ops.bench_goodput import plan_of
-from bezel.ops.cli import parse
+from bezel.bench.sweep import ab, acquisition, goodput, run
+from bezel.cli.bench.ab import places
+from bezel.cli.bench.goodput import plan_of
+from bezel.cli.main import parse
 
 DOCUMENT = ROOT / "docs" / "sweeps.md"
 
@@ -29,7 +29,7 @@ def test_the_figures_that_it_names_are_those_of_the_code() -> None:
     text = " ".join(DOCUMENT.read_text().split())
     assert f"`--share` ({run.SHARE:.0%})".replace("%", " %") in text
     assert f"`--error` ({run.ERROR:.0%}".replace("%", " %") in text
-    assert f"less than {choose.SATURATED - 1:.0%}".replace("%", " %") in text
+    assert f"less than {acquisition.SATURATED - 1:.0%}".replace("%", " %") in text
     assert f"`--runs` ({goodput.MOST_RUNS})" in text
     assert f"`--rounds`, {ab.ROUNDS})" in text
     assert f"below {ab.LEAST_OUTPUT} tokens" in text

@@ -5,7 +5,7 @@ import sys
 
 from markdown import ROOT, between
 
-from bezel.planner.loading import LOADINGS
+from bezel.planner.vllm.loading import LOADINGS
 
 DOCUMENT = ROOT / "docs" / "weights.md"
 

@@ -21,8 +21,9 @@ from rehearsal import SECONDS, Rehearsal, Run, add_version, make_secret
 from strikes import Grounds
 
 from bezel.localcloud import control
+from bezel.localcloud.core.paths import Endpoint
 from bezel.localcloud.faults.kinds import KINDS
-from bezel.localcloud.layout import NO_TLS, Endpoint
+from bezel.loopback.plain_http import NO_TLS
 
 GOLDENS = Path(__file__).parent / "goldens" / "faults"
 RESULTS = Path(__file__).parent.parent / "results" / "faults.json"

@@ -19,7 +19,7 @@ import warm_python
 import yaml
 
 from bezel.localcloud import control
-from bezel.localcloud.layout import Endpoint
+from bezel.localcloud.core.paths import Endpoint
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = ("__main__.py", "Pulumi.yaml", "components", "policies", "stacks", "smoke")

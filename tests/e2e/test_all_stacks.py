@@ -8,8 +8,8 @@ import pytest
 import yaml
 from rehearsal import ROOT, Rehearsal
 
-from bezel.ops.project import Project
-from bezel.planner.leased import leased
+from bezel.planner.base.hardware import leased
+from bezel.pulumi_engine.project import Project
 
 PROJECT = Project(ROOT)
 STACKS = [name for name in PROJECT.stacks() if leased(str(PROJECT.configuration(name)["accelerator"])) is None]

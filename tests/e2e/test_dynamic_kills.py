@@ -12,7 +12,7 @@ from pulumi.dynamic import ResourceProvider
 from pulumi.runtime.proto import provider_pb2
 from record_results import check_results
 
-from components.model_files_provider import ModelFilesProvider
+from components.providers.model_files import ModelFilesProvider
 from smoke.benchmark import ShortBenchmarkProvider
 from smoke.health import HealthCheckProvider
 from tests.rest.fake_google import Answer, Call, Server, serving

@@ -11,13 +11,13 @@ import pytest
 from fault_stage import SERVICE, Stage, hold, normal, told
 
 from bezel.localcloud import control
-from bezel.localcloud.providers.cloud import Cloud
-from bezel.localcloud.providers.engine import Engine
-from bezel.localcloud.providers.errors import ProviderError
-from bezel.localcloud.providers.rows import TYPES
-from bezel.plugin import Progress
+from bezel.standin_providers.google.cloud import Cloud
+from bezel.standin_providers.google.errors import ProviderError
+from bezel.standin_providers.lifecycle.resource_calls import ResourceCalls
+from bezel.standin_providers.resources import TYPES
+from components.dynamic import Progress
+from smoke.base import SmokeError
 from smoke.health import HealthCheckProvider
-from smoke.resource import SmokeError
 
 SERVICES = TYPES["gcp:cloudrunv2/service:Service"]
 NAMES = {"project": "bezel-local", "location": "us-east4", "name": "bezel-l4-qat"}
@@ -38,7 +38,7 @@ def read_the_service(stage: Stage) -> None:
     Raises:
         ProviderError: As the engine shows it.
     """
-    found = Engine(Cloud({}, control.environment(stage.endpoint()))).read(SERVICES, SERVICE, NAMES, NAMES)
+    found = ResourceCalls(Cloud({}, control.environment(stage.endpoint()))).read(SERVICES, SERVICE, NAMES, NAMES)
     assert found is not None
 
 

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from rehearsal import ROOT, Rehearsal, add_version, make_secret
 
-from bezel.ops.project import Project
-from bezel.planner.leased import leased
+from bezel.planner.base.hardware import leased
+from bezel.pulumi_engine.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import pytest
 from open_files import open_to_others
 from rehearsal import Rehearsal, add_version, break_model, make_secret
 
-from bezel.bench.result import load as load_result
+from bezel.bench.result.document import load as load_result
 from bezel.localcloud.use import using
 
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"

@@ -2,7 +2,8 @@
 
 from rehearsal import Rehearsal
 
-from bezel.localcloud import control, made_up, seed
+from bezel.localcloud import control, seed
+from bezel.simulated_vllm import synthetic_weights
 
 BUCKET = "bezel-local-own"
 PATH = "gemma-4-12B-it-qat-w4a16-ct"
@@ -24,7 +25,7 @@ def test_the_first_up_stops_after_the_bucket_and_the_second_goes_on(rehearsal: R
 
     endpoint = control.status(rehearsal.cloud)
     assert endpoint is not None
-    seed.seed(endpoint, BUCKET, PATH, made_up.model_files("gemma-4-12b-it-qat-w4a16"))
+    seed.seed(endpoint, BUCKET, PATH, synthetic_weights.model_files("gemma-4-12b-it-qat-w4a16"))
     second = rehearsal.local("up", "l4-qat")
     assert second.code == 0, second.text
 

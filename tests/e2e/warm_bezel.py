@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 
-LOADED = ("bezel.ops.cli", "bezel.ops.local", "bezel.planner", "bezel.localcloud.seed", "bezel.rest", "httpx")
+LOADED = ("bezel.cli.main", "bezel.cli.local", "bezel.planner", "bezel.localcloud.seed", "bezel.rest", "httpx")
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(["warm_bezel", *LOADED])
 # To start a process looks how all others ended, too; of two threads that look at once the second reads 255.
@@ -50,7 +50,7 @@ def _bezel(arguments: list[str], folder: str, environment: dict[str, str], said:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    from bezel.ops.cli import main
+    from bezel.cli.main import main
 
     code = main(arguments)
     sys.stdout.flush()

@@ -32,7 +32,13 @@ VARIABLE = "BEZEL_TEST_WARM_PYTHON"
 LOADED = (
     *("pulumi", "pulumi.dynamic", "pulumi.policy", "pulumi_policy", "pulumi_docker", "dill"),
     *("anyio", "certifi", "google.oauth2.service_account", "h11", "httpcore", "httptools", "httpx", "numpy", "orjson"),
-    *("bezel.bench.measuring", "bezel.leases.fleet", "bezel.planner", "bezel.plugin", "bezel.weights.layout"),
+    *(
+        "bezel.bench.cell.measure",
+        "bezel.leases.inventory",
+        "bezel.planner",
+        "components.dynamic",
+        "bezel.weights.layout",
+    ),
 )
 # Modules of this SDK load at the first use of a name.
 NAMES = {

@@ -6,8 +6,8 @@ import pytest
 from lease_trial import ZONES, Trial
 from lease_world import Zone, answers, error
 
-from bezel.leases.engine import LeaseError
-from bezel.leases.rules import Goal
+from bezel.leases.controller import LeaseError
+from bezel.leases.wanted import Goal
 from bezel.rest import RestError
 from tests.rest.fake_google import Answer
 

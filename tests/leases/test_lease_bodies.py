@@ -9,8 +9,8 @@ import pytest
 from discovery_check import called, request_problems
 from lease_trial import ACCOUNT, NAME, STACK, body_of
 
-from bezel.leases.bodies import LeaseSpec, ZoneChoice, instance_body, queued_body
 from bezel.leases.names import differing_paths, labels, request_id, spec_hash
+from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
 KINDS = ("queued_resource", "flex_start_vm")

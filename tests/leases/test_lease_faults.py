@@ -4,8 +4,8 @@ import pytest
 from lease_trial import Trial
 from lease_world import answers
 
-from bezel.leases.engine import LeaseError
-from bezel.leases.rules import Goal
+from bezel.leases.controller import LeaseError
+from bezel.leases.wanted import Goal
 from tests.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # many whole runs

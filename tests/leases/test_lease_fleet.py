@@ -7,13 +7,13 @@ import pytest
 from lease_trial import NAME, STACK, ZONES, Trial, body_of
 from lease_world import Zone, answers, error
 
-from bezel.leases.bodies import LeaseSpec, ZoneChoice
-from bezel.leases.clock import Clock
-from bezel.leases.engine import LeaseError
-from bezel.leases.find import PROBE_STACK, probe
-from bezel.leases.fleet import Fleet, back_end_of, new_client, sweep_plan
+from bezel.leases.availability import PROBE_STACK, probe
+from bezel.leases.clock import PlatformClock
+from bezel.leases.controller import LeaseError
+from bezel.leases.inventory import Fleet, back_end_of, new_client, sweep_plan
 from bezel.leases.observation import Observation, State
-from bezel.leases.rules import Goal
+from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.leases.wanted import Goal
 from tests.rest.fake_google import Answer, serving
 
 FIRST, SECOND = ZONES
@@ -152,5 +152,5 @@ def test_quickened_time_leaves_an_answer_the_time_that_it_takes(monkeypatch: pyt
     with serving() as server:
         server.routes.append(lambda _: Answer(chunks=[0.4, b"{}"]))
         # A minute of the platform is over in 60 microseconds.
-        with new_client(Clock(speed=1_000_000)) as client:
+        with new_client(PlatformClock(speed=1_000_000)) as client:
             assert client.get(f"{server.url}/x") == {}

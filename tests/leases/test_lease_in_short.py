@@ -3,9 +3,9 @@
 import pytest
 from lease_trial import NAME, ZONES, Trial
 
-from bezel.leases.engine import LeaseError
+from bezel.leases.controller import LeaseError
 from bezel.leases.observation import State
-from bezel.leases.rules import Goal
+from bezel.leases.wanted import Goal
 
 FIRST, SECOND = ZONES
 

@@ -10,8 +10,8 @@ from lease_trial import STACK, ZONES, Trial, become, lead_to
 from lease_world import World, Zone, world_serving
 from record_results import check_results
 
-from bezel.leases.fleet import Fleet, new_client, sweep_plan
-from components.told_error import ToldError
+from bezel.leases.inventory import Fleet, new_client, sweep_plan
+from components.providers.errors import ToldError
 
 pytestmark = pytest.mark.slow  # each boundary is a run of its own, and there are hundreds
 FIRST, SECOND = ZONES

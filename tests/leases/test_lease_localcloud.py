@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from bezel.leases.bodies import LeaseSpec, ZoneChoice, instance_body, queued_body
-from bezel.leases.clock import Clock
-from bezel.leases.engine import Engine
-from bezel.leases.fleet import Fleet, back_end_of, new_client, sweep_plan
+from bezel.leases.clock import PlatformClock
+from bezel.leases.controller import LeaseController
+from bezel.leases.inventory import Fleet, back_end_of, new_client, sweep_plan
 from bezel.leases.names import labels
 from bezel.leases.observation import PHASES, State
-from bezel.leases.rules import Goal, Wanted
+from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
+from bezel.leases.wanted import Goal, Wanted
 from tests.rest.fake_google import Answer, Call, serving
 
 sys.path.append(str(Path(__file__).parents[1] / "localcloud"))
@@ -41,7 +41,7 @@ class Leased:
     lines: list[str]
 
     def __post_init__(self) -> None:
-        self.clock = Clock(now=self.project.clock.now, pause=self.project.passes)
+        self.clock = PlatformClock(now=self.project.clock.now, pause=self.project.passes)
         common: dict[str, Any] = {
             "labels": labels(NAME, STACK),
             "metadata": {"bezel-port": "8000", "enable-guest-attributes": "TRUE"},
@@ -68,7 +68,7 @@ class Leased:
     def run(self, goal: Goal, **wanted: Any) -> Any:
         with new_client(self.clock) as client:
             back_end = back_end_of(self.kind, client, self.spec.project)
-            return Engine(back_end, self.clock, self._show).run(Wanted(self.spec, goal, **wanted))
+            return LeaseController(back_end, self.clock, self._show).run(Wanted(self.spec, goal, **wanted))
 
     def _show(self, line: str) -> None:
         """The node gets healthy while it is waited for."""

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 from lease_trial import NAME, STACK, ZONES, body_of
 
-from bezel.leases.back_end import no_such_zone, passes, refusal
-from bezel.leases.bodies import LeaseSpec, ZoneChoice
-from bezel.leases.clock import Clock, clock_of, rfc3339, spoken, unix
+from bezel.leases.backend import no_such_zone, passes, refusal
+from bezel.leases.clock import PlatformClock, clock_of, format_duration, rfc3339, unix
 from bezel.leases.cost import cost_of
+from bezel.leases.messages import phase_line
 from bezel.leases.names import SPEC, labels
 from bezel.leases.observation import Observation, Phase, State, phases_of
-from bezel.leases.rules import Ask, Delete, Done, Failed, Goal, Memory, Step, Wait, Wanted, next_step
-from bezel.leases.told import phase_line
+from bezel.leases.reconcile import Ask, Delete, Done, Failed, Memory, Step, Wait, next_step
+from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.leases.wanted import Goal, Wanted
 from bezel.rest import ApiError, CredentialsError, UnreachableError
 
 FIRST, SECOND = ZONES
@@ -36,7 +37,9 @@ def seen(zone: str, state: State, *, since: float = NOW, spec: str = LEASE.hash,
 def step(*found: Observation, memory: Memory | None = None, phases: Any = None, **wanted: Any) -> Step:
     zones = {zone: Observation(zone, NAME, State.ABSENT) for zone in ZONES} | {one.zone: one for one in found}
     goal = wanted.pop("goal", Goal.HEALTHY)
-    return next_step(zones, Wanted(LEASE, goal, **wanted), memory or Memory(), Clock(now=lambda: NOW), phases or {})
+    return next_step(
+        zones, Wanted(LEASE, goal, **wanted), memory or Memory(), PlatformClock(now=lambda: NOW), phases or {}
+    )
 
 
 def test_where_nothing_is_the_best_zone_is_asked() -> None:
@@ -178,7 +181,13 @@ def test_times_are_read_and_told() -> None:
     assert unix("") is None
     assert unix("soon") is None
     assert rfc3339(unix("2026-11-21T10:00:00Z")) == "2026-11-21T10:00:00Z"
-    assert [spoken(seconds) for seconds in (0, 90, 150, 7200, 7500)] == ["0 s", "90 s", "2 min", "2 h", "2 h 5 min"]
+    assert [format_duration(seconds) for seconds in (0, 90, 150, 7200, 7500)] == [
+        "0 s",
+        "90 s",
+        "2 min",
+        "2 h",
+        "2 h 5 min",
+    ]
 
 
 def test_a_lease_costs_what_has_passed_of_it_and_no_more_than_its_end() -> None:

@@ -9,7 +9,8 @@ import httpx
 from discovery_check import answer_problems, called, request_problems
 
 from bezel.localcloud import control
-from bezel.localcloud.layout import NO_TLS, PROJECT, Endpoint
+from bezel.localcloud.core.paths import PROJECT, Endpoint
+from bezel.loopback.plain_http import NO_TLS
 
 PARENT = f"projects/{PROJECT}"
 REGION = "us-east4"

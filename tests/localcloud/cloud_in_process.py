@@ -11,8 +11,8 @@ import httpx
 from discovery_check import answer_problems, called, request_problems
 
 from bezel.localcloud.cloud import Cloud
-from bezel.localcloud.layout import DEPLOYER, PROJECT, Layout
-from bezel.localcloud.pace import InstanceTiming
+from bezel.localcloud.core.clock import InstanceTiming
+from bezel.localcloud.core.paths import DEPLOYER, PROJECT, Paths
 
 PARENT = f"projects/{PROJECT}"
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -58,7 +58,7 @@ class Nodes:
 @cache
 def _prepared():
     """A directory with what a new project has."""
-    layout = Layout(Path(tempfile.mkdtemp(prefix="cloud-")))
+    layout = Paths(Path(tempfile.mkdtemp(prefix="cloud-")))
     layout.create()
     cloud = Cloud(layout, Clock(), launcher=None, timing=InstanceTiming(1, 900, 0.5, 1.0))
     cloud.prepare()
@@ -76,7 +76,7 @@ class Project:
     """
 
     def __init__(self, directory, speed=1.0, clock=None):
-        self._layout = Layout(directory)
+        self._layout = Paths(directory)
         # Keys take long to make: all projects of a run have the same ones.
         shutil.copytree(_prepared(), directory, dirs_exist_ok=True)
         self.clock = clock or Clock(speed)

@@ -3,9 +3,14 @@
 import sys
 from pathlib import Path
 
+from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
-from bezel.localcloud.pace import InstanceTiming
-from bezel.localcloud.run.launch import Command, Container, environment_of, serve_arguments
+from bezel.localcloud.services.cloud_run.runtime.container_command import (
+    Command,
+    Container,
+    environment_of,
+    serve_arguments,
+)
 
 FAKE = Path(__file__).with_name("fake_container.py")
 

@@ -10,12 +10,12 @@ from cloud_client import PARENT, REGION, RUNTIME, Client, until
 from fake_daemon import launch_fake
 
 from bezel.localcloud.cloud import Cloud, largest_body
-from bezel.localcloud.layout import PROJECT, Endpoint, Layout
+from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel.localcloud.core.paths import PROJECT, Endpoint, Paths
+from bezel.localcloud.http.serving import HttpServer
+from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.node.host import Nodes
-from bezel.localcloud.node.spec import NodeSpec
-from bezel.localcloud.pace import InstanceTiming, Pace
-from bezel.localcloud.run.front import listen
-from bezel.localcloud.serving import HttpServer
+from bezel.localcloud.services.cloud_run.runtime.ingress import listen
 
 SCRIPT = (Path(__file__).parents[2] / "components" / "node" / "startup.sh").read_text()
 ZONE = f"{REGION}-a"
@@ -50,9 +50,9 @@ class RunningCloud:
         self.client = Client(self.endpoint)
 
     async def _start(self, directory, launcher):
-        layout, timing = Layout(directory), InstanceTiming(600, machine_seconds=0.5)
+        layout, timing = Paths(directory), InstanceTiming(600, machine_seconds=0.5)
         layout.create()
-        self.cloud = Cloud(layout, Pace(10_000), launcher, timing)
+        self.cloud = Cloud(layout, PlatformClock(10_000), launcher, timing)
         self.nodes = Nodes(self.cloud, launcher, timing, lambda instance: self.instances.get(instance, ""))
         listener = listen(0)
         self.cloud.base = f"http://127.0.0.1:{listener.getsockname()[1]}"

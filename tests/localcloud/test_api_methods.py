@@ -10,27 +10,22 @@ from discovery_check import called
 from record_results import check_results
 from trial_machines import machines, networks
 
-from bezel.localcloud.apis import (
-    artifact_registry,
-    compute,
-    compute_instances,
-    compute_vpc,
-    iam,
-    iam_credentials,
-    logs,
-    monitoring,
-    resource_manager,
-    rewrites,
-    run,
-    run_executions,
-    run_jobs,
-    secret_manager,
-    service_usage,
-    storage,
-    tpu,
-    uploads,
-)
-from bezel.localcloud.methods import served, unserved
+from bezel.localcloud.http.methods import served, unserved
+from bezel.localcloud.services.artifact_registry import api as artifact_registry
+from bezel.localcloud.services.cloud_run import api as run
+from bezel.localcloud.services.cloud_run import executions_api, jobs_api
+from bezel.localcloud.services.compute import api as compute
+from bezel.localcloud.services.compute import instances_api, vpc_api
+from bezel.localcloud.services.iam import api as iam
+from bezel.localcloud.services.iam import credentials
+from bezel.localcloud.services.logging import api as logs
+from bezel.localcloud.services.monitoring import api as monitoring
+from bezel.localcloud.services.resource_manager import api as resource_manager
+from bezel.localcloud.services.secret_manager import api as secret_manager
+from bezel.localcloud.services.service_usage import api as service_usage
+from bezel.localcloud.services.storage import api as storage
+from bezel.localcloud.services.storage import rewrites, uploads
+from bezel.localcloud.services.tpu import api as tpu
 from tools.discovery_data import SOURCES, methods_of, path_of
 from tools.discovery_data import document as discovery
 
@@ -40,17 +35,17 @@ MODULES = (
     *(
         artifact_registry,
         compute,
-        compute_instances,
-        compute_vpc,
+        instances_api,
+        vpc_api,
         tpu,
         iam,
-        iam_credentials,
+        credentials,
         logs,
         monitoring,
         resource_manager,
         run,
-        run_jobs,
-        run_executions,
+        jobs_api,
+        executions_api,
     ),
     *(secret_manager, service_usage, storage, uploads, rewrites),
 )

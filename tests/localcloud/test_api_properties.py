@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bezel.localcloud import control
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.messages import checked_message
-from bezel.localcloud.methods import served
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.http.messages import checked_message
+from bezel.localcloud.http.methods import served
 
 pytestmark = pytest.mark.slow  # hundreds of requests generated from the documents
 

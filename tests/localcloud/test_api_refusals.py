@@ -5,7 +5,7 @@ import base64
 import pytest
 from cloud_client import PARENT, REGION, REPOSITORY, RUNTIME, SERVICES, plain
 
-from bezel.localcloud import keys
+from bezel.localcloud.access import keys
 
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"

@@ -61,25 +61,25 @@ def test_the_table_of_rules_is_the_committed_one():
                 {
                     "what": "fields of secrets, repositories and services that nothing here would act upon",
                     "why": "refused with 501 and their name, or kept and shown as configuration (Cloud Run)",
-                    "evidence": "the documents have them; apis/secret_manager.py, apis/artifact_registry.py name them",
+                    "evidence": "the documents have them; secret_manager/api.py, artifact_registry/api.py name them",
                 },
                 {
                     "what": "jobs: a task that fails for good",
                     "why": "lets the other tasks run on, and the operation of the run ends with the execution, without "
                     "an error; whether Cloud Run ends the others is not known here, so a client goes by the execution",
-                    "evidence": "docs: jobs, retries; bezel/localcloud/run/jobs.py",
+                    "evidence": "docs: jobs, retries; bezel/localcloud/services/cloud_run/runtime/jobs.py",
                 },
                 {
                     "what": "jobs: times",
                     "why": "a task's timeout passes in real seconds, as traffic does; two seconds are between SIGTERM "
                     "and SIGKILL, ten on Cloud Run; a task that ran when the daemon ended begins again",
-                    "evidence": "localcloud's own; bezel/localcloud/run/jobs.py",
+                    "evidence": "localcloud's own; bezel/localcloud/services/cloud_run/runtime/jobs.py",
                 },
                 {
                     "what": "machines: addresses",
                     "why": "a machine of 10.64.0.5 is shown and reached at 127.64.0.5, since only those can be "
                     "listened on without rights; rules and ranges of the firewall count in 10.x",
-                    "evidence": "localcloud's own; bezel/localcloud/vpc.py: loopback",
+                    "evidence": "localcloud's own; bezel/localcloud/services/compute/vpc.py: loopback",
                 },
                 {
                     "what": "machines: a connection that no firewall rule allows",
@@ -101,19 +101,19 @@ def test_the_table_of_rules_is_the_committed_one():
                     "what": "Monitoring: metrics and filters",
                     "why": "the use of quotas only, by labels that are equal; other metrics, comparisons and "
                     "aggregations are refused with 501, so that no figure is made up",
-                    "evidence": "localcloud's own; bezel/localcloud/apis/monitoring.py",
+                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/api.py",
                 },
                 {
                     "what": "Monitoring: when a point can be read",
                     "why": "half a minute to three minutes of the platform's time after its sample, seeded; a daemon "
                     "that starts knows of no earlier one. Google publishes no delay for this metric",
-                    "evidence": "localcloud's own; bezel/localcloud/quota_use.py",
+                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/quota_use.py",
                 },
                 {
                     "what": "Compute Engine v1",
                     "why": "is held to the beta's document, which the provider speaks: a field that only the beta has "
                     "is taken by v1 too",
-                    "evidence": "compute.beta; bezel/localcloud/methods.py",
+                    "evidence": "compute.beta; bezel/localcloud/http/methods.py",
                 },
             ],
         },

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from cloud_client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
 
-from bezel.localcloud import control, source
-from bezel.localcloud.logfile import LogFile
+from bezel.localcloud import control, fingerprint
+from bezel.localcloud.core.logfile import LogFile
 
 pytestmark = pytest.mark.slow
 
@@ -222,9 +222,9 @@ def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started, t
 
 def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
     package = tmp_path / "bezel"
-    for folder in ("localcloud", "catalog"):
-        shutil.copytree(Path(source.__file__).parents[1] / folder, package / folder)
-    program = "from bezel.localcloud.source import fingerprint; print(fingerprint())"
+    for folder in ("localcloud", "catalog", "simulated_vllm", "loopback", "standin_providers"):
+        shutil.copytree(Path(fingerprint.__file__).parents[1] / folder, package / folder)
+    program = "from bezel.localcloud.fingerprint import fingerprint; print(fingerprint())"
 
     def told():
         command = [sys.executable, "-S", "-c", program]
@@ -232,13 +232,13 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
         run = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=20, check=True)
         return run.stdout.strip()
 
-    assert told() == source.fingerprint()
-    with (package / "localcloud/providers/rest.py").open("a") as file:
+    assert told() == fingerprint.fingerprint()
+    with (package / "standin_providers/google/rest.py").open("a") as file:
         file.write("# not the daemon's\n")
-    assert told() == source.fingerprint()
-    with (package / "localcloud/vllm/web.py").open("a") as file:
+    assert told() == fingerprint.fingerprint()
+    with (package / "simulated_vllm/api/web.py").open("a") as file:
         file.write("# changed\n")
-    assert told() != source.fingerprint()
+    assert told() != fingerprint.fingerprint()
 
 
 def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started):

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from bezel.localcloud.apis.run import _SETTABLE
-from bezel.localcloud.apis.run_jobs import SETTABLE as OF_A_JOB
-from bezel.localcloud.messages import definitions
-from bezel.localcloud.methods import served
-from bezel.localcloud.run.job_checks import UNSERVED
+from bezel.localcloud.http.messages import definitions
+from bezel.localcloud.http.methods import served
+from bezel.localcloud.services.cloud_run.api import _SETTABLE
+from bezel.localcloud.services.cloud_run.job_checks import UNSERVED
+from bezel.localcloud.services.cloud_run.jobs_api import SETTABLE as OF_A_JOB
 from tools import discovery_data
 
 

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from node_cloud import NAME, SECRET, RunningCloud, own_address
 from other_user import sent_by_nobody
 
-from bezel.localcloud import callers
 from bezel.localcloud.cloud import largest_body
-from bezel.localcloud.doors import OTHER_USER, OWN, Door
-from bezel.localcloud.node.peers import NODE_VARIABLE
-from bezel.localcloud.run.front import Front, listen
-from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE, marked
-from bezel.localcloud.run.metadata import TaskMetadata
-from bezel.localcloud.run.variables import handed_on, note_of_kept_back
+from bezel.localcloud.node.socket_owner import NODE_VARIABLE
+from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE, marked
+from bezel.localcloud.processes.variables import handed_on, note_of_kept_back
+from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
+from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata
+from bezel.loopback import peer_uid
+from bezel.loopback.asgi_guard import OTHER_USER, OWN, Door
 
 TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"
 SERVICE = "projects/p/locations/l/services/s"
@@ -52,7 +52,7 @@ def doors(world):
     async def more():
         tasks = TaskMetadata(world.cloud, "us-east4", "runtime@x")
         await tasks.start()
-        front = Front(world.cloud, world.cloud.services, SERVICE, "", listen(0))
+        front = Ingress(world.cloud, world.cloud.services.route, SERVICE, "", listen(0))
         await front.serve()
         return tasks, front
 
@@ -235,7 +235,7 @@ def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):
 
 @pytest.mark.parametrize("in_table", [False, True])
 def test_the_kernel_tells_whose_a_connection_is_and_nothing_of_one_that_is_closed(in_table):
-    find = callers._in_table if in_table else callers.owner_of
+    find = peer_uid._in_table if in_table else peer_uid.owner_of
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname())
         connection, peer = listener.accept()
@@ -244,8 +244,8 @@ def test_the_kernel_tells_whose_a_connection_is_and_nothing_of_one_that_is_close
             assert found == (os.geteuid(), os.fstat(client.fileno()).st_ino)
             client.close()
             assert find(peer, connection.getsockname()) is None
-            assert not callers.is_own(peer, connection.getsockname())
-            assert not callers.is_own(None, connection.getsockname())
+            assert not peer_uid.is_own(peer, connection.getsockname())
+            assert not peer_uid.is_own(None, connection.getsockname())
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.integers(0, 120), st.booleans())

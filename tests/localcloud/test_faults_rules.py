@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.faults.asked import FaultError, checked, pairs
-from bezel.localcloud.faults.book import Faults
 from bezel.localcloud.faults.kinds import KINDS
+from bezel.localcloud.faults.parse import FaultError, checked, pairs
+from bezel.localcloud.faults.registry import Faults
 from bezel.localcloud.faults.table import table
 
 

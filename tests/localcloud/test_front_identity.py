@@ -9,7 +9,7 @@ from cloud_client import DEPLOYER, SERVICES, plain
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
-from bezel.localcloud import keys
+from bezel.localcloud.access import keys
 
 
 @pytest.fixture(scope="module")

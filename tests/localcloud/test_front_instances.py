@@ -13,16 +13,16 @@ from cloud_client import SERVICES, is_alive, plain, until
 from fake_daemon import FAKE
 from virtual_loop import run_virtually
 
-from bezel.localcloud.logbook import Logbook, Source
-from bezel.localcloud.pace import Pace
-from bezel.localcloud.run.failures import container_failure
-from bezel.localcloud.run.instance import Instance
-from bezel.localcloud.run.launch import Command
-from bezel.localcloud.run.pool import DEMAND, LEAST, NoInstanceError, Pool, Scaling
-from bezel.localcloud.run.probes import passes
-from bezel.localcloud.run.sockets import Sockets
-from bezel.localcloud.run.spec import Probe, revision_spec
-from bezel.localcloud.store import Store
+from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.logbook import Logbook, LogSource
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.processes.sockets import Sockets
+from bezel.localcloud.services.cloud_run.failures import container_failure
+from bezel.localcloud.services.cloud_run.runtime.autoscaler import DEMAND, LEAST, Autoscaler, NoInstanceError, Scaling
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command
+from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+from bezel.localcloud.services.cloud_run.runtime.probes import passes
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -51,7 +51,7 @@ def pool_of(seconds, scaling=BOUNDS, fails=False):
             raise container_failure("it does not start")
         return Started()
 
-    return Pool(start, scaling), reasons
+    return Autoscaler(start, scaling), reasons
 
 
 async def second_request(pool, busy_for):
@@ -300,8 +300,8 @@ asyncio.run(main())
 
 
 def instance_in(folder):
-    logbook = Logbook(Store(folder / "cloud.db"), Pace(1))
-    return Instance(Source("l", "s", "r"), revision_spec({}, {}), Sockets(folder / "sockets").new(8080), logbook)
+    logbook = Logbook(Store(folder / "cloud.db"), PlatformClock(1))
+    return Instance(LogSource("l", "s", "r"), revision_spec({}, {}), Sockets(folder / "sockets").new(8080), logbook)
 
 
 async def asked(instance, path):
@@ -317,7 +317,7 @@ async def started(instance):
     """The instance once it listens."""
     environment = {"LOCALCLOUD_LISTEN": f"unix:{instance.address}", "PATH": os.environ["PATH"]}
     await instance.start(Command((sys.executable, "-S", "-E", str(FAKE)), environment), DEMAND)
-    while not await passes(Probe(None, 0, 0.0, 1.0, 1.0, 1), instance.address, 1.0):  # noqa: ASYNC110 - another process
+    while not await passes(ProbeSpec(None, 0, 0.0, 1.0, 1.0, 1), instance.address, 1.0):  # noqa: ASYNC110 - another process
         await asyncio.sleep(0.01)
 
 
@@ -340,7 +340,7 @@ def test_a_liveness_probe_gives_up_on_the_unhealthy_and_never_on_the_healthy(tmp
     async def outcomes():
         instance = instance_in(tmp_path)
         await started(instance)
-        lost = asyncio.ensure_future(instance.alive(Probe("/health", 0, 0.0, 1.0, 0.02, 2)))
+        lost = asyncio.ensure_future(instance.alive(ProbeSpec("/health", 0, 0.0, 1.0, 0.02, 2)))
         await asyncio.wait([lost], timeout=0.3)
         healthy = not lost.done()
         await asked(instance, "/hang-up")

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from cloud_client import SERVICES, plain, until
 
-from bezel.localcloud.run.traffic import bounds, divide, pick, shares
+from bezel.localcloud.services.cloud_run.traffic import bounds, divide, pick, shares
 
 pytestmark = pytest.mark.slow  # revisions start and end behind it
 

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from malformed_requests import MALFORMED, WELL_FORMED, answer, request
 from node_cloud import GATEWAY, NETWORK, RunningCloud, own_address
 
-from bezel.localcloud.images import program_of
-from bezel.localcloud.layout import NO_TLS, PROJECT
-from bezel.localcloud.run.failures import RevisionFailureError
-from bezel.localcloud.run.launch import program
-from bezel.localcloud.wellformed import REFUSAL
-from components.gateway_configuration import PROBE_PATH, gateway_configuration
+from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.http.wellformed import REFUSAL
+from bezel.localcloud.services.artifact_registry.images import program_of
+from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel.localcloud.services.cloud_run.runtime.container_command import program
+from bezel.loopback.plain_http import NO_TLS
+from components.config.gateway import PROBE_PATH, gateway_configuration
 from components.identity_gateway import CONFIGURATION, IMAGE, SCRIPT, TAG
 
 pytestmark = pytest.mark.slow

@@ -5,9 +5,9 @@ import base64
 import pytest
 from cloud_client import APIS, PARENT, RUNTIME, plain
 
-from bezel.localcloud.checksums import crc32c
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.messages import checked_message
+from bezel.localcloud.core.checksums import crc32c
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.http.messages import checked_message
 
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"

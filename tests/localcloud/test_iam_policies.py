@@ -5,9 +5,9 @@ from cloud_client import PARENT, RUNTIME
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.localcloud.access import Access
-from bezel.localcloud.conditions import ConditionError, holds
-from bezel.localcloud.store import Store
+from bezel.localcloud.access.conditions import ConditionError, holds
+from bezel.localcloud.access.permissions import Access
+from bezel.localcloud.core.store import Store
 
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 NAME = f"{PARENT}/secrets/guarded"

@@ -5,7 +5,7 @@ import pytest
 from cloud_client import PARENT, REGION, RUNTIME, Client, is_alive, until
 
 from bezel.localcloud import control
-from bezel.localcloud.run.leftovers import marked
+from bezel.localcloud.processes.orphans import marked
 
 JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
 

@@ -13,18 +13,18 @@ from cloud_client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, un
 from record_results import check_results
 from simulated_vllm import MODEL
 
-from bezel.bench.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel.bench_jobs.cleanup import LABELS
+from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
+from bezel.errors import UserError
 from bezel.localcloud import control
-from bezel.localcloud.run.leftovers import marked
-from bezel.ops.bench_fleet import Fleet, send_by_tasks
-from bezel.ops.bench_tidying import LABELS
-from bezel.told import UserError
+from bezel.localcloud.processes.orphans import marked
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests" / "support"
-MAIN = "import sys; from bezel.ops.cli import main; sys.exit(main())"
+MAIN = "import sys; from bezel.cli.main import main; sys.exit(main())"
 HOLD = "/localcloud/hold"
 JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
 

@@ -5,10 +5,10 @@ import os
 import pytest
 from cloud_client import REGION, until
 
+from bezel.bench_jobs.cloud_run_jobs import CloudRunJobs
+from bezel.errors import UserError
 from bezel.localcloud import control
-from bezel.ops.cloud_run_jobs import CloudRunJobs
 from bezel.rest import ApiError, Backoff, Credentials, GoogleClient
-from bezel.told import UserError
 
 pytestmark = pytest.mark.slow
 

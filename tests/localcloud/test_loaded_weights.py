@@ -5,9 +5,10 @@ import itertools
 import pytest
 from cloud_client import REGION, SERVICES, Client
 
-from bezel.localcloud import control, made_up, seed
+from bezel.localcloud import control, seed
 from bezel.planner import make_plan
-from bezel.planner.loading import LOADINGS
+from bezel.planner.vllm.loading import LOADINGS
+from bezel.simulated_vllm import synthetic_weights
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ def client(tmp_path_factory):
     client = Client(endpoint)
     client.prepare()
     for folder, model in (("m", SETTINGS["model"]), ("draft", ASSISTANT)):
-        seed.seed(endpoint, "models", folder, made_up.model_files(model))
+        seed.seed(endpoint, "models", folder, synthetic_weights.model_files(model))
     assert client.post("/storage/v1/b", {"name": "closed", "location": "US"}, project="bezel-local").is_success
     yield client
     control.stop(directory)

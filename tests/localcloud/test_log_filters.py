@@ -7,10 +7,10 @@ from cloud_client import PARENT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.filters import parse_filter
-from bezel.localcloud.layout import Layout
-from bezel.localcloud.store import Store
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.services.logging.filters import parse_filter
 
 ENTRY = {
     "timestamp": "2026-11-21T10:00:00.500000Z",
@@ -145,7 +145,7 @@ def test_a_reading_that_cannot_be_is_refused(cloud, body, said):
 
 
 def test_a_long_log_is_paged_by_tokens_that_are_good_for_their_own_filter(cloud):
-    store = Store(Layout(cloud.endpoint.directory).database)
+    store = Store(Paths(cloud.endpoint.directory).database)
     store.add_log([(float(n), {"insertId": str(n), "textPayload": f"old line {n}"}) for n in range(1_600)])
     store.close()
     ids, token = [], ""

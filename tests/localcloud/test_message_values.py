@@ -2,11 +2,11 @@
 
 import pytest
 
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.masks import masked
-from bezel.localcloud.messages import NotOfKindError, checked_message, scalar
-from bezel.localcloud.paging import opened, page_of, sealed
-from bezel.localcloud.partial import picked
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.http.messages import NotOfKindError, checked_message, scalar
+from bezel.localcloud.http.paging import opened, page_of, sealed
+from bezel.localcloud.http.partial_response import picked
+from bezel.localcloud.http.update_mask import masked
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from cloud_in_process import Project
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.localcloud.apis.monitoring import labels_wanted
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.quota_use import Point, QuotaUse, Series
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.usage_series import Point, Series
+from bezel.localcloud.services.monitoring.api import labels_wanted
+from bezel.localcloud.services.monitoring.quota_use import QuotaUse
 
 SERIES = f"/monitoring/v3/{PARENT}/timeSeries"
 USAGE = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'

@@ -10,9 +10,9 @@ import pytest
 from cloud_client import PARENT, RUNTIME, until
 from node_cloud import GATEWAY, NAME, PHASES, SECRET, RunningCloud, own_address
 
-from bezel.localcloud.layout import NO_TLS
-from bezel.localcloud.run.instance import INSTANCE_VARIABLE
-from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE, marked
+from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE, marked
+from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
+from bezel.loopback.plain_http import NO_TLS
 
 pytestmark = pytest.mark.slow
 ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode())"

@@ -8,7 +8,7 @@ import pytest
 from cloud_client import PARENT, REGION, RUNTIME, Client, until
 from node_cloud import SHORT_SCRIPT
 
-from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE, marked
+from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE, marked
 
 pytestmark = pytest.mark.slow
 ZONE = "us-east5-a"

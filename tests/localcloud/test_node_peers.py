@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from bezel.localcloud.node.peers import NODE_VARIABLE, owner
-from bezel.localcloud.run.instance import INSTANCE_VARIABLE
+from bezel.localcloud.node.socket_owner import NODE_VARIABLE, owner
+from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 
 pytestmark = pytest.mark.slow
 CONNECT = "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); sys.stdin.read()"

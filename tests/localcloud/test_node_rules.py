@@ -9,20 +9,21 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from bezel.localcloud import keys
-from bezel.localcloud.layout import NO_TLS, PROJECT
+from bezel.localcloud.access import keys
+from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.node.commands import answer
-from bezel.localcloud.node.engine import machines
+from bezel.localcloud.node.docker import machines
 from bezel.localcloud.node.metadata import Metadata
-from bezel.localcloud.node.peers import NODE_VARIABLE
-from bezel.localcloud.node.spec import NodeSpec
-from bezel.localcloud.node.ways import Ways
-from bezel.localcloud.pace import Pace
-from bezel.localcloud.run.instance import INSTANCE_VARIABLE
-from bezel.localcloud.store import Store
-from bezel.localcloud.tokens import Tokens
-from bezel.localcloud.vllm.hardware import accelerators
-from bezel.localcloud.vpc import FIRST_ADDRESS, free_address
+from bezel.localcloud.node.reachability import Ways
+from bezel.localcloud.node.socket_owner import NODE_VARIABLE
+from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
+from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS, free_address
+from bezel.loopback.plain_http import NO_TLS
+from bezel.simulated_vllm.configuration.hardware import accelerators
 
 NETWORK = f"projects/{PROJECT}/global/networks/bezel"
 PREFIX = f"projects/{PROJECT}/regions/us-east5"
@@ -153,7 +154,7 @@ def test_two_clouds_of_one_computer_begin_at_different_addresses_and_give_out_al
 @pytest.fixture
 def metadata(store):
     store.put("account", "runtime@x", {"email": "runtime@x", "uniqueId": "1"})
-    tokens = Tokens(keys.new_key(), store, Pace(1), lambda: "http://issuer")
+    tokens = Tokens(keys.new_key(), store, PlatformClock(1), lambda: "http://issuer")
 
     def server(**changes):
         made = Metadata(spec(**changes), store, tokens)

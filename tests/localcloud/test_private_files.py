@@ -11,8 +11,8 @@ from cloud_client import PARENT, Client
 from open_files import open_to_others
 
 from bezel.localcloud.control import ControlError, launch
-from bezel.localcloud.layout import Layout
-from bezel.localcloud.store import Store
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.core.store import Store
 
 pytestmark = pytest.mark.slow
 SECRETS = {
@@ -66,7 +66,7 @@ def test_what_an_earlier_version_left_readable_is_closed(tmp_path):
     outside = tmp_path / "outside"
     outside.touch(mode=0o644)
     (root / "link").symlink_to(outside)
-    Layout(root).create()
+    Paths(root).create()
     assert open_to_others(root) == []
     assert stat.S_IMODE(outside.stat().st_mode) == 0o644
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.layout import Layout
-from bezel.localcloud.objects import ObjectFiles
-from bezel.localcloud.operations import Operations
-from bezel.localcloud.store import Store
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.objects import ObjectFiles
+from bezel.localcloud.core.operations import Operations
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.core.store import Store
 
 DAY = 86_400.0
 
@@ -28,7 +28,7 @@ class Clock:
 
 @pytest.fixture
 def layout(tmp_path):
-    found = Layout(tmp_path)
+    found = Paths(tmp_path)
     found.create()
     return found
 

@@ -7,7 +7,7 @@ import pytest
 from cloud_client import Client
 
 from bezel.localcloud import control
-from bezel.localcloud.made_up import model_files
+from bezel.simulated_vllm.synthetic_weights import model_files
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 from cloud_client import RUNTIME, SERVICES, is_alive, until
 
-from bezel.localcloud.run.probes import passes
-from bezel.localcloud.run.spec import Probe
+from bezel.localcloud.services.cloud_run.runtime.probes import passes
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec
 
 pytestmark = pytest.mark.slow
 
@@ -151,6 +151,6 @@ def test_a_mask_of_what_cannot_be_set_is_refused(cloud, service):
     assert cloud.patch(f"{SERVICES}/scaled", {}, updateMask="labels").status_code == 200
 
 
-@pytest.mark.parametrize("probe", [Probe("/", 0, 0, 1, 1, 1), Probe(None, 0, 0, 1, 1, 1)])
+@pytest.mark.parametrize("probe", [ProbeSpec("/", 0, 0, 1, 1, 1), ProbeSpec(None, 0, 0, 1, 1, 1)])
 def test_a_probe_where_nobody_listens_fails(probe, tmp_path):
     assert asyncio.run(passes(probe, str(tmp_path / "nobody"), 0.5)) is False

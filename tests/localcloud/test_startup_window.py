@@ -7,13 +7,13 @@ import sys
 import pytest
 from fake_daemon import FAKE
 
-from bezel.localcloud.logbook import Logbook, Source
-from bezel.localcloud.pace import InstanceTiming, Pace
-from bezel.localcloud.run.instance import Instance
-from bezel.localcloud.run.launch import Command
-from bezel.localcloud.run.sockets import Sockets
-from bezel.localcloud.run.spec import Probe, revision_spec
-from bezel.localcloud.store import Store
+from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel.localcloud.core.logbook import Logbook, LogSource
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.processes.sockets import Sockets
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command
+from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -25,11 +25,11 @@ def healthy(tmp_path):
 
     async def outcome(arguments, window, timing):
         address = Sockets(tmp_path / "sockets").new(8080)
-        instance = Instance(Source("l", "s", "r"), revision_spec({}, {}), address, Logbook(store, Pace(1)))
+        instance = Instance(LogSource("l", "s", "r"), revision_spec({}, {}), address, Logbook(store, PlatformClock(1)))
         environment = {"LOCALCLOUD_LISTEN": f"unix:{instance.address}", "PATH": os.environ["PATH"]}
         await instance.start(Command((sys.executable, "-S", "-E", str(FAKE), *arguments), environment), "DEMAND")
         try:
-            return await instance.healthy(Probe("/health", 0, 0.0, 1.0, 1.0, window), timing)
+            return await instance.healthy(ProbeSpec("/health", 0, 0.0, 1.0, 1.0, window), timing)
         finally:
             await instance.stop()
 

@@ -10,11 +10,11 @@ from cloud_client import RUNTIME, Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.layout import Layout
-from bezel.localcloud.objects import ObjectFiles
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.objects import ObjectFiles
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.core.store import Store
 from bezel.localcloud.seed import SeedError, seed
-from bezel.localcloud.store import Store
 
 UPLOAD = "/upload/storage/v1/b/shelf/o"
 
@@ -169,7 +169,7 @@ def test_a_cloud_that_does_not_answer_is_told_with_its_logs(endpoint):
 @settings(max_examples=60, deadline=None)
 @given(name=st.text(min_size=1, max_size=40))
 def test_no_name_leads_out_of_its_bucket(tmp_path_factory, name):
-    files = ObjectFiles(Layout(tmp_path_factory.getbasetemp()), None)
+    files = ObjectFiles(Paths(tmp_path_factory.getbasetemp()), None)
     try:
         path = files.path("bucket", name)
     except ApiError:
@@ -178,7 +178,7 @@ def test_no_name_leads_out_of_its_bucket(tmp_path_factory, name):
 
 
 def test_a_kill_between_file_and_row_is_mended(tmp_path):
-    layout = Layout(tmp_path)
+    layout = Paths(tmp_path)
     layout.create()
     store = Store(layout.database)
     files = ObjectFiles(layout, store)

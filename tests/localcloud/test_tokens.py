@@ -6,7 +6,7 @@ import time
 import pytest
 from cloud_client import DEPLOYER, PARENT, RUNTIME, Client, plain
 
-from bezel.localcloud import keys
+from bezel.localcloud.access import keys
 
 CREDENTIALS = "/iamcredentials/v1/projects/-/serviceAccounts"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

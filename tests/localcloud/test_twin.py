@@ -9,8 +9,9 @@ import pytest
 import yaml
 from cloud_client import Client, until
 
-from bezel.localcloud import control, made_up, seed
+from bezel.localcloud import control, seed
 from bezel.planner import make_plan
+from bezel.simulated_vllm import synthetic_weights
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +27,7 @@ def client(tmp_path_factory):
     endpoint = control.start(directory, speed=10_000)
     client = Client(endpoint)
     client.prepare()
-    seed.seed(endpoint, "models", PLAN.service.weights.path, made_up.model_files(PLAN.model))
+    seed.seed(endpoint, "models", PLAN.service.weights.path, synthetic_weights.model_files(PLAN.model))
     yield client
     control.stop(directory)
 

@@ -2,9 +2,16 @@
 
 import pytest
 
-from bezel.localcloud.compute.vpc_kinds import KINDS, checked
-from bezel.localcloud.store import Store
-from bezel.localcloud.vpc import allowed, free_address, has_nat, interface_names, loopback, private_google_access
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.services.compute.vpc import (
+    allowed,
+    free_address,
+    has_nat,
+    interface_names,
+    loopback,
+    private_google_access,
+)
+from bezel.localcloud.services.compute.vpc_kinds import KINDS, checked
 
 NET = "projects/p/global/networks/net"
 SUB = "projects/p/regions/us-east5/subnetworks/sub"

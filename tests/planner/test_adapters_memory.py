@@ -8,7 +8,7 @@ import pytest
 
 from bezel.catalog import model
 from bezel.planner import make_plan
-from bezel.planner.adapters import Adapters, adapter_bytes, read_adapters
+from bezel.planner.sizing.adapters import Adapters, adapter_bytes, read_adapters
 from tests.planner.l4_stack import problems_of, with_changes
 from tests.planner.v6e_stack import V6E4_MOE, changed, lease_problems
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from bezel.planner.schema import PROVIDER_SETTINGS, configuration_table, project_config, project_yaml
-from bezel.planner.settings import Settings
+from bezel.planner.base.settings import Settings
+from bezel.planner.render.schema import PROVIDER_SETTINGS, configuration_table, project_config, project_yaml
 
 ROOT = Path(__file__).parents[2]
 REPAIR = "run `python tools/config_table.py --write`"

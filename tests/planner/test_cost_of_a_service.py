@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.catalog import accelerators, prices
-from bezel.planner.cost import check_cost, service_cost
-from bezel.planner.money import Unpriced
-from bezel.planner.settings import PriceRow
+from bezel.planner.base.money import Unpriced
+from bezel.planner.base.settings import PriceRow
+from bezel.planner.cost.service_cost import check_cost, service_cost
 
 REGIONS = sorted({row.region for row in prices().values()} | {"moon-east1"})
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from bezel.catalog import accelerator, accelerators, model
-from bezel.localcloud.made_up import model_files
-from bezel.localcloud.vllm.virtual_load import load, served
-from bezel.localcloud.vllm.virtual_time import Rig
-from bezel.ops.project import Project
 from bezel.planner import LeasePlan, make_plan
-from bezel.planner.leased import leased_hardware
-from bezel.planner.roofline import estimate, gpu_peaks, tpu_peaks, verdict
-from bezel.planner.speculation import speculative_gain
+from bezel.planner.base.hardware import leased_hardware
+from bezel.planner.sizing.roofline import estimate, gpu_peaks, tpu_peaks, verdict
+from bezel.planner.sizing.speculation import speculative_gain
+from bezel.pulumi_engine.project import Project
+from bezel.simulated_vllm.scheduling.virtual_load import load, served
+from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.synthetic_weights import model_files
 from tests.planner.v6e_stack import L4X8
 
 pytestmark = pytest.mark.slow  # each estimate beside a whole simulated run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bezel.planner import Plan, make_plan, plan_output, plan_summary
-from bezel.planner.lease_total import lease_total
-from bezel.planner.leased import leased_hardware
-from bezel.planner.money import Unpriced, figure
+from bezel.planner.base.hardware import leased_hardware
+from bezel.planner.base.money import Unpriced, figure
+from bezel.planner.cost.lease_total import lease_total
 from tests.planner.l4_stack import L4
 from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.planner.members import member_fault
+from bezel.planner.base.members import member_fault
 
 
 @pytest.mark.parametrize(

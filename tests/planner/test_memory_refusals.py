@@ -9,7 +9,7 @@ import pytest
 
 from bezel.catalog import model
 from bezel.planner import make_plan
-from bezel.planner.argument_traps import check_served
+from bezel.planner.vllm.argument_conflicts import check_served
 from tests.planner.l4_stack import problems_of, with_changes
 
 LARGE = {"resources": {"cpu": 8, "memory": "32Gi"}, "cost": {"max_hourly_usd": 1.5}}

@@ -9,12 +9,12 @@ from l4_stack import L4, problems_of, with_changes
 from policy_trial import SERVICE, asked, remedied, service
 from v6e_stack import V6E4_MOE, changed, lease_problems
 
+from bezel.bench_jobs.cleanup import LABELS, RUN
 from bezel.catalog import model
 from bezel.leases.names import LEASE, MANAGED_BY, SPEC, STACK
-from bezel.ops.bench_tidying import LABELS, RUN
 from bezel.planner import make_plan
-from bezel.planner.names import stack_labels
-from bezel.planner.reading import read_settings
+from bezel.planner.base.names import stack_labels
+from bezel.planner.base.parse import read_settings
 
 OF_A_STACK = make_plan(L4, project="p", stack="l4-qat").service.labels.keys() - L4["labels"].keys()
 OWN = sorted({*OF_A_STACK, MANAGED_BY, STACK, LEASE, SPEC, *LABELS, RUN, "goog-pulumi-provisioned"})

@@ -16,8 +16,8 @@ from v6e_stack import L4X8, V6E4_MOE
 
 from bezel.catalog import prices
 from bezel.planner import PlanError, make_plan
-from bezel.planner.money import Priced
-from bezel.planner.price_rows import priced_items
+from bezel.planner.base.money import Priced
+from bezel.planner.cost.price_rows import priced_items
 
 TODAY = date(2026, 11, 23)
 GPU = "gpu nvidia-l4 no zonal redundancy"

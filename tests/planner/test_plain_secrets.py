@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_trial import SERVICE, asked, service
 
-from bezel.planner.plain_secrets import is_secret, names_secret
-from bezel.planner.variables import check_variables
+from bezel.planner.base.plain_secrets import is_secret, names_secret
+from bezel.planner.rules.env_names import check_variables
 
 SECRETS = [
     ("HF_TOKEN", "open sesame"),

@@ -11,8 +11,8 @@ import pytest
 
 from bezel.catalog import model, tpu
 from bezel.catalog.measurements import measured_memory, measured_speed
-from bezel.planner.kv_cache import layers_bytes
-from bezel.planner.tpu_memory import tpu_memory_fit, tpu_token_bytes
+from bezel.planner.sizing.kv_cache import layers_bytes
+from bezel.planner.sizing.tpu_memory import tpu_memory_fit, tpu_token_bytes
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bezel.catalog import accelerators
 from bezel.planner import Plan, make_plan
-from bezel.planner.quota import (
+from bezel.planner.assemble.quota import (
     CPU_QUOTA,
     MEMORY_QUOTA,
     Need,
@@ -21,7 +21,7 @@ from bezel.planner.quota import (
     service_needs,
     shortage,
 )
-from bezel.planner.quota_use import has_already, used_by_others
+from bezel.planner.assemble.quota_use import has_already, used_by_others
 from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
 
 L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")

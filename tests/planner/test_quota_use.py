@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.planner.quota import Need, Quota, is_short
-from bezel.planner.quota_told import crowding, uncounted, use_line
-from bezel.planner.quota_use import in_use, is_crowded, own_most
+from bezel.planner.assemble.quota import Need, Quota, is_short
+from bezel.planner.assemble.quota_use import in_use, is_crowded, own_most
+from bezel.planner.render.quota_lines import crowding, uncounted, use_line
 
 L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")
 MEMORY = Quota("run.googleapis.com", "MemAllocPerProjectRegion", "GiB", 1 << 30)

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from bezel.catalog import accelerator, model, vllm_options
-from bezel.planner.argument_traps import check_traps
-from bezel.planner.arguments import merge
-from bezel.planner.option_checks import check_options
+from bezel.planner.vllm.argument_conflicts import check_traps
+from bezel.planner.vllm.arguments import merge
+from bezel.planner.vllm.option_checks import check_options
 
 OPTIONS = vllm_options("0.32.0")
 TINY = dataclasses.replace(

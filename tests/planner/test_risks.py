@@ -7,12 +7,12 @@ import json
 import pytest
 
 from bezel.catalog import tpu_variables, unjudged, vllm_options, vllm_risks, vllm_versions
-from bezel.catalog.vllm_options import RECORDINGS, read_options
-from bezel.catalog.vllm_risks import judged, option_texts, variable_texts
+from bezel.catalog.vllm.options import RECORDINGS, read_options
+from bezel.catalog.vllm.risks import judged, option_texts, variable_texts
 from bezel.planner import LeasePlan, make_plan
-from bezel.planner.arguments import merge
-from bezel.planner.reading import read_settings
-from bezel.planner.risk_checks import check_risks
+from bezel.planner.base.parse import read_settings
+from bezel.planner.vllm.arguments import merge
+from bezel.planner.vllm.risk_checks import check_risks
 from tests.planner.l4_stack import problems_of, with_changes
 from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 

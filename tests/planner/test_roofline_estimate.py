@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bezel.catalog import accelerator, model, models, tpu
 from bezel.planner import make_plan
-from bezel.planner.roofline import (
+from bezel.planner.sizing.roofline import (
     HOST_LINK_BYTES_PER_S,
     estimate,
     gpu_peaks,
@@ -19,7 +19,7 @@ from bezel.planner.roofline import (
     tpu_peaks,
     verdict,
 )
-from bezel.planner.tpu_memory import tpu_memory_fit
+from bezel.planner.sizing.tpu_memory import tpu_memory_fit
 from tests.planner.l4_stack import with_changes
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.planner.stack_file import StackFileError, read_stack_file
+from bezel.planner.base.stack_file import StackFileError, read_stack_file
 
 
 def read(written: str) -> tuple[object, list[str]]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bezel.catalog import accelerators, models
 from bezel.planner import PlanError, make_plan, plan_summary
-from bezel.planner.settings import Probe
-from bezel.planner.start import check_start, estimate_start
+from bezel.planner.base.settings import ProbeSettings
+from bezel.planner.rules.startup import check_start, estimate_start
 from tests.planner.l4_stack import with_changes
 
 PLAN = make_plan(with_changes({}), project="p", stack="l4-qat")
@@ -30,7 +30,7 @@ def plan_or_keys(config):
 
 
 def probe(**seconds):
-    return Probe(**({"initial_delay_seconds": 0, "timeout_seconds": 1} | seconds))
+    return ProbeSettings(**({"initial_delay_seconds": 0, "timeout_seconds": 1} | seconds))
 
 
 def test_the_output_says_what_it_rests_on():

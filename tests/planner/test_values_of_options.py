@@ -8,7 +8,7 @@ import pytest
 
 from bezel.catalog import vllm_options
 from bezel.planner import make_plan
-from bezel.planner.option_schema import misfits
+from bezel.planner.vllm.option_schema import misfits
 from tests.planner.l4_stack import problems_of, with_changes
 from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bezel.catalog import accelerators, tpu_variables, vllm_options, vllm_versions
 from bezel.planner import PlanError, make_plan
-from bezel.planner.plan import Plan
-from bezel.planner.platform_limits import check_label_count, check_variable_limits
-from bezel.planner.variable_checks import check_read
-from bezel.planner.variables import planned_variables
+from bezel.planner.assemble.plan import Plan
+from bezel.planner.rules.env_checks import check_read
+from bezel.planner.rules.env_names import planned_variables
+from bezel.planner.rules.platform_limits import check_label_count, check_variable_limits
 from tests.planner.l4_stack import problems_of, with_changes
 from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 

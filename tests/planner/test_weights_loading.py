@@ -6,9 +6,9 @@ import pytest
 
 from bezel.catalog import vllm_options
 from bezel.planner import make_plan, plan_output, plan_summary
-from bezel.planner.loading import LOADINGS, STREAMER_BUFFER_BYTES
-from bezel.planner.memory import GIB, HOST_BASE_BYTES
-from bezel.planner.settings import Weights
+from bezel.planner.base.settings import Weights
+from bezel.planner.sizing.memory import GIB, HOST_BASE_BYTES
+from bezel.planner.vllm.loading import LOADINGS, STREAMER_BUFFER_BYTES
 from tests.planner.l4_stack import RTX_COST, problems_of, with_changes
 
 FOLDER = "gemma-4-12B-it-qat-w4a16-ct"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from bezel.planner import make_plan, plan_output, plan_summary
-from bezel.planner.cost import NOT_INCLUDED
-from bezel.planner.lease_cost import lease_cost
-from bezel.planner.leased import leased_hardware
-from bezel.planner.money import Priced, Unpriced, figure, times, total
+from bezel.planner.base.hardware import leased_hardware
+from bezel.planner.base.money import Priced, Unpriced, figure, times, total
+from bezel.planner.cost.lease_cost import lease_cost
+from bezel.planner.cost.service_cost import NOT_INCLUDED
 from tests.planner.l4_stack import with_changes
 
 ROOT = Path(__file__).parents[2]
@@ -23,10 +23,10 @@ HOUR = 3600
 WITHOUT_ROWS = """
 import csv, io, json, sys
 from bezel.catalog import prices as table
-from bezel.catalog.records import DATA
+from bezel.catalog.loader import DATA
 from bezel.planner import PlanError, make_plan
-from bezel.planner.lease_cost import lease_cost
-from bezel.planner.leased import leased_hardware
+from bezel.planner.cost.lease_cost import lease_cost
+from bezel.planner.base.hardware import leased_hardware
 
 file = DATA / "prices.csv"
 rows = list(csv.reader(io.StringIO(file.read_text())))
@@ -86,7 +86,7 @@ def test_a_lease_where_no_price_is_known_is_unknown_and_names_the_row():
 def test_each_row_that_is_taken_away_closes_the_plan_and_names_itself(tmp_path):
     for room in ("catalog", "planner"):
         shutil.copytree(ROOT / "bezel" / room, tmp_path / "bezel" / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("__init__.py", "told.py"):
+    for file in ("__init__.py", "errors.py"):
         shutil.copy(ROOT / "bezel" / file, tmp_path / "bezel")
     rows = [
         ["cloud-run", item, "us-east4", "instance-based"]

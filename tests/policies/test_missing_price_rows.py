@@ -41,7 +41,7 @@ STACK = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "regio
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Path:
     """A copy of the rules whose price list may be changed."""
-    for name in ("bezel/__init__.py", "bezel/told.py", "bezel/catalog", "bezel/planner", "policies"):
+    for name in ("bezel/__init__.py", "bezel/errors.py", "bezel/catalog", "bezel/planner", "policies"):
         target = tmp_path / name
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))

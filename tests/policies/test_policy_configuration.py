@@ -8,11 +8,11 @@ import pytest
 from policy_trial import LIMITS, POLICIES, ROOT, SERVICE, asked, example, remedied, service
 
 from bezel.catalog import accelerators, gpu_machines, tpus
-from bezel.planner.settings import Settings
+from bezel.planner.base.settings import Settings
 from policies.config import Environment
+from policies.docs_table import policy_table
 from policies.hardware_cost.pack import POLICIES as COST
 from policies.security.pack import POLICIES as SECURITY
-from policies.table import policy_table
 
 OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("stack-")]
 

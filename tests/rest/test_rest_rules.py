@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.rest import AddressError, ApiError, Backoff, endpoint, redact
-from bezel.rest.retry import asked_delay, worth_repeating
+from bezel.rest.retry import is_retryable, retry_delay
 
 
 @pytest.mark.parametrize("api", ["CLOUD_BILLING", "CLOUD_RUN_V2", "IAM_CREDENTIALS", "LOGGING", "STORAGE"])
@@ -52,14 +52,14 @@ def test_waits_grow_to_the_longest_and_stay_between_half_and_whole(dice: float) 
 
 @given(st.integers(100, 599))
 def test_whatever_may_be_repeated_blindly_may_be_repeated_knowingly(status: int) -> None:
-    if worth_repeating(status, idempotent=False):
-        assert worth_repeating(status, idempotent=True)
-    assert not (status < 429 and worth_repeating(status, idempotent=True))
+    if is_retryable(status, idempotent=False):
+        assert is_retryable(status, idempotent=True)
+    assert not (status < 429 and is_retryable(status, idempotent=True))
 
 
 @pytest.mark.parametrize(("header", "seconds"), [(None, 0), ("5", 5), ("Sat, 21 Nov 2026 00:00:00 GMT", 0), ("-1", 0)])
 def test_only_a_number_of_seconds_is_a_wait(header: str | None, seconds: float) -> None:
-    assert asked_delay(header) == seconds
+    assert retry_delay(header) == seconds
 
 
 TOKENS = st.sampled_from(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bezel.rest import Credentials
-from smoke.server import Server
+from smoke.client import Server
 from tests.smoke.fake_service import Project
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from bench_runs import answered, closed, failed
 
-from bezel.bench.cell import MeasuredCell
-from bezel.bench.columns import Columns
-from bezel.bench.result import Cell, Check, Distribution, Histogram, Metric
-from bezel.plugin import Progress
+from bezel.bench.cell.cell import MeasuredCell
+from bezel.bench.result.columns import Columns
+from bezel.bench.result.document import Cell, Check, Distribution, Histogram, Metric
 from bezel.rest import Credentials
+from components.dynamic import Progress
+from smoke.base import SmokeError
 from smoke.benchmark import ShortBenchmarkProvider
 from smoke.outputs import figures
-from smoke.resource import SmokeError
 from tests.rest.fake_google import Answer
 from tests.smoke.fake_service import MODEL, SERVICE, Project, recorded_stream
 

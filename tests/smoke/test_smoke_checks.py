@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bezel.rest import Credentials, GoogleClient
-from smoke.checks import Checks, Settings
-from smoke.probe import CheckFailedError, Probe
-from smoke.server import Server as VllmServer
+from smoke.checks import Checks, CheckSettings
+from smoke.client import Server as VllmServer
+from smoke.poller import CheckFailedError, Poller
 from tests.rest.fake_google import PLANTED, Answer
 from tests.smoke.fake_service import FIXTURES, MODEL, SERVICE, Project, condition
 
@@ -44,14 +44,14 @@ def check(project: Project, tmp_path: Path, clock: Clock, monkeypatch: pytest.Mo
 
     def run(**others: Any) -> tuple[dict[str, Any], list[str]]:
         deadline, model = others.pop("deadline_seconds", 900), others.pop("served_model", MODEL)
-        settings = Settings(**({"service": SERVICE} | others))
+        settings = CheckSettings(**({"service": SERVICE} | others))
         credentials = Credentials(environ=environment)
         shown: list[str] = []
         with (
             GoogleClient(credentials, clock=clock, sleep=clock.sleep) as google,
             VllmServer(project.vllm.url, None if settings.public else credentials) as server,
         ):
-            probe = Probe(server, model, deadline, show=shown.append, clock=clock, sleep=clock.sleep)
+            probe = Poller(server, model, deadline, show=shown.append, clock=clock, sleep=clock.sleep)
             try:
                 return Checks(settings, google, probe).run(), shown
             finally:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.server import counters, usage_fault
+from smoke.client import counters, usage_fault
 from tests.smoke.fake_service import FIXTURES
 
 

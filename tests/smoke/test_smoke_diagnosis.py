@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.causes import CAUSES
 from smoke.diagnosis import diagnose, explain
+from smoke.failure_patterns import CAUSES
 from smoke.platform import Condition, Report
 from tests.smoke.fake_service import FIXTURES
 

@@ -13,7 +13,7 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime.proto import provider_pb2
 
-from bezel.plugin import Progress, told_plainly
+from components.dynamic import Progress, without_traceback
 from smoke.benchmark import ShortBenchmarkProvider
 from smoke.health import HealthCheckProvider
 from tests.rest.fake_google import PLANTED, Answer
@@ -306,7 +306,7 @@ def test_an_interrupted_plugin_ends_although_a_call_still_waits(project: Project
 
 
 def test_outside_the_engine_a_failure_keeps_its_traceback_and_progress_goes_nowhere() -> None:
-    assert told_plainly(ValueError("x")).args == ("x",)
+    assert without_traceback(ValueError("x")).args == ("x",)
     assert not hasattr(sys, "tracebacklimit")
     Progress(URN)("anything")
 

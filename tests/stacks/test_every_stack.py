@@ -10,9 +10,9 @@ import pytest
 from policy_trial import POLICIES, asked, example, remedied
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 
-from bezel.ops.project import Project
 from bezel.planner import LeasePlan, Plan, make_plan
-from stacks.deploying import deploy
+from bezel.pulumi_engine.project import Project
+from stacks.dispatch import deploy
 from tests.components.fake_engine import Declarations, Declared, declare
 
 PROJECT = Project(Path(__file__).parents[2])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bezel.planner import PlanError, make_plan
-from stacks.deploying import deploy
+from stacks.dispatch import deploy
 from tests.components.fake_engine import Declarations, declare
 from tests.components.fake_run import QUOTA, FakeRun
 from tests.planner.v6e_stack import V6E4_MOE, changed

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bezel.bench.result import Cell, Metric
+from bezel.bench.result.document import Cell, Metric
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.journal import Ledger
-from bezel.bench.sweep.once import Once
+from bezel.bench.sweep.run_once import Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bezel.bench.sweep.wanted import CellWanted, Measure
+    from bezel.bench.sweep.cell_request import CellWanted, Measure
 
 RATE = "requests_per_second"
 NO_LIMITS = Limits()

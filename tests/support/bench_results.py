@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bezel.bench.result import (
+from bezel.bench.result.document import (
     Cell,
     Check,
     Client,
@@ -31,7 +31,7 @@ from bezel.bench.result import (
 )
 
 if TYPE_CHECKING:
-    from bezel.bench.result import State
+    from bezel.bench.result.document import State
 
 CONTEXTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)

@@ -16,19 +16,19 @@ from bench_oracle import RATE, Oracle, cell_of, once
 
 from bezel.bench.sweep.ab import Comparison, compare
 from bezel.bench.sweep.budget import Limits
+from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.goodput import Search, levels, search
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.run import Sweep, run_sweep
-from bezel.bench.sweep.wanted import CellWanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from bezel.bench.result import Cell
-    from bezel.bench.sweep.once import Once
-    from bezel.bench.sweep.wanted import Measure
+    from bezel.bench.result.document import Cell
+    from bezel.bench.sweep.cell_request import Measure
+    from bezel.bench.sweep.run_once import Once
 
 GRID = Grid((64, 4096), (1, 64), output_tokens=1)
 SETTINGS = {"url": "http://127.0.0.1:1", "users": [1, 64]}

@@ -21,10 +21,10 @@ from pulumi.runtime.proto import provider_pb2_grpc
 ROOT = Path(__file__).parents[2]
 # What the providers come to need; no thread, connection or channel is there before a process is forked.
 LOADED = (
-    "components.model_files_provider",
+    "components.providers.model_files",
     "smoke.benchmark",
     "smoke.health",
-    "bezel.bench.cell",
+    "bezel.bench.cell.cell",
     "google.auth",
     "google.oauth2.service_account",
     "httpx",
@@ -43,7 +43,7 @@ class Victim:
         os.kill(self.pid, signal.SIGKILL)
 
 
-class Nursery:
+class Prefork:
     """Starts victims; see `nursery`."""
 
     def __init__(self, process: "subprocess.Popen[str]", engine: str) -> None:
@@ -66,7 +66,7 @@ class Nursery:
 
 
 @contextmanager
-def nursery(environment: Mapping[str, str], engine: str) -> Iterator[Nursery]:
+def nursery(environment: Mapping[str, str], engine: str) -> Iterator[Prefork]:
     """Starts victims with this environment, for an engine that listens at this address."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "BEZEL_"))}
     paths = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
@@ -79,7 +79,7 @@ def nursery(environment: Mapping[str, str], engine: str) -> Iterator[Nursery]:
         env=inherited | {"PYTHONPATH": paths} | environment,
     )
     try:
-        yield Nursery(process, engine)
+        yield Prefork(process, engine)
     finally:
         process.kill()
         process.communicate(timeout=10)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from bezel.localcloud.ports import free_port
-from components.gateway_configuration import gateway_configuration
+from bezel.localcloud.processes.ports import free_port
+from components.config.gateway import gateway_configuration
 from components.identity_gateway import CONFIGURATION, SCRIPT
 
 SECONDS = 20.0

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lease_trial import NAME, PATIENCE, RUN, STACK, SUBNETWORKS, ZONES, body_of
 
-from components.tpu_node_provider import TpuNodeProvider
-from components.tpu_request_provider import TpuRequestProvider
+from components.providers.tpu_node import TpuNodeProvider
+from components.providers.tpu_request import TpuRequestProvider
 
 if TYPE_CHECKING:
     from lease_world import World

@@ -6,18 +6,18 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.bodies import LeaseSpec, ZoneChoice, instance_body, queued_body
-from bezel.leases.engine import Engine
-from bezel.leases.fleet import back_end_of, new_client
+from bezel.leases.controller import LeaseController
+from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import labels
-from bezel.leases.rules import Goal, Wanted
+from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
+from bezel.leases.wanted import Goal, Wanted
 
 if TYPE_CHECKING:
     import pytest
     from lease_world import Lease, World
 
-    from bezel.leases.bodies import BackEndName
     from bezel.leases.observation import Observation
+    from bezel.leases.requests import BackEndName
 
 NAME, STACK = "bezel-v6e4", "v6e4"
 ZONES = ("us-east5-a", "europe-west4-a")
@@ -75,7 +75,7 @@ class Trial:
 
     def run(self, goal: Goal = Goal.HEALTHY, spec: LeaseSpec | None = None, **wanted: Any) -> Observation | None:
         with new_client(self.world.clock) as client:
-            engine = Engine(back_end_of(self.kind, client, "acme"), self.world.clock, self.lines.append)
+            engine = LeaseController(back_end_of(self.kind, client, "acme"), self.world.clock, self.lines.append)
             hourly = {"us-east5-a": 5.4}
             return engine.run(Wanted(spec or self.spec(), goal, **{"hourly_usd": hourly, **wanted}))
 

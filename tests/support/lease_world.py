@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.clock import Clock
+from bezel.leases.clock import PlatformClock
 from tests.rest.fake_google import Answer, Call, Server, serving
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ class World:
     faults: list[Callable[[Call], Answer | None]] = field(default_factory=list)
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> PlatformClock:
         """The clock of this world: to wait is to move it."""
-        return Clock(now=lambda: self.now, pause=self.advance)
+        return PlatformClock(now=lambda: self.now, pause=self.advance)
 
     def advance(self, seconds: float) -> None:
         self.now += seconds

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
-from bezel.leases.bodies import instance_body, queued_body
+from bezel.leases.requests import instance_body, queued_body
 from policies.hardware_cost import pack as hardware_cost
 from policies.security import pack as security
 

@@ -12,10 +12,10 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 from pulumi.runtime.proto import provider_pb2_grpc, status_pb2
 
-from bezel.localcloud.providers.server import Plugin
-from bezel.localcloud.providers.wire import decode, encode
+from bezel.standin_providers.lifecycle.values import decode, encode
+from bezel.standin_providers.plugin.server import Plugin
 
-PLUGINS = Path(__file__).parents[2] / "bezel" / "localcloud" / "plugins"
+PLUGINS = Path(__file__).parents[2] / "bezel" / "standin_providers" / "plugins"
 SEED = b"0123456789abcdef"
 
 

@@ -12,11 +12,11 @@ import grpc
 from provider_client import FailedError, ServedProvider, urn
 from provider_google import Boundary, FakeGoogle
 from provider_programs import GOLDEN, PROGRAMS, UPDATES, changed
-from provider_victims import Nursery
+from provider_victims import Prefork
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.localcloud.providers.google_plugin import GooglePlugin, take_over
-from bezel.localcloud.providers.wire import decode, encode
+from bezel.standin_providers.lifecycle.values import decode, encode
+from bezel.standin_providers.plugin.google_plugin import GooglePlugin, take_over
 
 LOG: dict[str, Any] = json.loads(GOLDEN.read_text())
 BOUNDARIES = [
@@ -46,7 +46,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.google = FakeGoogle(polls=1)
-        self.nursery = Nursery(self.google)
+        self.nursery = Prefork(self.google)
 
     def __enter__(self) -> Self:
         self.google.__enter__()

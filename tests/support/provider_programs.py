@@ -7,7 +7,7 @@ from typing import Any
 from provider_google_compute import STANDING
 
 # What goes over the wire in a whole life of each of them; test_provider_requests.py writes and holds it.
-GOLDEN = Path(__file__).parents[1] / "localcloud_providers" / "goldens" / "requests.json"
+GOLDEN = Path(__file__).parents[1] / "standin_providers" / "goldens" / "requests.json"
 
 ROBOT = "serviceAccount:runtime@bezel-local.iam.gserviceaccount.com"
 

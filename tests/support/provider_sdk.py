@@ -7,8 +7,8 @@ import re
 import warnings
 from typing import Any
 
-from bezel.localcloud.providers.fields import Fields
-from bezel.localcloud.providers.rows import TYPES
+from bezel.standin_providers.lifecycle.fields import Fields
+from bezel.standin_providers.resources import TYPES
 
 
 def short(token: str) -> str:

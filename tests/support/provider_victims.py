@@ -29,7 +29,7 @@ class Victim(Provider):
         os.kill(self.pid, signal.SIGKILL)
 
 
-class Nursery:
+class Prefork:
     """Starts victims; a context manager."""
 
     def __init__(self, google: FakeGoogle) -> None:
@@ -63,11 +63,11 @@ class Nursery:
 
 
 def _wait() -> None:
-    from bezel.localcloud.providers.lean import lighten
+    from bezel.standin_providers.plugin.fast_import import lighten
 
     lighten()
-    from bezel.localcloud.providers.google_plugin import GooglePlugin
-    from bezel.localcloud.providers.server import serve
+    from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+    from bezel.standin_providers.plugin.server import serve
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are buried by the kernel
     for _ in iter(sys.stdin.readline, ""):

@@ -19,18 +19,18 @@ from typing import Any
 from simulated_vllm import MODEL
 
 from bezel.catalog import model, vllm_options
-from bezel.localcloud.vllm.failures import StartError
-from bezel.localcloud.vllm.hardware import machine_from_environment
-from bezel.localcloud.vllm.options import VERSION, parse
-from bezel.localcloud.vllm.settings import make_settings
-from bezel.planner.argument_traps import check_traps
-from bezel.planner.arguments import as_word, merge, render
-from bezel.planner.option_checks import check_fields, check_options
-from bezel.planner.variable_checks import check_read
+from bezel.planner.rules.env_checks import check_read
+from bezel.planner.vllm.argument_conflicts import check_traps
+from bezel.planner.vllm.arguments import as_word, merge, render
+from bezel.planner.vllm.option_checks import check_fields, check_options
+from bezel.simulated_vllm.configuration.failures import StartError
+from bezel.simulated_vllm.configuration.hardware import machine_from_environment
+from bezel.simulated_vllm.configuration.options import VERSION, parse
+from bezel.simulated_vllm.configuration.settings import make_settings
 
 ROOT = Path(__file__).parent.parent.parent
 EXPLAINED = ROOT / "tools" / "settings_explained.json"
-RECORDED = ROOT / "tests" / "localcloud_vllm" / "data" / "settings-0.32.0.json"
+RECORDED = ROOT / "tests" / "simulated_vllm" / "data" / "settings-0.32.0.json"
 TABLE = ROOT / "tests" / "results" / "settings-compared.json"
 CONTEXT = 32_768  # of the tiny model that the real vLLM is given
 OPTIONS = vllm_options(VERSION)
@@ -117,7 +117,7 @@ def table(rows: list[Setting], folder: Path, stamp: dict[str, str]) -> dict[str,
         "about": f"{len(rows)} settings made up from the recorded options and variables, most of them at a bound or "
         f"behind it, of which a real vLLM 0.32.0 refuses {sum(row['real'] is not None for row in rows)}: parsed and "
         "configured by its own classes in one process, no engine started. The plan's rules and the simulated server's "
-        "start are held against that; tests/localcloud_vllm/test_settings_compared.py does it again in each run. With "
+        "start are held against that; tests/simulated_vllm/test_settings_compared.py does it again in each run. With "
         "`--seed NUMBER ...` instead of `--record` the command makes 300 others of each seed, in about half a minute.",
         "command": ".venv/bin/python tools/compare_settings.py PYTHON MODEL --record",
         "stamp": stamp,

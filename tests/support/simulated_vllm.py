@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.bench.asking import asker
-from bezel.bench.plan import Target
-from bezel.localcloud.ports import free_port
+from bezel.bench.load.plan import Target
+from bezel.bench.server.http_probe import asker
+from bezel.localcloud.processes.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def simulated_vllm(folder: Path, *arguments: str, serving_speed: float = 1.0) ->
         "LOCALCLOUD_SPEED": "100000",
         "LOCALCLOUD_SERVING_SPEED": f"{serving_speed:g}",
     }
-    command = [sys.executable, "-m", "bezel.localcloud.vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
+    command = [sys.executable, "-m", "bezel.simulated_vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
     with subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"http://127.0.0.1:{port}"

@@ -24,7 +24,7 @@ from rehearsal import SECONDS, Rehearsal
 from whole_cloud import problems
 
 from bezel.localcloud import control
-from bezel.localcloud.ports import free_port
+from bezel.localcloud.processes.ports import free_port
 
 if TYPE_CHECKING:
     import subprocess
@@ -38,7 +38,7 @@ VICTIMS = {
     "engine": "/pulumi ",
     "program": "pulumi-language-python-exec",
     "dynamic provider": "pulumi.dynamic",
-    "stand-in": "bezel.localcloud.providers.gcp",
+    "stand-in": "bezel.standin_providers.gcp",
     "localcloud": "",
     "engine, SIGINT": "/pulumi ",
     "engine, two SIGINT": "/pulumi ",

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("bezel", "components", "policies", "smoke", "stacks")
 # Their words are vLLM's own, and Google's.
-OTHERS_WORDS = ("bezel/localcloud/vllm/", "bezel/localcloud/policies.py")
+OTHERS_WORDS = ("bezel/simulated_vllm/", "bezel/localcloud/routing/iam_policies.py")
 PROGRAM = r"(?:\.venv/bin/)?(bezel|make|pulumi) "
 _QUOTED = re.compile(rf"`({PROGRAM}[^`]+)`")
 _SUBSTITUTED = re.compile(rf"\$\(({PROGRAM}[^)]+)\)")

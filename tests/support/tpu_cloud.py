@@ -11,9 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.bodies import LeaseSpec, ZoneChoice, instance_body, queued_body
+from bezel.cli.main import main
 from bezel.leases.names import labels
-from bezel.ops.cli import main
+from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
 from tests.rest.fake_google import Answer, Call, Server, serving
 
 sys.path.append(str(Path(__file__).parents[1] / "localcloud"))

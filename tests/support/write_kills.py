@@ -24,8 +24,8 @@ import httpx
 from whole_cloud import problems
 
 from bezel.localcloud.cloud import Cloud
-from bezel.localcloud.layout import DEPLOYER, PROJECT, Layout
-from bezel.localcloud.pace import InstanceTiming, Pace
+from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel.localcloud.core.paths import DEPLOYER, PROJECT, Paths
 
 PARENT = f"projects/{PROJECT}"
 RUN = f"/run/v2/{PARENT}/locations/us-east4/services"
@@ -166,13 +166,13 @@ def _load(folder: Path) -> None:
 
 def _open(folder: Path) -> Cloud:
     """A cloud on the directory, mended as a daemon does when it starts."""
-    layout = Layout(folder)
+    layout = Paths(folder)
     layout.create()
 
     def no_containers(_container: Any) -> Any:
         raise OSError("no container is started here")
 
-    cloud = Cloud(layout, Pace(10_000), no_containers, InstanceTiming(10_000, 900, 0.5, 1.0))
+    cloud = Cloud(layout, PlatformClock(10_000), no_containers, InstanceTiming(10_000, 900, 0.5, 1.0))
     cloud.base = "http://127.0.0.1:1"
     cloud.prepare()
     return cloud

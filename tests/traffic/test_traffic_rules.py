@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bezel.traffic import (
+from components.config.revision_traffic import (
     ATTEMPT,
     FINGERPRINT,
     FIRST,

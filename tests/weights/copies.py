@@ -11,19 +11,21 @@ import httpx
 from fake_hub import TOKEN, FakeHub
 
 from bezel.localcloud import control
-from bezel.localcloud.layout import NO_TLS, Endpoint
+from bezel.loopback.plain_http import NO_TLS
 from bezel.rest import Backoff
 from bezel.weights.bucket import Bucket
-from bezel.weights.copying import HubSource, Outcome, copy_model
+from bezel.weights.copy import HubSource, Outcome, copy_model
+from bezel.weights.gcs_source import BucketSource
 from bezel.weights.hub import Hub, Repository
-from bezel.weights.journal import Journal
-from bezel.weights.patience import Watch
 from bezel.weights.progress import Progress
-from bezel.weights.rewriting import BucketSource
+from bezel.weights.retry import Watch
 from bezel.weights.transfer import Transfer
+from bezel.weights.upload_sessions import Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bezel.localcloud.core.paths import Endpoint
 
 MODEL = "acme/tiny-model"
 PIECE = 256 * 1024

@@ -15,8 +15,9 @@ import pytest
 from copies import FILES, LARGE, WANTED, Shelf, no_secret_in
 from fake_hub import TOKEN, serving
 
-from bezel.localcloud import control, made_up
-from bezel.localcloud.layout import Layout
+from bezel.localcloud import control
+from bezel.localcloud.core.paths import Paths
+from bezel.simulated_vllm import synthetic_weights
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +54,7 @@ def test_the_stacks_model_is_copied_from_the_embedded_hub_and_listed_and_replace
     copied = bezel(cloud, "copy", "l4-qat")
     assert copied.returncode == 0, copied.stderr
     assert f"hf:{ID}@main" in copied.stdout
-    files = made_up.model_files(ID)
+    files = synthetic_weights.model_files(ID)
     assert f"{len(files)} files copied" in copied.stdout
     assert cloud.held(FOLDER) == files
 
@@ -89,7 +90,7 @@ def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud
         hub.held, hub.held_after = threading.Event(), 36 * MIB
         command = [str(BEZEL), "weights", "copy", "l4-qat"]
         with subprocess.Popen(command, cwd=ROOT, env=environment(cloud, HF_ENDPOINT=hub.base)) as killed:
-            uploads, deadline = Layout(cloud.endpoint.directory).uploads, time.monotonic() + 30
+            uploads, deadline = Paths(cloud.endpoint.directory).uploads, time.monotonic() + 30
             while max((_size(file) for file in uploads.iterdir()), default=0) < 32 * MIB:
                 assert time.monotonic() < deadline
                 assert killed.poll() is None
@@ -107,8 +108,8 @@ def test_the_draft_model_of_a_stack_is_copied_beside_its_model(cloud):
     cloud.make()
     copied = bezel(cloud, "copy", "l4-qat-mtp")
     assert copied.returncode == 0, copied.stderr
-    assert cloud.held(FOLDER) == made_up.model_files(ID)
-    assert cloud.held("gemma-4-12B-it-assistant") == made_up.model_files("google/gemma-4-12B-it-assistant")
+    assert cloud.held(FOLDER) == synthetic_weights.model_files(ID)
+    assert cloud.held("gemma-4-12B-it-assistant") == synthetic_weights.model_files("google/gemma-4-12B-it-assistant")
     listed = bezel(cloud, "list", "l4-qat-mtp")
     assert (listed.returncode, listed.stdout.count("whole, of l4-qat-mtp")) == (0, 2)
 

@@ -11,14 +11,14 @@ import pytest
 from copies import FILES, LARGE, MODEL, ODD, PIECE, WANTED, Shelf, no_secret_in
 from fake_hub import COMMIT, TOKEN, serving
 
+from bezel.cli.local_fault import add_fault, clear_faults
 from bezel.localcloud import control
-from bezel.ops.faults import add_fault, clear_faults
 from bezel.rest import UnreachableError
 from bezel.weights.bucket import Bucket
 from bezel.weights.errors import StoppedError, WeightsError
-from bezel.weights.journal import Entry, Journal
 from bezel.weights.listing import stored_models
-from bezel.weights.patience import FAILURES_IN_A_ROW, Watch
+from bezel.weights.retry import FAILURES_IN_A_ROW, Watch
+from bezel.weights.upload_sessions import Entry, Journal
 
 pytestmark = pytest.mark.slow
 

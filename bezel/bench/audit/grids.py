@@ -11,7 +11,7 @@ from bezel.bench.audit.table import INPUT, OUTPUT, RATES, REQUESTS, TOTAL
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bezel.bench.audit.table import Row, Source, System
+    from bezel.bench.audit.table import ResultSource, Row, System
 
 # Context, users, answer's length and rate's name.
 Key = tuple[int | None, int | None, int | None, str]
@@ -29,7 +29,7 @@ def answered(row: Row) -> Figure | None:
     return row.success
 
 
-def keyed(source: Source) -> dict[Key, Figure]:
+def keyed(source: ResultSource) -> dict[Key, Figure]:
     """The rates of a file's good cells, the first of each key; empty for a file of single runs."""
     cells: dict[Key, Figure] = {}
     for row in source.rows:

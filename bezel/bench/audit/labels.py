@@ -38,7 +38,7 @@ _DATE = re.compile(r"(?<!\d)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineLabel:
     """Hardware that shares one model: so many chips of one kind, whose figures `unit` holds."""
 
     id: str
@@ -69,7 +69,7 @@ class Machine:
         return self.chips * (fast if encoding in (None, "fp8") else self.unit.bf16_flops)
 
 
-def machine_in(text: str, chips: int | None = None) -> Machine | None:
+def machine_in(text: str, chips: int | None = None) -> MachineLabel | None:
     """The machine that a text names, with so many chips where the text does not count them.
 
     "8 x L4" and "l4x8" are eight; a name that the catalogue does not hold is no machine.
@@ -77,15 +77,15 @@ def machine_in(text: str, chips: int | None = None) -> Machine | None:
     low = text.lower()
     for name, machine in gpu_machines().items():
         if name in low:
-            return Machine(name, machine.gpus, accelerators()[machine.accelerator])
+            return MachineLabel(name, machine.gpus, accelerators()[machine.accelerator])
     for pattern, gpu in _gpu_patterns():
         if found := pattern.search(low):
             count = int(found["before"] or found["after"] or chips or 1)
-            return Machine(gpu.id if count == 1 else f"{count} x {gpu.id}", count, gpu)
+            return MachineLabel(gpu.id if count == 1 else f"{count} x {gpu.id}", count, gpu)
     for slice_ in tpus().values():
         if found := re.search(rf"(?<![a-z0-9]){slice_.chip}(?:[\s_-]?(\d+))?(?![a-z0-9])", low):
             count = int(found[1] or chips or 0)
-            return Machine(f"{slice_.chip}-{count}", count, slice_) if count else None
+            return MachineLabel(f"{slice_.chip}-{count}", count, slice_) if count else None
     return None
 
 
@@ -162,7 +162,7 @@ def named_model(text: str) -> Model | None:
     return next((model for model in models().values() if low and low in (model.id, (model.hub_id or "").lower())), None)
 
 
-def checkpoint_of(shape: Architecture | None, encoding: str | None, machine: Machine | None) -> Model | None:
+def checkpoint_of(shape: Architecture | None, encoding: str | None, machine: MachineLabel | None) -> Model | None:
     """The checkpoint meant by an architecture and an encoding; where none is stated, the smallest that runs there."""
     if shape is None:
         return None

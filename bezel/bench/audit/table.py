@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.labels import Machine
+    from bezel.bench.audit.labels import MachineLabel
     from bezel.catalog import Architecture, Model
 
 # Figures of a row by name.
@@ -50,8 +50,8 @@ class System:
     """
 
     label: str = ""
-    machine: Machine | None = None
-    label_machine: Machine | None = None
+    machine: MachineLabel | None = None
+    label_machine: MachineLabel | None = None
     tensor_parallel: int | None = None
     shape: Architecture | None = None
     label_shape: Architecture | None = None
@@ -168,7 +168,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ResultSource:
     """What one file holds.
 
     Attributes:
@@ -193,7 +193,7 @@ class Source:
 class Table:
     """Everything that is audited together."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[ResultSource, ...]
 
     @property
     def claims(self) -> tuple[Claim, ...]:

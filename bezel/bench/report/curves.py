@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.bench.report.wording import number
+from bezel.bench.report.format import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bezel.bench.report.subjects import Spot, Subject
+    from bezel.bench.report.series import Spot, Subject
 
 _MOST_OF_ONE, _MOST = 4, 5
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel.bench.report.markup import plain
+from bezel.bench.report.charts.html import plain
+from bezel.bench.report.format import shortened
 from bezel.bench.report.tables import Table, is_number
-from bezel.bench.report.wording import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

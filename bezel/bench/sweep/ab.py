@@ -17,18 +17,18 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from bezel.bench.result import Finding
-from bezel.bench.statistics import t_quantile
-from bezel.bench.sweep.once import INTERRUPTED, LostError
-from bezel.told import UserError
+from bezel.bench.metrics.statistics import t_quantile
+from bezel.bench.result.document import Finding
+from bezel.bench.sweep.run_once import INTERRUPTED, LostError
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
+    from bezel.bench.sweep.cell_request import CellWanted
     from bezel.bench.sweep.journal import Taken
-    from bezel.bench.sweep.once import Once
-    from bezel.bench.sweep.wanted import CellWanted
+    from bezel.bench.sweep.run_once import Once
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95

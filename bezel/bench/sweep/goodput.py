@@ -5,7 +5,7 @@ the level in its middle is measured, the figure and its interval say how surely 
 follows. Runs near the edge weigh less than those that are clear, and are repeated as needed.
 
 Leaves out how a level is measured (`Measure`), and what the requests of a load within limits are worth
-(`goodput` in `bezel.bench.metrics`).
+(`goodput` in `bezel.bench.metrics.definitions`).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.failures import FAILED_SHARE
-from bezel.bench.result import Finding
-from bezel.bench.sweep.once import INTERRUPTED, LostError, unreached
+from bezel.bench.result.document import Finding
+from bezel.bench.result.failures import FAILED_SHARE
+from bezel.bench.sweep.run_once import INTERRUPTED, LostError, unreached
 from bezel.bench.sweep.wording import counted, edge
-from bezel.told import UserError
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
+    from bezel.bench.sweep.cell_request import CellWanted
     from bezel.bench.sweep.journal import Taken
-    from bezel.bench.sweep.once import Once
-    from bezel.bench.sweep.wanted import CellWanted
+    from bezel.bench.sweep.run_once import Once
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bezel.bench.states import infeasible
-from bezel.bench.sweep.wanted import CellWanted
+from bezel.bench.result.cell_status import infeasible
+from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.wording import counted
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.told import UserError
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
     from typing import Self
 
-    from bezel.bench.result import Cell, Manifest
+    from bezel.bench.result.document import Cell, Manifest
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Journal(Ledger):
 
     def _take(self, record: Mapping[str, Any], open_cells: dict[str, float]) -> None:
         """Takes over a record of before; `open_cells` are those that were begun, with their estimates."""
-        from bezel.bench.result import Cell, Manifest
+        from bezel.bench.result.document import Cell, Manifest
 
         if "begin" in record:
             name = record["begin"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.bench.result import Finding
+from bezel.bench.result.document import Finding
 from bezel.bench.sweep.knee import SHARE, knee
 from bezel.bench.sweep.wording import counted
 

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.sweep import choose
+from bezel.bench.sweep import acquisition
 from bezel.bench.sweep.budget import pace, tokens
 from bezel.bench.sweep.grid import refusals
-from bezel.bench.sweep.once import INTERRUPTED, LostError, Once
+from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
 from bezel.bench.sweep.surface import fit
 from bezel.bench.sweep.validity import judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
     from bezel.bench.sweep.budget import Limits, Pace
+    from bezel.bench.sweep.cell_request import Measure
     from bezel.bench.sweep.grid import Bounds, Grid, Place, Refusal
     from bezel.bench.sweep.journal import Ledger
     from bezel.bench.sweep.surface import Array, Fit
-    from bezel.bench.sweep.wanted import Measure
 
 SHARE = 0.25
 ERROR = 0.03
@@ -82,7 +82,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SweepStatus:
     """All that is known at one time, from the measured cells alone.
 
     Attributes:
@@ -107,12 +107,12 @@ class Standing:
         return judged(self.sweep.grid, self.cells, self.sweep.metric)
 
     @cached_property
-    def known(self) -> choose.Known:
+    def known(self) -> acquisition.Known:
         """The same, for choosing."""
         askable = {place for place in self.sweep.grid.places() if place not in self.refused}
         failed = {place for place, cell in self.cells.items() if cell.state == "failed"}
         limited = {place for place, cell in self.cells.items() if cell.state == "client_limited"}
-        return choose.Known(self.judged[0], failed, set(self.cells), askable, limited)
+        return acquisition.Known(self.judged[0], failed, set(self.cells), askable, limited)
 
     @cached_property
     def fitted(self) -> tuple[Fit, Array] | None:
@@ -151,7 +151,7 @@ class Ended:
         early: Before its time: somebody ended it, or its server was lost.
     """
 
-    standing: Standing
+    standing: SweepStatus
     reason: str
     early: bool = False
 
@@ -187,7 +187,7 @@ def run_sweep(
     measured: list[Cell] = []
     start: Array | None = None
     while True:
-        standing = Standing(sweep, refused, dict(cells), dict(seconds), lost, start)
+        standing = SweepStatus(sweep, refused, dict(cells), dict(seconds), lost, start)
         place, reason = _gone(measured) or _next(standing)
         show(_progress(standing, place))
         if place is None:
@@ -215,7 +215,7 @@ def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
     return None, f"the last {most} cells {LOST}, the last one: {last[-1].reason}"
 
 
-def _next(standing: Standing) -> tuple[Place | None, str]:
+def _next(standing: SweepStatus) -> tuple[Place | None, str]:
     """The next cell, or None and why there is none."""
     sweep, known = standing.sweep, standing.known
     still_open = [one for one in sorted(known.askable) if one not in known.asked]
@@ -224,8 +224,8 @@ def _next(standing: Standing) -> tuple[Place | None, str]:
     if sweep.error is not None:
         # The scout may go beyond a failure: a heavier load that succeeds says that the failure was none of the load's.
         affordable = [one for one in still_open if not kept_out[one]]
-        place = choose.scout(sweep.grid, known, affordable, sweep.limits.requests)
-        left = choose.beyond(known)
+        place = acquisition.scout(sweep.grid, known, affordable, sweep.limits.requests)
+        left = acquisition.beyond(known)
         still_open = [one for one in still_open if one not in left]
     affordable = [one for one in still_open if not kept_out[one]]
     if place is None and not still_open:
@@ -233,9 +233,9 @@ def _next(standing: Standing) -> tuple[Place | None, str]:
     if sweep.error is None:
         place = affordable[0] if affordable else None
     elif place is None and standing.fitted:
-        if choose.enough(standing.fitted[0], known, sweep.error):
+        if acquisition.enough(standing.fitted[0], known, sweep.error):
             return None, f"the surface is known to {sweep.error:.1%}"
-        place = choose.most_telling(sweep.grid, standing.fitted[0], known, affordable)
+        place = acquisition.most_telling(sweep.grid, standing.fitted[0], known, affordable)
     if place is not None:
         return place, ""
     if affordable:
@@ -244,13 +244,13 @@ def _next(standing: Standing) -> tuple[Place | None, str]:
     return None, f"the limits allow no further cell: {sweep.grid.told(first)} takes {kept_out[first]}"
 
 
-def _kept_out(standing: Standing, place: Place) -> str:
+def _kept_out(standing: SweepStatus, place: Place) -> str:
     sweep = standing.sweep
     requests = sweep.grid.requests(place)
     return sweep.limits.keeps_out(standing.spent, standing.sent, standing.estimate(place), requests)
 
 
-def _progress(standing: Standing, place: Place | None) -> Progress:
+def _progress(standing: SweepStatus, place: Place | None) -> Progress:
     sweep, known = standing.sweep, standing.known
     waiting = [one for one in sorted(known.askable) if one not in known.asked]
     spent, sent = standing.spent, standing.sent
@@ -263,7 +263,7 @@ def _progress(standing: Standing, place: Place | None) -> Progress:
     seconds_left = 0.0 if place is None else min((one for one in bounds if one is not None), default=None)
     error = None
     if sweep.error is not None and standing.fitted:
-        found = choose.errors(standing.fitted[0], known)
+        found = acquisition.errors(standing.fitted[0], known)
         error = float(np.median(found)) if found.size else 0.0
     usd = sweep.limits.cost(spent)
     return Progress(place, len(known.asked), len(waiting), sent, spent, usd, seconds_left, error)

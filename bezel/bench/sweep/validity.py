@@ -1,6 +1,7 @@
 """Which measured cells may say something of the surface, and why the others may not.
 
-Owns the rule that needs several cells. What one cell's own checks say stands in its state (`bezel.bench.checks`).
+Owns the rule that needs several cells. What one cell's own checks say stands in its state
+(`bezel.bench.validity.checks`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.bench.result import Cell
+    from bezel.bench.result.document import Cell
     from bezel.bench.sweep.grid import Grid, Place
 
 # A further user takes from the others or, at best, nothing. Two runs of one system have differed by 14 %.

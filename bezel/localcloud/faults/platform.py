@@ -8,22 +8,22 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.access import Access
-from bezel.localcloud.errors import ApiError
-from bezel.localcloud.keys import TokenError
-from bezel.localcloud.layout import CONTROL_AUDIENCE, DEPLOYER, RUN_AGENT
-from bezel.localcloud.operations import Operations
-from bezel.localcloud.tokens import Tokens
+from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.access.permissions import Access
+from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.operations import Operations
+from bezel.localcloud.core.paths import CONTROL_AUDIENCE, DEPLOYER, RUN_AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cryptography.hazmat.primitives.asymmetric import rsa
 
-    from bezel.localcloud.faults.book import Faults
-    from bezel.localcloud.pace import Pace
-    from bezel.localcloud.shapes import Json
-    from bezel.localcloud.store import Store
+    from bezel.localcloud.core.clock import PlatformClock
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.core.store import Store
+    from bezel.localcloud.faults.registry import Faults
 
 # The permissions that a fault takes away, from whatever account the services run as.
 _TAKEN = {
@@ -59,7 +59,7 @@ class FaultyTokens(Tokens):
     """A token endpoint whose clock is another than this machine's, and a way in that no fault bars."""
 
     def __init__(
-        self, key: rsa.RSAPrivateKey, store: Store, pace: Pace, issuer: Callable[[], str], faults: Faults
+        self, key: rsa.RSAPrivateKey, store: Store, pace: PlatformClock, issuer: Callable[[], str], faults: Faults
     ) -> None:
         super().__init__(key, store, pace, issuer)
         self._faults = faults
@@ -91,7 +91,7 @@ class FaultyTokens(Tokens):
 class FaultyOperations(Operations):
     """Operations that end wrongly, or not at all."""
 
-    def __init__(self, store: Store, pace: Pace, faults: Faults) -> None:
+    def __init__(self, store: Store, pace: PlatformClock, faults: Faults) -> None:
         super().__init__(store, pace)
         self._store, self._faults = store, faults
 

@@ -1,7 +1,7 @@
 """Faults of the wire: an ASGI layer around the APIs, and around each service's front, that spoils what matches.
 
-Owns what happens to one request and its answer. Leaves out which request is struck (book.py) and the texts
-(answers.py). localcloud's own routes below /localcloud/ are never struck, so that a fault can always be cleared.
+Owns what happens to one request and its answer. Leaves out which request is struck (registry.py) and the texts
+(refusals.py). localcloud's own routes below /localcloud/ are never struck, so that a fault can always be cleared.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.faults.answers import refusal
-from bezel.localcloud.serving import hang_up
+from bezel.localcloud.faults.refusals import refusal
+from bezel.localcloud.http.serving import hang_up
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from bezel.localcloud.faults.book import Fault, Faults
+    from bezel.localcloud.faults.registry import Fault, Faults
 
 _OWN = "/localcloud/"
 _TOKEN = "/token"  # noqa: S105 - a path
 
 
-class Spoiled:
+class FaultMiddleware:
     """The application behind it, with the faults that are on."""
 
     def __init__(self, app: ASGIApp, faults: Faults, at: str) -> None:

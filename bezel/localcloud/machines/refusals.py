@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.errors import ApiError, error_info
+from bezel.localcloud.core.errors import ApiError, error_info
 from bezel.localcloud.machines.lifecycle import INVALID_NOW, NEVER_READY, NO_ADDRESS
 
 if TYPE_CHECKING:
-    from bezel.localcloud.shapes import Json
+    from bezel.localcloud.core.json_types import Json
 
 PLAIN = "ZONE_RESOURCE_POOL_EXHAUSTED"
 DETAILED = f"{PLAIN}_WITH_DETAILS"

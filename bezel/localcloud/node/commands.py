@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from bezel.localcloud.node.docker_run import RefusedError, RunOptions
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bezel.localcloud.node.engine import Engine
+    from bezel.localcloud.node.docker import DockerDaemon
 
 _VERSION = "Docker version 27.5.1, build 9f9e405"
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandResult:
     """What a command prints, and its exit status."""
 
     code: int = 0
@@ -30,20 +32,12 @@ class Answer:
     err: str = ""
 
 
-class RefusedError(Exception):
-    """A command that failed; the text is what it prints."""
-
-    def __init__(self, text: str, code: int = 1) -> None:
-        super().__init__(text)
-        self.code = code
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise RefusedError(f"docker: localcloud's stand-in does not know this command line: {message}", 125)
 
 
-async def answer(engine: Engine, program: str, argv: Sequence[str], given: str, config: Path) -> Answer:
+async def answer(engine: DockerDaemon, program: str, argv: Sequence[str], given: str, config: Path) -> CommandResult:
     """Do what a command line says.
 
     Args:
@@ -57,59 +51,59 @@ async def answer(engine: Engine, program: str, argv: Sequence[str], given: str, 
         if program in {"apt-get", "wget"}:
             return _download(engine, program, argv)
         if not engine.installed:
-            return Answer(127, err=f"{program}: command not found")
+            return CommandResult(127, err=f"{program}: command not found")
         if program != "docker":
-            return Answer()
+            return CommandResult()
         return await _docker(engine, argv, given, _on_disk(engine, config))
     except RefusedError as refusal:
-        return Answer(refusal.code, err=str(refusal))
+        return CommandResult(refusal.code, err=str(refusal))
 
 
-def _download(engine: Engine, program: str, argv: Sequence[str]) -> Answer:
+def _download(engine: DockerDaemon, program: str, argv: Sequence[str]) -> CommandResult:
     """What comes over the internet: packages, docker among them, and anything else as a line of text."""
     if not engine.ways.internet():
-        return Answer(100, err="E: Failed to fetch: Could not connect, connection timed out")
+        return CommandResult(100, err="E: Failed to fetch: Could not connect, connection timed out")
     engine.installed = engine.installed or "docker.io" in argv
-    return Answer(out="made up" if program == "wget" else "")
+    return CommandResult(out="made up" if program == "wget" else "")
 
 
-async def _docker(engine: Engine, argv: Sequence[str], given: str, config: Path) -> Answer:
+async def _docker(engine: DockerDaemon, argv: Sequence[str], given: str, config: Path) -> CommandResult:
     match list(argv):
         case ["--version"]:
-            return Answer(out=_VERSION)
+            return CommandResult(out=_VERSION)
         case ["info"]:
-            return Answer(out="Server:\n Server Version: 27.5.1")
+            return CommandResult(out="Server:\n Server Version: 27.5.1")
         case ["image", "inspect", image]:
             if image not in engine.images:
                 raise RefusedError(f"Error response from daemon: No such image: {image}")
-            return Answer(out=json.dumps([{"RepoDigests": [image]}]))
+            return CommandResult(out=json.dumps([{"RepoDigests": [image]}]))
         case ["login", "--username", user, "--password-stdin", registry]:
             return _login(engine, registry.removeprefix("https://"), user, given.strip(), config)
         case ["pull", "--quiet", image]:
             engine.pull(image, _token(config, image.partition("/")[0]))
-            return Answer(out=image)
+            return CommandResult(out=image)
         case ["run", *words]:
-            return Answer(out=await engine.run(*_run_words(engine, words)))
+            return CommandResult(out=await engine.run(*_run_words(engine, words)))
     return await _container(engine, argv)
 
 
-async def _container(engine: Engine, argv: Sequence[str]) -> Answer:
+async def _container(engine: DockerDaemon, argv: Sequence[str]) -> CommandResult:
     match list(argv):
         case ["rm", "--force", name]:
             await engine.remove(name)
-            return Answer(out=name)
+            return CommandResult(out=name)
         case ["stop", name]:
             await engine.container(name).stop()
-            return Answer(out=name)
+            return CommandResult(out=name)
         case ["inspect", "--format", "{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}", name]:
             found = engine.container(name)
-            return Answer(out=f"{found.status} {found.restarts} {found.code}")
+            return CommandResult(out=f"{found.status} {found.restarts} {found.code}")
         case ["logs", "--tail", lines, name]:
-            return Answer(out="\n".join(list(engine.container(name).log)[-int(lines) :]))
+            return CommandResult(out="\n".join(list(engine.container(name).log)[-int(lines) :]))
     raise RefusedError(f"docker: localcloud's stand-in does not know this command line: {' '.join(argv)}", 125)
 
 
-def _on_disk(engine: Engine, path: Path) -> Path:
+def _on_disk(engine: DockerDaemon, path: Path) -> Path:
     """A path of the machine as one of this computer.
 
     Raises:
@@ -121,13 +115,13 @@ def _on_disk(engine: Engine, path: Path) -> Path:
     return resolved
 
 
-def _login(engine: Engine, registry: str, user: str, token: str, config: Path) -> Answer:
+def _login(engine: DockerDaemon, registry: str, user: str, token: str, config: Path) -> CommandResult:
     engine.check_login(registry, token)
     config.mkdir(parents=True, exist_ok=True)
     pair = base64.b64encode(f"{user}:{token}".encode()).decode()
     (config / "config.json").write_text(json.dumps({"auths": {registry: {"auth": pair}}}))
     warning = f"WARNING! Your password will be stored unencrypted in {config / 'config.json'}."
-    return Answer(out="Login Succeeded", err=warning)
+    return CommandResult(out="Login Succeeded", err=warning)
 
 
 def _token(config: Path, registry: str) -> str:
@@ -138,21 +132,7 @@ def _token(config: Path, registry: str) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """What `docker run` was asked for beside the image and its command."""
-
-    name: str
-    restarts: int
-    host_network: bool
-    privileged: bool
-    gpus: bool
-    entrypoint: str
-    environment: dict[str, str]
-    volumes: dict[str, str]
-
-
-def _run_words(engine: Engine, words: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
+def _run_words(engine: DockerDaemon, words: Sequence[str]) -> tuple[RunOptions, str, tuple[str, ...]]:
     """(options, image, command) of `docker run`."""
     parser = _Parser(prog="docker run", add_help=False, allow_abbrev=False)
     for flag in ("--detach", "--privileged"):
@@ -183,7 +163,7 @@ def _run_words(engine: Engine, words: Sequence[str]) -> tuple[RunOptions, str, t
     return options, given.image, tuple(given.command)
 
 
-def _variables(engine: Engine, path: str) -> dict[str, str]:
+def _variables(engine: DockerDaemon, path: str) -> dict[str, str]:
     try:
         lines = _on_disk(engine, Path(path)).read_text().splitlines()
     except OSError:

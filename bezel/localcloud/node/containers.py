@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bezel.localcloud.node.process import Process
 
 if TYPE_CHECKING:
-    from bezel.localcloud.run.launch import Command
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command
 
 _LOG_LINES = 2000
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0  # seconds of the platform between two starts, doubled each time

@@ -9,15 +9,15 @@ import shutil
 from typing import TYPE_CHECKING
 
 from bezel.localcloud.node.machine import Machine, folder_of_all
-from bezel.localcloud.node.ways import Ways
+from bezel.localcloud.node.reachability import Ways
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from bezel.localcloud.cloud import Cloud
-    from bezel.localcloud.node.spec import NodeSpec
-    from bezel.localcloud.pace import InstanceTiming
-    from bezel.localcloud.run.launch import Command, Container
+    from bezel.localcloud.core.clock import InstanceTiming
+    from bezel.localcloud.machines.node_spec import NodeSpec
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Nodes:
 
     def __init__(
         self,
-        cloud: Cloud,
+        cloud: Context,
         launcher: Callable[[Container], Command],
         timing: InstanceTiming,
         subnetwork_of: Callable[[str], str],

@@ -23,36 +23,36 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from bezel.localcloud.layout import HUB_PREFIX
+from bezel.localcloud.core.paths import HUB_PREFIX
+from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.node import commands
-from bezel.localcloud.node.engine import Engine
+from bezel.localcloud.node.docker import DockerDaemon
 from bezel.localcloud.node.metadata import Metadata
-from bezel.localcloud.node.peers import NODE_VARIABLE
 from bezel.localcloud.node.process import Process
 from bezel.localcloud.node.relay import Relay
-from bezel.localcloud.run.leftovers import DIRECTORY_VARIABLE
-from bezel.localcloud.serving import HttpServer
+from bezel.localcloud.node.socket_owner import NODE_VARIABLE
+from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.requests import Request
 
-    from bezel.localcloud.cloud import Cloud
-    from bezel.localcloud.node.spec import NodeSpec
-    from bezel.localcloud.node.ways import Ways
-    from bezel.localcloud.run.launch import Command, Container
+    from bezel.localcloud.machines.node_spec import NodeSpec
+    from bezel.localcloud.node.reachability import Ways
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
 _CONSOLE_LINES = 5000
 _COMMANDS = "/localcloud/commands"
 _LARGEST = 1 << 20  # bytes of a request: a command line, or a guest attribute
-_PROGRAMS = Path(__file__).with_name("programs")
+_PROGRAMS = Path(__file__).with_name("shims")
 _SLEEP = """#!/bin/sh
 exec {sleep} "$(awk -v given="$1" 'BEGIN {{ printf "%.3f", given / {speed:g} }}')"
 """
 
 
-def folder_of_all(cloud: Cloud) -> Path:
+def folder_of_all(cloud: Context) -> Path:
     """Where the machines of a cloud have their file systems."""
     return cloud.layout.root / "nodes"
 
@@ -65,7 +65,7 @@ class Machine:
     """
 
     def __init__(
-        self, cloud: Cloud, spec: NodeSpec, ways: Ways, launcher: Callable[[Container], Command], speed: float
+        self, cloud: Context, spec: NodeSpec, ways: Ways, launcher: Callable[[Container], Command], speed: float
     ) -> None:
         self.console: deque[str] = deque(maxlen=_CONSOLE_LINES)
         self._cloud = cloud
@@ -74,7 +74,7 @@ class Machine:
         self._speed = speed
         self._folder = folder_of_all(cloud) / ".".join(spec.name.split("/")[3::2])
         self._metadata = Metadata(spec, cloud.store, cloud.tokens)
-        self._engine = Engine(cloud, spec, ways, launcher, speed, self._folder)
+        self._engine = DockerDaemon(cloud, spec, ways, launcher, speed, self._folder)
         self._key = secrets.token_urlsafe(32)
         self._server: HttpServer | None = None
         self._relays: list[Relay] = []
@@ -179,7 +179,7 @@ class Machine:
 
 
 def _listening(address: str) -> socket.socket:
-    # With the protocol named asyncio sends without delay, see run/front.py.
+    # With the protocol named asyncio sends without delay, see runtime/ingress.py.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.bind((address, 0))

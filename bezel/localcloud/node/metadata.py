@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bezel.localcloud.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
-from bezel.localcloud.layout import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
+from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from bezel.localcloud.node.spec import NodeSpec
-    from bezel.localcloud.store import Store
-    from bezel.localcloud.tokens import Tokens
+    from bezel.localcloud.access.tokens import Tokens
+    from bezel.localcloud.core.store import Store
+    from bezel.localcloud.machines.node_spec import NodeSpec
 
 _ATTRIBUTES = "instance/attributes/"
 _GUEST = "instance/guest-attributes/"

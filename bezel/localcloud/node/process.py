@@ -8,7 +8,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.guarded import Output, guard
+from bezel.localcloud.processes.process_guard import Output, guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

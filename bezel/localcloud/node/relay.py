@@ -12,8 +12,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from bezel.localcloud.callers import is_own
-from bezel.localcloud.doors import OTHER_USER
+from bezel.loopback.asgi_guard import OTHER_USER
+from bezel.loopback.peer_uid import is_own
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

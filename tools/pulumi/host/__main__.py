@@ -40,7 +40,7 @@ def main() -> None:
     from pulumi.runtime.proto import language_pb2_grpc
     from runtime import Host
 
-    from bezel.localcloud.own_calls import OwnCalls
+    from bezel.loopback.grpc_guard import OwnCalls
 
     children = Children()
     limits = [("grpc.max_receive_message_length", MESSAGE_LIMIT), ("grpc.max_send_message_length", MESSAGE_LIMIT)]

@@ -1,0 +1,1 @@
+"""Findings about figures: units, sums, means, lengths."""

@@ -1,0 +1,54 @@
+"""Fault 12: chunks of a stream counted as tokens although a chunk carries several under speculation.
+
+    tokens of a request = 1 + one for each step + accepted draft tokens; chunks = 1 + one for each step
+    counted tokens = requests + drafts, where tokens = requests + drafts + accepted
+
+Needs the word of whoever counted, or the server's counters of drafts beside the count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import CHUNKS, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.bench.audit.table import Row, Table
+
+_WITHIN = 0.03
+_APART = 1.10
+_REPAIR = "take the tokens from the server's usage (stream_options.include_usage) or its counters"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Each item once."""
+    found: dict[str, list[tuple[Row, str]]] = {}
+    for item, row in table.statements():
+        if row.good and (text := judge(row)):
+            found.setdefault(item, []).append((row, text))
+    for item, rows in found.items():
+        yield Finding(CHUNKS, "contradiction", (item,), rows[0][1], _REPAIR, tuple(row.cell for row, _ in rows))
+
+
+def judge(row: Row) -> str | None:
+    """Why the counted tokens of a row are chunks."""
+    if row.counted and "chunk" in row.counted.lower() and row.system.speculation != "none":
+        drafts = f"with {row.system.speculation}" if row.system.drafting else "with drafts, if there were any,"
+        return f"{row.counted} were counted, and {drafts} one carries up to 1 + draft tokens: the rate is too low"
+    counted = row.generated_tokens
+    if not counted:
+        return None
+    if row.server_output_tokens and row.drafts and row.server_output_tokens > _APART * counted:
+        server = row.server_output_tokens
+        return f"{counted:,} tokens were counted, the server generated {server:,} with {row.drafts:,} drafts"
+    if not (row.drafts and row.accepted and row.completed):
+        return None
+    steps, tokens = row.completed + row.drafts, row.completed + row.drafts + row.accepted
+    if tokens < _APART * steps or abs(counted / steps - 1) > _WITHIN:
+        return None
+    return (
+        f"{row.completed:,} requests + {row.drafts:,} steps = {steps:,} chunks, told as {counted:,} tokens; with "
+        f"{row.accepted:,} accepted draft tokens they are {tokens:,}"
+    )

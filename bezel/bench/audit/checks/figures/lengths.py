@@ -1,0 +1,94 @@
+"""Fault 6: a limit of length that is told as something else: "out of memory" or "timeout" of a prompt that is too long.
+
+    context + output tokens > max-model-len     the server refuses it with a 400 at any load
+
+In a grid it is seen as a context at which every load fails alike, one user too, while the next shorter one works. Needs
+the cause that is told and max-model-len, or the grid.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import LENGTHS, Finding
+from bezel.planner.sizing.kv_cache import engine_kv_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.bench.audit.table import ResultSource, Row, Table
+
+_MEMORY = ("oom", "out of memory", "out-of-memory")
+_WAITING = ("timeout", "timed out", "time-out", "deadline exceeded")
+_LOADS = 3
+_REPAIR = "call it infeasible, with the rule that says so, or raise max-model-len and measure it"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Claims of a cause, rows with one, and contexts that fail at every load."""
+    for claim in table.claims:
+        if str(claim.said.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _refuted(claim.row)):
+            yield Finding(LENGTHS, "contradiction", (claim.item,), text, _REPAIR)
+    for source in table.sources:
+        told = [row for row in source.rows if _another_cause(row)]
+        refuted = [(row, text) for row in told if (text := _refuted(row))]
+        if refuted:
+            yield Finding(
+                LENGTHS,
+                "contradiction",
+                (source.item,),
+                refuted[0][1],
+                _REPAIR,
+                tuple(row.cell for row, _ in refuted),
+            )
+        yield from _cliff(source, {row.order for row, _ in refuted})
+
+
+def _another_cause(row: Row) -> bool:
+    """Whether a row is told to have failed for its memory or its time, and for nothing else."""
+    told = f"{row.state} {row.reason}".lower()
+    return any(word in told for word in (*_MEMORY, *_WAITING)) and "max" not in row.reason.lower()
+
+
+def _refuted(row: Row) -> str | None:
+    """Why it was the length and not the memory."""
+    most, output = row.system.max_model_len, row.output_tokens
+    if row.context is None or most is None or row.context + (output or 1) <= most:
+        return None
+    asked = f"{row.context} + {output}" if output else f"{row.context} and at least 1"
+    text = f"{asked} output token{'s' * (output != 1)} are more than max-model-len {most}: refused for its length"
+    shape, machine = row.system.shape, row.system.machine
+    if shape and machine and not machine.tpu:
+        one = engine_kv_bytes(shape, row.context, element_bytes=2, in_flight=1) / 1024**3
+        text += (
+            f"; the cache of one such sequence takes {one:.2f} GiB of {machine.memory_bytes / 1024**3:.1f} in 16 bits"
+        )
+    return text
+
+
+def _cliff(source: ResultSource, known: set[int]) -> Iterator[Finding]:
+    contexts: dict[int, list[Row]] = {}
+    for row in source.rows:
+        if row.context is not None and row.users is not None:
+            contexts.setdefault(row.context, []).append(row)
+    for shorter, context in zip(sorted(contexts), sorted(contexts)[1:], strict=False):
+        rows, before = contexts[context], contexts[shorter]
+        if len(rows) < _LOADS or {row.order for row in rows} & known or not all(_failed(row) for row in rows):
+            continue
+        if all(_failed(row) for row in before) or not any(row.state in (None, "ok", *_MEMORY) for row in rows):
+            continue  # a failure that is recorded as one is no fault
+        least = min(row.users or 0 for row in rows)
+        yield Finding(
+            LENGTHS,
+            "suspect",
+            (source.item,),
+            f"at {context} tokens all {len(rows)} loads fail alike, {least} user{'s' * (least != 1)} too, while "
+            f"{shorter} tokens work: no load causes that, a limit of length does (max-model-len {context} leaves no "
+            "room for an output token)",
+            _REPAIR,
+            tuple(row.cell for row in rows),
+        )
+
+
+def _failed(row: Row) -> bool:
+    return row.success is not None and row.success.value == 0

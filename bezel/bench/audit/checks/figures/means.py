@@ -1,0 +1,151 @@
+"""Fault 1: a mean of runs that were not one experiment: a claim's own runs, a file written twice, a mean of two files.
+
+    claim:  |value - mean(runs)| <= a unit of the last digit, and (max - min) / mean > 5 % of two, 20 % of more runs
+    file:   cells of a second pass stand in it again, with other values and no word on which run they are of
+    files:  c = (a + b) / 2 within the printed digits, in every cell where a and b differ
+
+Needs the runs, or the files. Two runs give no interval worth the name: with two values its half-width is 6.4 times
+their difference.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.figure import figure
+from bezel.bench.audit.findings import MEANS, MISSING, Finding
+from bezel.bench.audit.grids import keyed, main_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.grids import Key
+    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+
+# Two repeats of one experiment agree within this much of their mean, more of them within this; what is further apart is
+# another experiment.
+_SPREAD, _SPREAD_OF_MORE = 0.05, 0.20
+_REPAIR = "give each run by itself, or a mean of three or more repeats of one experiment with its interval"
+# Cells in which c is the mean of a and b although the two differ by four printed units: one in four is by chance.
+_CELLS = 8
+_TWICE = 3
+_TWO = 2
+_MISSED = 3
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Claims, files and threes of files."""
+    for claim in table.claims:
+        yield from _claimed(claim)
+    for source in table.sources:
+        yield from _appended(source)
+    yield from _mean_files([source for source in table.sources if source.rows])
+
+
+def _claimed(claim: Claim) -> Iterator[Finding]:
+    told = claim.said.get("runs")
+    runs = [found for one in told if (found := figure(one))] if isinstance(told, list) else []
+    if claim.value is None or len(runs) < _TWO:
+        return
+    values = [run.value for run in runs]
+    mean = sum(values) / len(values)
+    off = abs(claim.value.value - mean)
+    if not mean or off > 2 * claim.value.half + max(run.half for run in runs):
+        return
+    spread = (max(values) - min(values)) / mean
+    if spread <= (_SPREAD if len(runs) == _TWO else _SPREAD_OF_MORE):
+        return
+    sums = " + ".join(f"{value:g}" for value in values)
+    yield Finding(
+        MEANS,
+        "contradiction",
+        (claim.item,),
+        f"({sums}) / {len(values)} = {mean:.2f}, told as {claim.value.value:g} {claim.unit}: the runs differ by "
+        f"{spread:.0%} of it, so they are not repeats of one experiment",
+        _REPAIR,
+    )
+    if min(values) == 0:
+        yield Finding(
+            MISSING,
+            "contradiction",
+            (claim.item,),
+            f"a run that gave 0 {claim.unit} entered the mean as a figure: it failed, and halves the other one",
+            "record the failed run as failed, and give the other by itself",
+        )
+
+
+def _appended(source: ResultSource) -> Iterator[Finding]:
+    """A whole second pass in one file."""
+    if any(row.repeat is not None for row in source.rows):
+        return
+    passes: dict[object, list[tuple[Row, Figure]]] = {}
+    for row in source.rows:
+        rate = main_rate(row)
+        if row.context is not None and row.users is not None and rate:
+            key = (row.context, row.users, row.output_tokens, row.system, rate[0])
+            passes.setdefault(key, []).append((row, rate[1]))
+    twice = [rows for rows in passes.values() if len(rows) > 1]
+    if len(twice) < _TWICE or _side_by_side(twice):
+        return
+    pairs = [(rows[0][1], rows[1][1]) for rows in twice]
+    apart = [abs(a.value - b.value) / max(a.value, b.value) for a, b in pairs if max(a.value, b.value) > 0]
+    if not any(abs(a.value - b.value) > a.half + b.half for a, b in pairs):
+        return
+    worst = max(twice, key=lambda rows: abs(rows[0][1].value - rows[1][1].value))
+    values = " and ".join(f"{one.value:g}" for _, one in worst)
+    yield Finding(
+        MEANS,
+        "suspect",
+        (source.item,),
+        f"{len(twice)} cells stand in it {len(worst)} times with other values ({worst[0][0].cell}: {values}, up to "
+        f"{max(apart):.0%} apart): a second run was appended, and a mean over the file is one of two runs",
+        _REPAIR,
+        tuple(rows[0][0].cell for rows in twice),
+    )
+
+
+def _side_by_side(twice: Sequence[Sequence[tuple[Row, Figure]]]) -> bool:
+    """Whether repeats follow each other, as they do where a cell was measured several times on purpose."""
+    near = sum(1 for rows in twice if rows[1][0].order - rows[0][0].order <= 2)
+    return near > len(twice) / 2
+
+
+def _mean_files(sources: Sequence[ResultSource]) -> Iterator[Finding]:
+    cells = {source.item: keyed(source) for source in sources}
+    for c in sources:
+        for a, b in itertools.combinations([source for source in sources if source is not c], 2):
+            found = _mean_cells(cells[a.item], cells[b.item], cells[c.item])
+            if found:
+                key, first, second, mean = found[0]
+                yield Finding(
+                    MEANS,
+                    "contradiction",
+                    (c.item, a.item, b.item),
+                    f"in {len(found)} cells it is the mean of {a.item} and {b.item} to the printed digit; at "
+                    f"{key[0]} tokens, {key[1]} users ({first.value:g} + {second.value:g}) / 2 = {mean.value:g}",
+                    _REPAIR,
+                    tuple(f"{one[0][0]} tokens, {one[0][1]} users" for one in found),
+                )
+
+
+def _mean_cells(
+    a: Mapping[Key, Figure], b: Mapping[Key, Figure], c: Mapping[Key, Figure]
+) -> list[tuple[Key, Figure, Figure, Figure]]:
+    """The cells of c that are means of a and b, if practically all are that can show it."""
+    found, missed = [], 0
+    for key in a.keys() & b.keys() & c.keys():
+        first, second, third = a[key], b[key], c[key]
+        unit = 2 * max(first.half, second.half, third.half)
+        if abs(first.value - second.value) < 4 * unit or not third.value:
+            continue
+        rounding = third.half * 1.001 + (first.half + second.half) / 2
+        if abs(third.value - (first.value + second.value) / 2) <= max(rounding, 1e-9 * third.value):
+            found.append((key, first, second, third))
+        else:
+            missed += 1
+            if missed > _MISSED and 9 * missed > len(a):
+                return []
+    found.sort(key=lambda one: -abs(one[1].value - one[2].value))
+    return found if len(found) >= max(_CELLS, 9 * missed) else []

@@ -1,0 +1,81 @@
+"""Fault 9: answers of different lengths in one table of requests a second.
+
+A request of 100 output tokens is a hundred times the work of decoding one. Within a table the length must be one, or
+every cell must be there for each length; the sides of a ratio must have the same. Needs the output lengths.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import OUTPUTS, Finding
+from bezel.bench.audit.table import REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+
+_TIMES = 1.25
+_REPAIR = "compare output tokens a second, or measure all with one fixed length (ignore_eos and max_tokens)"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Ratios, claims compared with another, and tables of requests a second."""
+    claims = {claim.item: claim for claim in table.claims}
+    for claim in table.claims:
+        other = claims.get(str(claim.said.get("compared_with")))
+        rows = claim.sides or ((claim.row, other.row) if other else ())
+        yield from _compared(claim, rows, other, table.sources)
+    for source in table.sources:
+        if source.grid:
+            yield from _mixed(source)
+
+
+def _compared(
+    claim: Claim, rows: Sequence[Row], other: Claim | None, sources: Sequence[ResultSource]
+) -> Iterator[Finding]:
+    """Two sides; tables of requests a second on their machines, which do not tell a length, are named with them."""
+    known = [row.output_tokens for row in rows if row.output_tokens]
+    if len(known) != 2 or max(known) < _TIMES * min(known):
+        return
+    machines = [row.system.machine for row in rows if row.system.machine]
+    tables = [
+        source.item
+        for source in sources
+        for row in source.rows[:1]
+        if row.system.machine in machines and row.figure(REQUESTS) and row.output_tokens is None
+    ]
+    named = f"; so it is for {' and '.join(tables)}, which tell no length" if tables else ""
+    yield Finding(
+        OUTPUTS,
+        "not comparable",
+        (claim.item, *([other.item] if other else []), *tables),
+        f"{known[0]} output tokens a request on one side, {known[1]} on the other: "
+        f"{max(known) / min(known):.3g} times the decoding{named}",
+        _REPAIR,
+    )
+
+
+def _mixed(source: ResultSource) -> Iterator[Finding]:
+    cells: dict[int, set[tuple[int | None, int | None]]] = {}
+    first: dict[int, str] = {}
+    for row in source.rows:
+        if row.figure(REQUESTS) and row.output_tokens and row.good:
+            cells.setdefault(row.output_tokens, set()).add((row.context, row.users))
+            first.setdefault(row.output_tokens, row.cell)
+    lengths = sorted(cells)
+    if len(lengths) < 2 or lengths[-1] < _TIMES * lengths[0]:
+        return
+    everywhere = set.intersection(*cells.values())
+    if 2 * len(everywhere) >= len(set.union(*cells.values())):
+        return  # each cell at each length: the length is a dimension of the table
+    yield Finding(
+        OUTPUTS,
+        "not comparable",
+        (source.item,),
+        f"one table of requests/s holds answers of {', '.join(map(str, lengths))} tokens, each in other cells: the "
+        f"longest are {lengths[-1] / lengths[0]:.3g} times the decoding of the shortest",
+        _REPAIR,
+        tuple(first.values()),
+    )

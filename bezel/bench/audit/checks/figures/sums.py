@@ -1,0 +1,169 @@
+"""Fault 11: latencies that do not add up: most often a sum that is told as a mean.
+
+    ttft + (output tokens - 1) x tpot = e2e     a gap as long as the whole span is a sum; one far too short is of other
+                                                requests, or of chunks that came in one piece
+    requests/s x mean e2e <= users              a closed loop (Little); a mean e2e above it is a sum
+    ttft, itl, tpot <= e2e; itl, tpot <= e2e - ttft
+
+With drafts a chunk carries up to (1 + draft tokens) tokens, and so much longer may its gap (itl) be. Needs two or three
+of the figures of one row, means or medians; the output tokens, where they are not told, by two rates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.figure import Figure
+from bezel.bench.audit.findings import SUMS, Finding
+from bezel.bench.audit.limits import tokens_a_step
+from bezel.bench.audit.table import OUTPUT, REQUESTS, median_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.bench.audit.table import ResultSource, Row, Table
+
+_LEAST_TOKENS = 4
+_ABOVE = 1.8  # of what the other figures allow: means of ratios and unequal lengths explain less
+_LITTLE = 1.35
+_SHORT = 0.1  # of e2e, below which what is missing is nothing
+_ONE_GAP, _ROWS = 0.02, 3
+_REPAIR = "divide by the number of gaps (output tokens - 1), for each request, and give the mean of those"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Each item once, with its first such row."""
+    found: dict[str, list[tuple[Row, str]]] = {}
+    for item, row in table.statements():
+        if row.good and (text := judge(row)):
+            found.setdefault(item, []).append((row, text))
+    for item, rows in found.items():
+        yield Finding(SUMS, "contradiction", (item,), rows[0][1], _REPAIR, tuple(row.cell for row, _ in rows))
+    for source in table.sources:
+        if source.item not in found:
+            yield from _one_gap(source)
+
+
+def judge(row: Row) -> str | None:
+    """Why a latency of a row is no mean."""
+    return _gaps(row) or _short(row) or _little(row) or _longer(row)
+
+
+def _tokens(row: Row) -> int | None:
+    """Output tokens of a request, by two rates where nothing else tells them."""
+    requests, output = row.figure(REQUESTS), row.figure(OUTPUT)
+    if row.output_tokens is None and requests and output and requests.low and requests.high < 1.1 * requests.low:
+        return round(output.value / requests.value)
+    return row.output_tokens
+
+
+def _gaps(row: Row) -> str | None:
+    tokens = _tokens(row)
+    if tokens is None or tokens < _LEAST_TOKENS:
+        return None
+    span, told = _span(row)
+    if span is None:
+        return None
+    for name in ("tpot", "itl"):
+        gap = row.figure(name)
+        carried = tokens_a_step(row.system) if name == "itl" else 1
+        if gap is None or tokens - 1 < 2 * carried:
+            continue
+        if gap.low * (tokens - 1) / carried > _ABOVE * span.high:
+            mean = span.value / (tokens - 1) * 1e3
+            return (
+                f"{name} {_ms(gap.value)} x {tokens - 1} gaps = {gap.value * (tokens - 1):.3g} s, but {told} = "
+                f"{span.value:.3g} s; {span.value:.3g} s / {tokens - 1} = {mean:.3g} ms"
+            )
+    return None
+
+
+def _span(row: Row) -> tuple[Figure | None, str]:
+    """The time between the first and the last token, or at most that: the whole, by a closed loop's rate if need be."""
+    ttft, e2e, rate = row.figure("ttft"), row.figure("e2e"), row.figure(REQUESTS)
+    if ttft and e2e and e2e.high > ttft.low:
+        told = f"e2e - ttft = {e2e.value:.3g} - {ttft.value:.3g}"
+        return Figure(e2e.value - ttft.value, e2e.half + ttft.half), told
+    if e2e and not ttft:
+        return e2e, "e2e, the whole of a request,"
+    if rate and rate.low and row.users and row.rate is None:
+        told = f"users / requests/s = {row.users} / {rate.value:.3g}, the whole of a request,"
+        return Figure(row.users / rate.value, row.users / rate.low - row.users / rate.value), told
+    return None, ""
+
+
+def _short(row: Row) -> str | None:
+    """Gaps that are far too short for the time between the first and the last token."""
+    tokens = _tokens(row)
+    for name, said in ((str, ""), (median_of, "median ")):
+        ttft, tpot, e2e = (row.figure(name(latency)) for latency in ("ttft", "tpot", "e2e"))
+        if not (ttft and tpot and e2e and tokens and tokens >= _LEAST_TOKENS):
+            continue
+        made = ttft.value + (tokens - 1) * tpot.value
+        span = e2e.low - ttft.high
+        if tpot.high * (tokens - 1) * _ABOVE < span and e2e.value - made > _SHORT * e2e.value:
+            return (
+                f"{said}ttft {ttft.value:.3g} s + {tokens - 1} gaps x {said}tpot {_ms(tpot.value)} = {made:.3g} s, but "
+                f"{said}e2e = {e2e.value:.3g} s: nobody accounts for {e2e.value - made:.3g} s"
+            )
+    return None
+
+
+def _little(row: Row) -> str | None:
+    rate, e2e = row.figure(REQUESTS), row.figure("e2e")
+    if not (rate and e2e and row.users) or row.rate is not None:
+        return None
+    if rate.low * e2e.low <= _LITTLE * row.users:
+        return None
+    return (
+        f"{rate.value:.4g} requests/s x a mean e2e of {e2e.value:.4g} s = {rate.value * e2e.value:.0f} requests under "
+        f"way, of {row.users} users: the mean is too large by {rate.value * e2e.value / row.users:.3g} times"
+    )
+
+
+def _longer(row: Row) -> str | None:
+    ttft, e2e = row.figure("ttft"), row.figure("e2e")
+    for name in ("ttft", "tpot", "itl"):
+        part = row.figure(name)
+        if e2e and part and part.low > 1.05 * e2e.high:
+            return f"{name} {_ms(part.value)} is longer than the whole request, e2e {_ms(e2e.value)}"
+        if (
+            ttft
+            and e2e
+            and part
+            and name != "ttft"
+            and e2e.low > ttft.high
+            and part.low > _ABOVE * (e2e.high - ttft.low)
+        ):
+            return (
+                f"{name} {_ms(part.value)} is longer than all gaps together, e2e - ttft = {_ms(e2e.value)} - "
+                f"{_ms(ttft.value)}"
+            )
+    return None
+
+
+def _one_gap(source: ResultSource) -> Iterator[Finding]:
+    """A table without lengths in which the mean gap is the whole span, row by row."""
+    found: list[tuple[Row, Figure, Figure, Figure]] = []
+    for row in source.rows:
+        ttft, tpot, e2e = (row.figure(name) for name in ("ttft", "tpot", "e2e"))
+        if row.good and ttft and tpot and e2e and _tokens(row) is None and tpot.value:
+            if abs(tpot.value - (e2e.value - ttft.value)) > _ONE_GAP * tpot.value + tpot.half + e2e.half + ttft.half:
+                return
+            found.append((row, ttft, tpot, e2e))
+    if len(found) < _ROWS:
+        return
+    row, ttft, tpot, e2e = max(found, key=lambda one: one[2].value)
+    yield Finding(
+        SUMS,
+        "suspect",
+        (source.item,),
+        f"{row.cell}: tpot {_ms(tpot.value)} = e2e - ttft = {_ms(e2e.value)} - {_ms(ttft.value)}, and so in all "
+        f"{len(found)} rows: one gap is as long as all, which it is only of answers of 2 tokens",
+        _REPAIR,
+        tuple(one[0].cell for one in found),
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.4g} ms"

@@ -1,0 +1,1 @@
+"""Findings about hardware: rooflines, KV cache precision, speculation."""

@@ -1,0 +1,72 @@
+"""Fault 15: a precision of the KV cache that the memory figures refute.
+
+    bytes per token = GiB for the cache x 2^30 / tokens it holds
+    against 2 x element x (sliding layers x heads x dim + full layers x heads x dim), heads copied to every chip
+
+Accused only where the bytes are those of another element size within 5 % and fit the claimed one in no layout. Needs
+the model, the figures and the chips that share it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.figure import figure
+from bezel.bench.audit.findings import KV_PRECISION, Finding
+from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES, layers_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.bench.audit.table import Claim, Table
+    from bezel.catalog import Architecture
+
+_WITHIN = 0.05
+_APART = 0.25
+_NAMES = {1: "8 bits", 2: "16 bits"}
+_REPAIR = "give the precision that the server logged, or the figures that go with the one claimed"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Claims with figures of the cache."""
+    for claim in table.claims:
+        if text := _refuted(claim):
+            yield Finding(KV_PRECISION, "contradiction", (claim.item,), text, _REPAIR)
+
+
+def _refuted(claim: Claim) -> str | None:
+    system = claim.row.system
+    claimed = str(claim.said.get("value") if claim.metric.startswith("kv") else system.kv_dtype or "").lower()
+    element = KV_ELEMENT_BYTES.get(claimed)
+    token = _token_bytes(claim)
+    if element is None or token is None or system.shape is None:
+        return None
+    shards = system.tensor_parallel or (system.machine.chips if system.machine else 1)
+    fits = {size: _layouts(system.shape, size, shards) for size in _NAMES}
+    other = next(
+        (size for size in fits if size != element and any(abs(token / one - 1) <= _WITHIN for one in fits[size])), None
+    )
+    if other is None or any(abs(token / one - 1) <= _APART for one in fits[element]):
+        return None
+    expected = min(fits[other], key=lambda one: abs(token / one - 1))
+    gib, tokens = figure(claim.said.get("kv_gib")), figure(claim.said.get("kv_tokens"))
+    how = f"{gib.value:g} GiB / {tokens.value:,.0f} tokens = " if gib and tokens else ""
+    return (
+        f"{how}{token:,.0f} B a token; {system.shape.id} on {shards} chip{'s' * (shards != 1)} takes {expected:,} B in "
+        f"{_NAMES[other]} and {expected * element // other:,} B in {_NAMES[element]}: {claimed} is claimed, "
+        f"{_NAMES[other]} were used"
+    )
+
+
+def _token_bytes(claim: Claim) -> float | None:
+    gib, tokens = figure(claim.said.get("kv_gib")), figure(claim.said.get("kv_tokens"))
+    if gib and tokens and tokens.value:
+        return gib.value * 2**30 / tokens.value
+    told = figure(claim.said.get("kv_bytes_per_token"))
+    return told.value if told else None
+
+
+def _layouts(shape: Architecture, element: int, shards: int) -> tuple[int, ...]:
+    """Bytes of one token on all chips, copies of heads included, and on one of them, as vLLM on CUDA logs it."""
+    one = layers_bytes(shape, 1, 1, element_bytes=element, shards=shards)
+    return one * shards, one

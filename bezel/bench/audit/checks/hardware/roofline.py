@@ -1,0 +1,222 @@
+"""Fault 3: more than the hardware can do, so something else was counted than what was computed.
+
+    computed tokens/s x 2 x active parameters > peak FLOP/s x chips x instances       impossible; above 60 %: suspect
+    output tokens/s > steps/s x sequences x tokens a step, by the memory bandwidth    impossible
+    1 / tpot > steps/s x tokens a step, of one sequence                               impossible
+
+Cached prompt tokens are taken off where they are told. Needs machine and model of the catalogue, and a rate. One prompt
+for all requests is a fault by itself: the prefix cache answers it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import ROOFLINE, Finding, Open
+from bezel.bench.audit.limits import compute_roof, decode_roof, flops, token_roof
+from bezel.bench.audit.plural import count
+from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, median_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bezel.bench.audit.limits import Roof
+    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+
+# Nobody serves above this share of the dense peak: kernels, scheduling and attention take the rest.
+SUSPECT = 0.60
+_REPAIR = "count computed prompt tokens (without cached ones), with another prompt for each request; check the label"
+_SHARES = ("share of peak", "mfu", "flops utilization", "flops utilisation")
+_FULL = 0.4  # of the context's best: cells of a full server, whatever the noise
+_SEVERAL = 3
+_CERTAIN = 6.0  # above this even drafts that nobody mentions would not explain a rate of output tokens
+
+
+def find(table: Table) -> Iterator[Finding | Open]:
+    """The worst row of each item, and how many more are like it."""
+    above: dict[str, list[tuple[float, Row, str]]] = {}
+    beside = {source.item: _shares(source) for source in table.sources}
+    for item, row in table.statements():
+        if row.good and (found := judge(row)):
+            if found[0] <= 1 and _scatter(row.context, beside.get(item, {})):
+                continue
+            above.setdefault(item, []).append((found[0], row, found[1]))
+    for item, rows in above.items():
+        rows.sort(key=lambda one: -one[0])
+        worst, row, text = rows[0]
+        more = f"; {count(len(rows) - 1, 'more cell')} above {SUSPECT:.0%} of the peak" if len(rows) > 1 else ""
+        same = "; one prompt for all requests: the prefix cache answered" if row.system.prompts == "identical" else ""
+        yield Finding(
+            ROOFLINE,
+            "impossible" if worst > 1 else "suspect",
+            (item,),
+            f"{text}{same}{more}",
+            _REPAIR,
+            tuple(each[1].cell for each in rows),
+        )
+    for claim in table.claims:
+        yield from _share_of_peak(claim)
+        if claim.item not in above:
+            yield from _one_prompt(claim)
+    yield from _token_times(table)
+    for source in table.sources:
+        one = [row for row in source.rows if row.system.prompts == "identical" and not row.system.cache_study]
+        if one and source.item not in above:
+            yield _same_prompt(source.item, "", tuple(row.cell for row in one))
+        yield from _unknown(source)
+
+
+def _unknown(source: ResultSource) -> Iterator[Open]:
+    """A file that does not say what it is of."""
+    system = source.rows[0].system if source.rows else None
+    if system and (system.machine is None or system.shape is None):
+        missing = [name for name, known in (("machine", system.machine), ("model", system.shape)) if known is None]
+        options = " and ".join(f"--{name}" for name in missing)
+        text = f"no {' and no '.join(missing)} of the catalogue is named in it: {options} would let it be judged"
+        yield Open((ROOFLINE,), source.item, text)
+
+
+def judge(row: Row) -> tuple[float, str] | None:
+    """The share of the roof that a row needs, and the arithmetic, where it is above what anyone reaches."""
+    readings = [roof for roof in (_compute(row), _decode(row)) if roof]
+    if row.figure(TOKENS) and not row.figure(INPUT) and not row.figure(OUTPUT):
+        return _undirected(row)
+    found = max(readings, key=lambda roof: roof.share, default=None)
+    return (found.share, found.text) if found else None
+
+
+def _shares(source: ResultSource) -> dict[int | None, list[float]]:
+    """The shares of the peak of a grid's cells by context, the small ones too."""
+    found: dict[int | None, list[float]] = {}
+    for row in source.rows if source.grid else ():
+        if row.good and (roof := _computed(row)):
+            found.setdefault(row.context, []).append(roof.share)
+    return found
+
+
+def _scatter(context: int | None, shares: Mapping[int | None, list[float]]) -> bool:
+    """Whether the full cells of the context, or of all, are together not above what anyone reaches.
+
+    Noise lifts one of many: what counts is their mean, less twice its error.
+    """
+    alike = _full(shares.get(context, []))
+    if len(alike) < _SEVERAL:
+        alike = _full([share for each in shares.values() for share in each])
+    if len(alike) < _SEVERAL:
+        return False
+    return statistics.fmean(alike) - 2 * statistics.stdev(alike) / math.sqrt(len(alike)) <= math.log(SUSPECT)
+
+
+def _full(shares: Sequence[float]) -> list[float]:
+    """The logarithms of those that a full server gives."""
+    return [math.log(share) for share in shares if share > 0 and share >= _FULL * max(shares)]
+
+
+def _compute(row: Row) -> Roof | None:
+    """Prompt tokens that were computed, and output tokens, where they are above what anyone reaches."""
+    roof = _computed(row)
+    return roof if roof and roof.share > SUSPECT else None
+
+
+def _computed(row: Row) -> Roof | None:
+    cached = row.cached_tokens / row.completed if row.cached_tokens is not None and row.completed else None
+    requests, taken = row.figure(REQUESTS), row.figure(INPUT) or row.figure(TOTAL)
+    if row.system.cache_study and cached is None and not row.figure(INPUT):
+        return None
+    if row.figure(INPUT) is None and requests and row.context is not None:
+        computed = max(0.0, row.context - (cached or 0.0))
+        rate = requests.low * (computed + (row.output_tokens or 0))
+        kept = f" ({row.context} - {cached:.0f} cached)" if cached else f" {computed:.0f}"
+        what = f"{requests.value:g} requests/s x{kept} prompt tokens = {requests.value * computed:,.0f} tokens/s"
+    elif taken:
+        rate, what = taken.low, f"{taken.value:,.0f} prompt tokens/s"
+    else:
+        return None
+    return compute_roof(row.system, rate, what)
+
+
+def _decode(row: Row) -> Roof | None:
+    output, requests = row.figure(OUTPUT), row.figure(REQUESTS)
+    if output is not None:
+        rate = output.low
+    elif requests is not None and row.output_tokens and row.output_tokens > 1:
+        rate = requests.low * (row.output_tokens - 1)  # the first token comes of the prompt
+    else:
+        return None
+    roof = decode_roof(row.system, rate, row.users, row.context)
+    most = 1.0 if row.system.speculation is not None else _CERTAIN
+    return roof if roof and roof.share > most else None
+
+
+def _token_times(table: Table) -> Iterator[Finding]:
+    """Mean and median times for each token that are shorter than any step."""
+    found: dict[str, list[tuple[float, Row, str]]] = {}
+    for item, row in table.statements():
+        for name, said in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
+            seconds = row.figure(name)
+            if not (row.good and seconds and seconds.value):
+                continue
+            roof = token_roof(row.system, seconds, row.context)
+            if roof.share > 1:
+                found.setdefault(item, []).append((roof.share, row, f"{said}: {roof.text}"))
+    for item, rows in found.items():
+        _, row, text = max(rows, key=lambda one: one[0])
+        cells = tuple(dict.fromkeys(one[1].cell for one in rows))
+        repair = (
+            "take the times where the chunks arrive: answers that a proxy or the client holds back come in one piece, "
+            "and their first token is as late as their last"
+        )
+        yield Finding(ROOFLINE, "impossible", (item,), f"{row.where}: {text}", repair, cells)
+
+
+def _undirected(row: Row) -> tuple[float, str] | None:
+    """A rate of tokens of which nobody says which: above the roof only if it is in either reading."""
+    rate = row.figures[TOKENS]
+    compute = compute_roof(row.system, rate.low, f"{rate.value:,.0f} tokens/s")
+    decode = decode_roof(row.system, rate.low, row.users, row.context)
+    if compute is None or compute.share <= SUSPECT:
+        return None
+    if decode is None:
+        return compute.share, f"as prompt tokens: {compute.text}"
+    text = f"as prompt tokens: {compute.text}; as output tokens: {decode.text}"
+    return (min(compute.share, decode.share), text) if decode.share > 1 else None
+
+
+def _share_of_peak(claim: Claim) -> Iterator[Finding]:
+    """A claim that says itself which share of the peak was reached."""
+    if claim.value is None or not any(word in claim.metric for word in _SHARES):
+        return
+    share = claim.value.value / 100 if claim.unit == "%" else claim.value.value
+    if share <= SUSPECT:
+        return
+    machine = claim.row.system.machine
+    peak = f" of {flops(machine.flops('bf16'))} ({machine.id})" if machine else ""
+    yield Finding(
+        ROOFLINE,
+        "impossible" if share > 1 else "suspect",
+        (claim.item,),
+        f"{share:.1%}{peak} are claimed; serving stays below {SUSPECT:.0%} of the dense peak, so cached tokens or "
+        "another peak were counted",
+        _REPAIR,
+    )
+
+
+def _one_prompt(claim: Claim) -> Iterator[Finding]:
+    for row in (claim.row, *claim.sides):
+        if row.system.prompts == "identical" and not row.system.cache_study:
+            side = f"of {row.system.label} " if row is not claim.row else ""
+            yield _same_prompt(claim.item, side, ())
+
+
+def _same_prompt(item: str, whose: str, cells: tuple[str, ...]) -> Finding:
+    return Finding(
+        ROOFLINE,
+        "suspect",
+        (item,),
+        f"the figure {whose}rests on one prompt for all requests: from the second one on the prefix cache answers, and "
+        "prompt tokens are counted that nobody computed",
+        "send another prompt with each request, or call it a study of the prefix cache and give the cached tokens",
+        cells,
+    )

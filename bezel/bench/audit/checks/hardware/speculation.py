@@ -1,0 +1,117 @@
+"""Fault 10: speculation judged where it had nothing to do.
+
+    the first token of an answer comes of its prompt; drafts begin with the second
+    drafts / generated tokens: below 5 % the rest was made without any
+
+Needs the method and the output length, or the server's counters of drafts. Where a table of requests a second does not
+tell the length, the memory bandwidth bounds it: requests/s x output tokens <= sequences x tokens a step x steps/s.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import SPECULATION, Finding
+from bezel.bench.audit.limits import decode_roof
+from bezel.bench.audit.plural import count
+from bezel.bench.audit.table import REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+
+_SHORT = 16
+"""Output tokens: below this a handful of steps is all that drafts can change."""
+_BOUND = 64
+"""Output tokens that a table must at least allow for, where it does not tell them."""
+_LOOSE = 0.25
+"""Half of the interval by the acceptance, above which it says nothing; unless it is a percentage point."""
+_POINT = 0.01
+_SHARE = 0.05
+_REPAIR = (
+    "measure with answers of 128 tokens or more, with and without drafts, the same prompts, and give the acceptance"
+)
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Claims, rows with counters or lengths, and tables that bound the length."""
+    for claim in table.claims:
+        text = judge(claim.row) or _credited(claim)
+        if text:
+            yield Finding(SPECULATION, "contradiction", (claim.item,), text, _REPAIR)
+    for source in table.sources:
+        found = [(row, text) for row in source.rows if row.good and (text := judge(row))]
+        if found:
+            cells = tuple(row.cell for row, _ in found)
+            yield Finding(SPECULATION, "contradiction", (source.item,), found[0][1], _REPAIR, cells)
+        else:
+            yield from _bounded(source)
+
+
+def judge(row: Row) -> str | None:
+    """Why a row cannot judge drafts."""
+    told = []
+    if row.system.drafting and row.output_tokens is not None and row.output_tokens < _SHORT:
+        length = row.output_tokens
+        told.append(
+            f"answers of {count(length, 'token')}: {count(max(0, length - 1), 'token')} after the first one, which "
+            "comes of the prompt without any draft"
+        )
+    drafts, generated = row.drafts, row.generated_tokens
+    if drafts is not None and generated and drafts < _SHARE * generated:
+        prompt = f", beside {row.prompt_tokens:,} prompt tokens" if row.prompt_tokens else ""
+        told.append(f"{drafts} drafts for {generated:,} generated tokens{prompt}: {drafts / generated:.1%}")
+    elif drafts is not None and (interval := _loose(row)):
+        told.append(f"{count(drafts, 'draft')} in all: {interval}")
+    return "; ".join(told) or None
+
+
+def _loose(row: Row) -> str | None:
+    """The acceptance with its 95 % interval (Wilson), where so few drafts fix it no better than to a quarter."""
+    if not row.draft_tokens or row.accepted is None or row.accepted > row.draft_tokens:
+        return None
+    n, p, z = row.draft_tokens, row.accepted / row.draft_tokens, 1.96
+    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    low, high = (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+    if high - low <= max(2 * _LOOSE * p, 2 * _POINT):
+        return None
+    return f"{row.accepted} of {n} draft tokens accepted = {p:.1%}, 95 % interval {low:.1%} to {high:.1%}"
+
+
+def _credited(claim: Claim) -> str | None:
+    """A time to the first token that is credited to drafts."""
+    if claim.metric != "ttft" or not claim.row.system.drafting:
+        return None
+    return (
+        f"a ttft of {claim.value.value:g} {claim.unit} is credited to {claim.row.system.speculation}: the first token "
+        "comes of the prompt, drafts begin with the second"
+        if claim.value
+        else "a ttft is credited to drafts, which begin with the second token"
+    )
+
+
+def _bounded(source: ResultSource) -> Iterator[Finding]:
+    """A table of requests a second whose rates leave no room for answers long enough."""
+    least: tuple[float, Row, str] | None = None
+    for row in source.rows:
+        rate = row.figure(REQUESTS)
+        if not (row.system.drafting and rate and rate.low and row.output_tokens is None and row.good):
+            continue
+        roof = decode_roof(row.system, rate.low, row.users, row.context)
+        if roof and (least is None or roof.peak / rate.low < least[0]):
+            least = (roof.peak / rate.low, row, roof.text)
+    if least is None or least[0] >= _BOUND:
+        return
+    tokens, row, text = least
+    yield Finding(
+        SPECULATION,
+        "suspect",
+        (source.item,),
+        f"the length of the answers is not told, and {row.cell} leave room for {1 + tokens:.0f} tokens at most "
+        f"({row.figures[REQUESTS].value:g} requests/s; {text.partition('; ')[2].rpartition(':')[0]}): too few to judge "
+        "drafts by",
+        _REPAIR,
+        (row.cell,),
+    )

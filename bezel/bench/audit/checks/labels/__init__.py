@@ -1,0 +1,1 @@
+"""Findings about labels: copies, scaled copies, wrong labels."""

@@ -1,0 +1,170 @@
+"""Fault 2: figures that stand under two labels, equal to the last digit.
+
+    evidence of a cell = log2(1 / p), p = unit of the last digit / (2 sqrt(pi) x spread x value)
+
+p is the chance that two measurements of the same mean print the same digits. The spread is 2 % between labels that
+differ in machine or model, and 0.3 % where only words differ, in favour of the accused. Each value counts once (a flat
+curve repeats itself), a rate that was asked for not at all. Needs 30 bits in one stretch of neighbouring cells; cells
+are the same by the columns that both files have. Figures that were all multiplied by one factor, or rounded otherwise,
+are found by bezel.bench.audit.checks.labels.scaled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.checks.labels import scaled
+from bezel.bench.audit.findings import COPIES, Finding
+from bezel.bench.audit.table import LATENCIES, RATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.table import Claim, ResultSource, Row, System, Table
+
+_BITS = 30.0
+_CELLS = 3
+_OTHER, _SAME = 0.02, 0.003
+_Key = tuple[float | None, ...]
+_PARTS = ("context", "users", "rate", "output_tokens", "repeat")
+_REPAIR = "measure the second system, or take its label away"
+
+
+@dataclass
+class _Stretch:
+    """Neighbouring cells that are equal, and what that says: each distinct value once."""
+
+    spread: float
+    cells: set[_Key] = field(default_factory=set)
+    values: set[float] = field(default_factory=set)
+    bits: float = 0.0
+
+    def add(self, cell: _Key, figures: Sequence[Figure]) -> None:
+        """One more equal cell."""
+        self.cells.add(cell)
+        for figure in figures:
+            if figure.value not in self.values:
+                self.values.add(figure.value)
+                self.bits += -math.log2(max(_chance(figure, self.spread), 1e-6))
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Pairs of files, and claims that say where their figures are from."""
+    sources = [source for source in table.sources if source.rows]
+    for first, second in itertools.combinations(sources, 2):
+        yield from _pair(first, second)
+    for claim in table.claims:
+        yield from _claimed(claim)
+
+
+def _claimed(claim: Claim) -> Iterator[Finding]:
+    """A claim that rests on another system's file, or one file that serves several systems."""
+    origin, served = claim.said.get("same_file_as"), claim.said.get("same_file_for")
+    if origin:
+        text = f"its figures are those of {origin}, told of {claim.row.system.label}"
+    elif isinstance(served, list) and len(served) > 1:
+        text = f"one file is told of {' and of '.join(str(one) for one in served)}: at most one of them was measured"
+    else:
+        return
+    yield Finding(COPIES, "contradiction", (claim.item,), text, _REPAIR)
+
+
+def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
+    systems = first.rows[0].system, second.rows[0].system
+    differ = differs(*systems)
+    if not differ and (systems[0].simulated or systems[1].simulated):
+        return  # the same simulation gives the same figures
+    spread = _OTHER if differ else _SAME
+    columns = _columns(first.rows) & _columns(second.rows)
+    ones, others = _cells(first.rows, columns), _cells(second.rows, columns)
+    stretch, best = _Stretch(spread), _Stretch(spread)
+    for key, figures in ones.items():
+        there = others.get(key, {})
+        shared = [(name, figure) for name, figure in figures.items() if name in there and _tells(figure, spread)]
+        if not shared:
+            continue
+        if any(figure != there[name] for name, figure in shared):
+            stretch = _Stretch(spread)
+            continue
+        stretch.add(key, [figure for _, figure in shared])
+        if stretch.bits > best.bits:
+            best = stretch
+    said = (
+        f"told of {systems[0].label or first.item} and of {systems[1].label or second.item}"
+        if differ
+        else "told as two measurements"
+    )
+    if best.bits < _BITS or len(best.values) < _CELLS:
+        yield from _multiplied(first, second, columns, said)
+        return
+    yield Finding(
+        COPIES,
+        "contradiction" if differ else "suspect",
+        (second.item, first.item),
+        f"{len(best.cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed "
+        f"digit, {said}; by chance one time in 2^{best.bits:.0f}",
+        _REPAIR if differ else "give both runs' own figures, or say that it is one run",
+        tuple(row.cell for row in first.rows if _key(row, columns) in best.cells),
+    )
+
+
+def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[str], said: str) -> Iterator[Finding]:
+    """Cells that are those of another file times one factor."""
+    found = scaled.best(_cells(first.rows, columns), _cells(second.rows, columns))
+    if found is None or found.bits < _BITS or found.values < _CELLS:
+        return
+    one, other = found.example
+    factor = f"{found.factor:.5g}"
+    yield Finding(
+        COPIES,
+        "suspect",
+        (second.item, first.item),
+        f"{len(found.cells)} neighbouring cells are {factor} times those of {first.item} to the last printed digit "
+        f"({one.value:g} x {factor} = {other.value:g}), {said}, where a file's own figures vary by {found.spread:.1%}; "
+        f"by chance one time in 2^{found.bits:.0f}",
+        "give both runs' own figures, or say that it is one run and what it was multiplied by",
+        tuple(row.cell for row in first.rows if _key(row, columns) in found.cells),
+    )
+
+
+def differs(one: System, other: System) -> bool:
+    """Whether two systems differ in machine, model or encoding, as far as both say."""
+    pairs = (
+        (one.machine and one.machine.id, other.machine and other.machine.id),
+        (one.shape and one.shape.id, other.shape and other.shape.id),
+        (one.encoding, other.encoding),
+    )
+    return any(a is not None and b is not None and a != b for a, b in pairs)
+
+
+def _columns(rows: Sequence[Row]) -> frozenset[str]:
+    """The columns that tell the rows of a file apart."""
+    return frozenset(name for name in _PARTS if any(getattr(row, name) is not None for row in rows))
+
+
+def _cells(rows: Sequence[Row], columns: frozenset[str]) -> dict[_Key, Mapping[str, Figure]]:
+    cells: dict[_Key, Mapping[str, Figure]] = {}
+    for row in rows:
+        figures = {name: found for name in (*RATES, *LATENCIES) if (found := row.figure(name))}
+        if row.rate and ("rate" in columns or row.users is None):
+            figures = {name: found for name, found in figures.items() if name not in RATES}
+        if figures:
+            cells.setdefault(_key(row, columns), figures)
+    return cells
+
+
+def _key(row: Row, columns: frozenset[str]) -> _Key:
+    return tuple(getattr(row, name) if name in columns else None for name in _PARTS)
+
+
+def _chance(figure: Figure, spread: float) -> float:
+    return min(1.0, 2 * figure.half / (2 * math.sqrt(math.pi) * spread * figure.value))
+
+
+def _tells(figure: Figure, spread: float) -> bool:
+    """Whether equal digits of it say anything: a value printed coarsely is often equal by chance."""
+    return figure.value > 0 and _chance(figure, spread) < 0.5

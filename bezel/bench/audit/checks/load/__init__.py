@@ -1,0 +1,1 @@
+"""Findings about the load: client limits, drain, queues, timeouts, missing cells."""

@@ -1,0 +1,154 @@
+"""Fault 8: users that never were: the client let fewer requests through than it says.
+
+    a stated cap < users; requests < users; the most requests under way at once < users
+    Little: requests/s x mean e2e = requests under way; far below the users, the rest was waiting in the client
+
+Needs the cap, single requests or their number, or a rate with a mean latency. A rate alone that no longer changes with
+the users can be a cap or a queue: that stays an open question.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import CAPS, QUEUES, Finding, Open
+from bezel.bench.audit.grids import series
+from bezel.bench.audit.plural import count
+from bezel.bench.audit.table import REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+
+_REACHED = 0.9  # of the users, where single requests are known
+_MEAN = 0.6  # of the users on average: starting and ending lowers it
+_ROUNDS = 4  # requests a user, from which on that holds
+_BURST = 0.45  # with fewer, or nobody knows how many: a burst of one request a user, served in turn, is half of them
+_FLAT = 0.15
+_ANSWERED = 0.95  # of the requests: with fewer, what is under way is another load
+_REPAIR = (
+    "raise the client's limit (pools of 100 and 128 are common), check it by the requests under way, measure again"
+)
+
+
+def find(table: Table) -> Iterator[Finding | Open]:
+    """Rows, claims with a cap, and the files of the machine that such a claim is about."""
+    for claim in table.claims:
+        if claim.row.cap and claim.row.users and claim.row.cap < claim.row.users:
+            yield _capped((claim.item,), [claim.row], claim.row.cap, "")
+        yield from _one_side(claim)
+    for source in table.sources:
+        stated = [row for row in source.rows if row.cap and row.users and row.cap < row.users]
+        if stated:
+            yield _capped((source.item,), stated, stated[0].cap or 0, "")
+            continue
+        found = [(row, text) for row in source.rows if (text := _missing_users(row))]
+        if found:
+            more = f"; the same in {len(found) - 1} more" if len(found) > 1 else ""
+            yield Finding(
+                CAPS,
+                "contradiction",
+                (source.item,),
+                f"{found[0][0].where}: {found[0][1]}{more}",
+                _REPAIR,
+                tuple(row.cell for row, _ in found),
+            )
+            continue
+        yield from _flat(source, table.claims)
+
+
+def _capped(items: tuple[str, ...], rows: Sequence[Row], cap: int, said: str) -> Finding:
+    worst = max(rows, key=lambda row: row.users or 0)
+    return Finding(
+        CAPS,
+        "contradiction",
+        items,
+        f"the client allows itself {cap} requests at once{said}: {worst.users} users are {cap}, and "
+        f"{(worst.users or 0) - cap} wait in the client",
+        _REPAIR,
+        tuple(row.cell for row in rows),
+    )
+
+
+def _one_side(claim: Claim) -> Iterator[Finding]:
+    caps = {row.cap for row in claim.sides}
+    if len(caps) > 1:
+        told = " and ".join(f"{row.system.label}: {row.cap or 'none told'}" for row in claim.sides)
+        yield Finding(
+            CAPS,
+            "not comparable",
+            (claim.item,),
+            f"the client's cap on requests at once differs between the sides ({told})",
+            "measure both sides with the same client and no cap",
+        )
+
+
+def _missing_users(row: Row) -> str | None:
+    """Why there were fewer users than are told."""
+    users = row.users
+    if not users or users < 2 or row.rate is not None or not row.good:
+        return None
+    sent = row.wanted or row.requests or row.completed
+    if sent is not None and sent < users:
+        return f"{sent} requests cannot keep {users} users busy"
+    answered = row.success.value if row.success else row.completed / sent if row.completed is not None and sent else 1.0
+    if answered < _ANSWERED:
+        return None
+    if row.peak_in_flight is not None:
+        peak = row.peak_in_flight
+        return f"at most {peak} requests were under way at once, of {users} users" if peak < _REACHED * users else None
+    rate, e2e = row.figure(REQUESTS), row.figure("e2e")
+    least = (_MEAN if sent is not None and sent >= _ROUNDS * users else _BURST) * users
+    if row.in_flight is not None and row.in_flight < least:
+        return f"{row.in_flight:.1f} requests were under way on average, of {users} users"
+    if row.in_flight is None and rate and e2e and rate.high * e2e.high < least:
+        return (
+            f"{rate.value:.4g} requests/s x {e2e.value:.4g} s = {rate.value * e2e.value:.1f} requests under way, of "
+            f"{users} users"
+        )
+    return None
+
+
+def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
+    """Cells above a load from which on the rate stays the same: accused only where a cap of that machine is known."""
+    for cells in series(source.rows):
+        contexts: dict[int | None, list[tuple[Row, Figure]]] = {}
+        for row, rate in cells:
+            contexts.setdefault(row.context, []).append((row, rate))
+        flat = [span for mine in contexts.values() if (span := _span(mine))]
+        if not flat:
+            continue
+        system = cells[0][0].system
+        for claim in claims:
+            cap, other = claim.row.cap, claim.row.system
+            if cap and other.machine and other.machine == system.machine and other.shape in (None, system.shape):
+                above = [row for span in flat for row, _ in span if row.users and row.users > cap]
+                if above:
+                    yield _capped((source.item, claim.item), above, cap, f" (stated by {claim.item})")
+                    return
+        if system.capacity or cells[0][0].figure("e2e"):
+            continue
+        first, last = flat[0][0], flat[0][-1]
+        context = f"{first[0].context} tokens; so in {count(len(flat), 'context')}"
+        yield Open(
+            (QUEUES, CAPS),
+            source.item,
+            f"from {first[0].users} to {last[0].users} users the rate stays at {first[1].value:g} to {last[1].value:g} "
+            f"({context}): a full server, a queue before it, or a cap in the client. Mean latencies, or concurrency x "
+            "instances, would tell",
+        )
+
+
+def _span(cells: Sequence[tuple[Row, Figure]]) -> list[tuple[Row, Figure]]:
+    """The heaviest cells of one context between which the rate stays the same over four times the users."""
+    mine = sorted((one for one in cells if one[0].good), key=lambda one: one[0].users or 0)
+    if not mine or (mine[-1][0].success and mine[-1][0].success.value < 0.98) or not mine[-1][1].value:
+        return []
+    level = mine[-1][1].value
+    first = len(mine) - 1
+    while first and abs(mine[first - 1][1].value / level - 1) <= _FLAT:
+        first -= 1
+    span = mine[first:]
+    return span if len(span) > 2 and (span[-1][0].users or 0) >= _ROUNDS * (span[0][0].users or 1) else []

@@ -1,0 +1,149 @@
+"""Fault 16: cells that failed and were dropped, or stand there as if they were good.
+
+    contexts x users - cells that are there = cells that were dropped
+    "ok", or no word, with no answer; "ok" with less than nine of ten
+    no word, with less than nine of ten where a heavier load lost nothing: no load explains it
+
+Needs a grid for the first, a state beside a success rate for the second, or the number of requests that were wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import MISSING, Finding
+from bezel.bench.audit.grids import answered, main_rate
+from bezel.bench.audit.plural import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bezel.bench.audit.findings import Severity
+    from bezel.bench.audit.table import ResultSource, Row, Table
+
+_FULL = 0.5  # of contexts x users: below it nobody meant a full grid
+_SIDES = 3
+_GOOD = 0.9
+_WHOLE = 0.98
+_TIMES = 10
+_SLOWEST = 900.0  # seconds
+_REPAIR = "keep every cell that was wanted, with its state (failed, timeout, infeasible) and its reason"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Holes, failures told as good, and requests that nobody accounts for."""
+    for source in table.sources:
+        if source.grid:
+            yield from _holes(source)
+        yield from _told_good(source)
+        yield from _requests(source)
+
+
+def _holes(source: ResultSource) -> Iterator[Finding]:
+    there = {(row.context, row.users) for row in source.rows} | source.absent
+    contexts = sorted({context for context, _ in there if context is not None})
+    users = sorted({user for _, user in there if user is not None})
+    if len(contexts) < _SIDES or len(users) < _SIDES or len(there) < _FULL * len(contexts) * len(users):
+        return
+    wanted = {(context, user) for context in contexts for user in users}
+    holes = sorted(wanted - there)
+    if not holes:
+        return
+    named = tuple(f"{context} tokens, {user} users" for context, user in holes)
+    yield Finding(
+        MISSING,
+        "suspect",
+        (source.item,),
+        f"{len(contexts)} contexts x {len(users)} loads = {len(wanted)} cells, {len(there)} are there: "
+        f"{len(holes)} are missing without a word, {named[0]} first",
+        _REPAIR,
+        named,
+    )
+
+
+def _told_good(source: ResultSource) -> Iterator[Finding]:
+    rows = [row for row in source.rows if row.good]
+    none = [row for row in rows if _answered(row) == 0 and (row.state is not None or main_rate(row))]
+    empty = [row for row in rows if row.state is not None and main_rate(row) is None]
+    whole = _heaviest_whole(rows)
+    few = [row for row in rows if 0 < (_answered(row) or 0) < _GOOD and (row.state is not None or _lone(row, whole))]
+    alike: dict[int | None, list[Row]] = {}
+    for row in rows:
+        alike.setdefault(row.context, []).append(row)
+    zero = [found for row in rows if (found := _between(row, alike[row.context]))]
+    told = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
+    told += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []
+    if few:
+        worst = min(few, key=lambda row: _answered(row) or 0)
+        cells_ = f"{count(len(few), 'cell')} {_state(worst)}"
+        told.append(f"{cells_} although requests failed ({worst.cell}: {1 - (_answered(worst) or 0):.0%} of them)")
+    if zero:
+        told.append(f"{count(len(zero), 'cell')} {_state(zero[0][0])} without an answer ({zero[0][1]})")
+    if told:
+        cells = tuple(row.cell for row in (*none, *empty, *few, *(row for row, _ in zero)))
+        severity: Severity = "contradiction" if none or empty else "suspect"
+        yield Finding(MISSING, severity, (source.item,), "; ".join(told), _REPAIR, cells)
+
+
+def _state(row: Row) -> str:
+    return repr(row.state) if row.state else "without a state"
+
+
+def _answered(row: Row) -> float | None:
+    success = answered(row)
+    return success.value if success else None
+
+
+def _heaviest_whole(rows: Sequence[Row]) -> dict[int | None, int]:
+    """For each context the most users that lost nothing."""
+    found: dict[int | None, int] = {}
+    for row in rows:
+        if (_answered(row) or 0) >= _WHOLE:
+            found[row.context] = max(found.get(row.context, 0), row.users or 0)
+    return found
+
+
+def _lone(row: Row, whole: Mapping[int | None, int]) -> bool:
+    """Whether a heavier load of the same context lost nothing, so that no load explains what this one lost."""
+    return whole.get(row.context, 0) > (row.users or 0)
+
+
+def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
+    """A rate of nothing, with no success told, between a lighter and a heavier load of its context that were answered.
+
+    It is no slow one: even its users' first requests would have taken longer than any start or compilation.
+    """
+    rate = main_rate(row)
+    if rate is None or rate[1].value or _answered(row) is not None or row.users is None:
+        return None
+    if row.users < _SLOWEST * rate[1].high:
+        return None
+    alike = [(one.users, found) for one in rows if (found := one.figure(rate[0]))]
+    most = _TIMES * rate[1].high
+    lighter = [found for users, found in alike if users is not None and users < row.users and found.low > most]
+    heavier = [found for users, found in alike if users is not None and users > row.users and found.low > most]
+    if not lighter or not heavier:
+        return None
+    return row, f"{row.cell}: {rate[1].value:g} between {lighter[-1].value:g} of fewer and {heavier[0].value:g} of more"
+
+
+def _requests(source: ResultSource) -> Iterator[Finding]:
+    """Requests that are neither answered nor failed, and runs of which hardly anything is left."""
+    found = [(row, text) for row in source.rows if row.good and (text := _unaccounted(row))]
+    if found:
+        cells = tuple(row.cell for row, _ in found)
+        text = f"{found[0][0].where}: {found[0][1]}"
+        yield Finding(MISSING, "contradiction", (source.item,), text, _REPAIR, cells)
+
+
+def _unaccounted(row: Row) -> str | None:
+    wanted = row.wanted if row.wanted is not None else row.requests
+    if not wanted or row.completed is None:
+        return None
+    ended = row.completed + (row.failed or 0)
+    if ended < wanted and row.failed is not None:
+        ended_how = f"{row.completed} succeeded and {row.failed} failed"
+        return f"{wanted} requests were wanted, {ended_how}: {wanted - ended} are gone"
+    if row.state is None and row.success is None and row.completed < _GOOD * wanted:
+        return f"{row.completed} of {wanted} requests succeeded; the latencies and rates are of that rest"
+    return None

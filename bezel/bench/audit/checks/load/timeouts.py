@@ -1,0 +1,127 @@
+"""Fault 5: a success rate that tells nothing but how long the client waited.
+
+    success = timeout x requests/s / users
+
+With one request a user, a server that answers X a second has answered T x X when the client gives up after T seconds;
+the rest is called failed. Seen where one T explains cells that differ in load and rate, or where T is stated. Needs the
+success rate, the rate and the users; where more requests than users were sent the formula says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.findings import TIMEOUTS, Finding
+from bezel.bench.audit.table import REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bezel.bench.audit.table import ResultSource, Row, Table
+
+# A success above this is no arithmetic of a timeout, and one below 3 % says too little.
+_MOST, _LEAST = 0.985, 0.03
+# The load takes a little longer than its timeout: requests are sent and cancelled.
+_WITHIN = 0.08
+_CELLS = 4
+_ROUND = (30, 60, 120, 300, 600)  # seconds, as people set them
+_VARIES = 1.25
+_TRIED = 100
+_REPAIR = "give a load that the service can take, or let requests finish; the rate is the figure, the success is not"
+
+
+def find(table: Table) -> Iterator[Finding]:
+    """Rows whose timeout is stated, and files whose failures one timeout explains."""
+    for item, row in table.statements():
+        if row.timeout and (found := _stated(item, row)):
+            yield found
+    for claim in table.claims:
+        if not claim.row.timeout and (found := _usual(claim.item, claim.row)):
+            yield found
+    for source in table.sources:
+        rows = [row for row in source.rows if _fits(row) and not row.timeout]
+        if found := _concluded(source, rows):
+            yield found
+
+
+def _fits(row: Row) -> bool:
+    share, rate = row.success, row.figure(REQUESTS)
+    alone = row.requests is None or row.users is None or row.requests <= row.users
+    return bool(share and rate and rate.value and row.users and row.good and alone and _LEAST <= share.value <= _MOST)
+
+
+def _seconds(row: Row) -> tuple[float, float]:
+    """The timeout that would explain a row, between which ends."""
+    share, rate, users = row.success, row.figures[REQUESTS], row.users
+    if share is None or users is None:
+        raise ValueError("the row has no success rate or no users")
+    return share.low * users / rate.high, share.high * users / max(rate.low, 1e-9)
+
+
+def _stated(item: str, row: Row) -> Finding | None:
+    if not _fits(row) or row.timeout is None or row.success is None:
+        return None
+    least, most = _seconds(row)
+    if not (least <= row.timeout * (1 + 2 * _WITHIN) and most >= row.timeout * (1 - _WITHIN / 2)):
+        return None
+    rate = row.figures[REQUESTS].value
+    return Finding(
+        TIMEOUTS,
+        "contradiction",
+        (item,),
+        f"{row.timeout:g} s x {rate:g} requests/s / {row.users} users = {row.timeout * rate / (row.users or 1):.2f}; "
+        f"told as a success of {row.success.value:.2f}",
+        _REPAIR,
+        (row.cell,),
+    )
+
+
+def _usual(item: str, row: Row) -> Finding | None:
+    """A single figure whose timeout is not told, but would be a round one."""
+    if not _fits(row) or row.success is None:
+        return None
+    least, most = _seconds(row)
+    seconds = next((one for one in _ROUND if least <= one * (1 + _WITHIN) and most >= one * (1 - _WITHIN / 2)), None)
+    if seconds is None:
+        return None
+    rate = row.figures[REQUESTS].value
+    return Finding(
+        TIMEOUTS,
+        "suspect",
+        (item,),
+        f"{row.success.value:.2f} x {row.users} users / {rate:g} requests/s = {(least + most) / 2:.0f} s: the success "
+        f"is what a timeout of {seconds} s leaves of one request a user",
+        _REPAIR,
+        (row.cell,),
+    )
+
+
+def _concluded(source: ResultSource, rows: Sequence[Row]) -> Finding | None:
+    """The timeout that explains most failing cells, if they differ enough for that to mean something."""
+    spans = [(row, *_seconds(row)) for row in rows]
+    best: list[Row] = []
+    seconds = 0.0
+    for _, least, most in spans[:: max(1, len(spans) // _TRIED)]:
+        middle = (least + most) / 2
+        near = [
+            row
+            for row, low, high in spans
+            if low <= middle * (1 + _WITHIN) and high >= middle * (1 - _WITHIN) and high <= low * (1 + 4 * _WITHIN)
+        ]
+        if len(near) > len(best):
+            best, seconds = near, middle
+    shares = [row.success.value for row in best if row.success]
+    if len(best) < max(_CELLS, len(rows) / 3) or max(shares) < _VARIES * min(shares):
+        return None
+    first = best[0]
+    rate, share = first.figures[REQUESTS].value, first.success.value if first.success else 0.0
+    return Finding(
+        TIMEOUTS,
+        "contradiction",
+        (source.item,),
+        f"one timeout of about {seconds:.0f} s explains the success of {len(best)} of {len(rows)} failing cells, e.g. "
+        f"{first.cell}: {seconds:.0f} s x {rate:g} requests/s / {first.users} = "
+        f"{min(1.0, seconds * rate / (first.users or 1)):.2f}, told {share:.2f}",
+        _REPAIR,
+        tuple(row.cell for row in best),
+    )

@@ -1,0 +1,138 @@
+"""What hardware can do at most: the bare roof, without any efficiency, so that nothing true lies above it.
+
+    compute: (computed prompt tokens + output tokens)/s x 2 x active parameters <= dense FLOP/s x chips x instances
+    decoding: a step of B sequences reads the weights once and their caches: at most
+        B x tokens a step / (bytes of a step / bandwidth) output tokens a second
+
+Every value that is not stated is taken in favour of the figure: the smallest checkpoint, an 8-bit cache, drafts that
+are always right. Leaves out what follows from a share of the roof: that is
+bezel.bench.audit.checks.hardware.roofline's.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.labels import machine_in
+from bezel.bench.audit.plural import count
+from bezel.catalog import accelerators, models, tpus
+from bezel.planner.sizing.roofline import read_cache_bytes, read_weight_bytes, token_flops
+
+if TYPE_CHECKING:
+    from bezel.bench.audit.figure import Figure
+    from bezel.bench.audit.labels import MachineLabel
+    from bezel.bench.audit.table import System
+
+# Tokens of a draft where drafts are used and nothing says how many.
+_DRAFT_TOKENS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """One limit: what is needed and what there is, in the same unit, and the arithmetic in words."""
+
+    needed: float
+    peak: float
+    text: str
+
+    @property
+    def share(self) -> float:
+        """Of the peak that is needed; above 1 no hardware does it."""
+        return self.needed / self.peak
+
+
+def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | None:
+    """The arithmetic of computing so many tokens a second; None where machine or model is not known."""
+    if system.machine is None or system.shape is None:
+        return None
+    instances = system.instances or 1
+    needed = tokens_per_second * token_flops(system.shape)
+    peak = float(system.machine.flops(system.encoding) * instances)
+    name = f"one {system.machine.id}" if instances == 1 else f"{instances} instances of {system.machine.id}"
+    text = (
+        f"{what} x 2 x {_billions(system.shape.active_parameters)} active parameters = {flops(needed)} "
+        f"on {name} with {flops(peak)} at most: {share(needed / peak)}"
+    )
+    return Roof(needed, peak, text)
+
+
+def decode_roof(system: System, output_per_second: float, users: int | None, context: int | None) -> Roof | None:
+    """The reading of weights and caches for so many output tokens a second; None where too little is known."""
+    machine, checkpoint = system.machine, system.checkpoint
+    if machine is None or checkpoint is None or users is None:
+        return None
+    batch = batch_of(system, users)
+    tokens = tokens_a_step(system)
+    weights = read_weight_bytes(checkpoint, max(1, round(batch)))
+    cache = 0.0
+    if context and system.prompts not in ("identical", "shared_prefix", "multi_turn"):
+        cache = batch * read_cache_bytes(checkpoint, context, element_bytes=1, chips=machine.chips)
+    steps = machine.bandwidth / (weights + cache)
+    most = steps * batch * tokens * (system.instances or 1)
+    drafts = f", {tokens} tokens a step with drafts" if tokens > 1 else ""
+    text = (
+        f"{output_per_second:,.0f} output tokens/s; a step reads {(weights + cache) / 1e9:.1f} GB, at "
+        f"{machine.bandwidth / 1e12:.2f} TB/s {steps:,.0f} steps/s, of {count(round(batch), 'sequence')}{drafts} at "
+        f"most {most:,.0f} output tokens/s: {share(output_per_second / most)}"
+    )
+    return Roof(output_per_second, most, text)
+
+
+def token_roof(system: System, told: Figure, context: int | None) -> Roof:
+    """The time for each token of one answer, against that of reading the weights for it.
+
+    Drafts that nobody denies may have been used. Where machine or model is not known: the catalogue's smallest
+    checkpoint on its fastest machine.
+    """
+    seconds = told.high
+    roof = decode_roof(replace(system, instances=1, speculation=system.speculation or "any"), 1 / seconds, 1, context)
+    text = f"{told.value * 1e3:.4g} ms a token are {1 / told.value:,.0f} output tokens/s for one user"
+    if roof:
+        return Roof(roof.needed, roof.peak, f"{text}; {roof.text.partition('; ')[2]}")
+    machine, weights = _fastest()
+    most = machine.bandwidth / weights * (1 + _DRAFT_TOKENS)
+    return Roof(
+        1 / seconds,
+        most,
+        f"{text}; {machine.id}, the fastest of the catalogue, reads the smallest model's {weights / 1e9:.1f} GB "
+        f"{machine.bandwidth / weights:,.0f} times a second: with {_DRAFT_TOKENS} drafts at most {most:,.0f} output "
+        f"tokens/s: {share(1 / seconds / most)}",
+    )
+
+
+@functools.cache
+def _fastest() -> tuple[MachineLabel, float]:
+    """The machine that reads most a second, and the fewest bytes that a step of a model reads."""
+    known = [machine for name in (*accelerators(), *tpus()) if (machine := machine_in(name))]
+    return (
+        max(known, key=lambda machine: machine.bandwidth),
+        min(read_weight_bytes(model, 1) for model in models().values()),
+    )
+
+
+def batch_of(system: System, users: int) -> float:
+    """Sequences that one instance decodes together at most."""
+    together = users / (system.instances or 1)
+    limits = [limit for limit in (system.concurrency, system.max_num_seqs) if limit]
+    return max(1.0, min([together, *limits]))
+
+
+def tokens_a_step(system: System) -> int:
+    """Tokens that a sequence gets in one step at most."""
+    return 1 + (system.draft_tokens or _DRAFT_TOKENS) if system.drafting else 1
+
+
+def flops(rate: float) -> str:
+    """Operations a second for the reader."""
+    return f"{rate / 1e15:.2f} PFLOP/s" if rate >= 1e15 else f"{rate / 1e12:.1f} TFLOP/s"
+
+
+def share(part: float) -> str:
+    """A share of a peak for the reader: percent, or times where it is above."""
+    return f"{part:.0%} of it" if part <= 1.05 else f"{part:.1f} times that"
+
+
+def _billions(number: int) -> str:
+    return f"{number / 1e9:g}e9"

@@ -1,0 +1,1 @@
+"""Readers of other tools' result files, one module a format."""

@@ -1,0 +1,98 @@
+"""Claims: `{"claims": [{id, metric, value, unit, ...}]}`, or the list alone; each with what is known around it.
+
+Every claim becomes a row too, so that the checks of rates hold for it. A claim is what its fields say: of its own
+sentence nothing is read but the options of vLLM that it cites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bezel.bench.audit.figure import Figure, figure, whole
+from bezel.bench.audit.systems import system_of
+from bezel.bench.audit.table import LATENCIES, REQUESTS, TOKENS, Claim, ResultSource, Row
+from bezel.bench.audit.units import rate_of
+
+_CAPS = ("requests_cap", "client_limit", "client_cap", "pool_limit", "pool_size", "max_connections")
+_SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3}
+
+
+def is_claims(document: Any) -> bool:
+    """Whether JSON is a list of claims."""
+    named = isinstance(document, Mapping)
+    claims = document.get("claims") if named else document
+    if not isinstance(claims, list) or not claims:
+        return False
+    return all(isinstance(claim, Mapping) and (named or {"metric", "value"} <= claim.keys()) for claim in claims)
+
+
+def read_claims(document: Any, item: str, label: str) -> ResultSource:
+    """The claims of a document; their system is what they say, never what the file is called.
+
+    Raises:
+        ValueError: two claims have one id.
+    """
+    del label
+    said = document["claims"] if isinstance(document, Mapping) else document
+    claims = [_claim(one, index) for index, one in enumerate(said)]
+    names = [claim.item for claim in claims]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"claims with one id: {', '.join(twice)}")
+    return ResultSource(item=item, format="claims", claims=tuple(claims))
+
+
+def _claim(said: Mapping[str, Any], index: int) -> Claim:
+    name = str(said.get("id") or f"claim {index + 1}")
+    metric, unit, raw = str(said.get("metric", "")).lower(), str(said.get("unit") or ""), said.get("value")
+    value = figure(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else None
+    row = _row(said, name, metric, unit, value, index)
+    sides = tuple(
+        _row(side, f"{name}: {key}", "", "", None, index)
+        for key in ("a", "b")
+        if isinstance(side := said.get(key), Mapping)
+    )
+    return Claim(item=name, metric=metric, value=value, unit=unit, said=said, row=row, sides=sides)
+
+
+def _row(said: Mapping[str, Any], where: str, metric: str, unit: str, value: Figure | None, order: int) -> Row:
+    figures: dict[str, Figure] = {}
+    direction = str(said.get("throughput_counts") or said.get("direction") or "")
+    counts = "" if direction in ("not stated", "unknown") else direction
+    if not counts and "chunk" in str(said.get("counted")).lower():
+        counts = "output"  # a prompt comes in no chunks
+    if value and metric in LATENCIES and unit in _SECONDS:
+        figures[metric] = value.scaled(_SECONDS[unit])
+    elif value and (rate := rate_of(unit, counts)):
+        figures[rate] = value
+    for name in LATENCIES:
+        if name not in figures and (found := figure(said.get(name))):
+            figures[name] = found
+    if "throughput" in said and (found := figure(said["throughput"])):
+        # Beside a success rate the throughput is one of requests; beside a cost it is one of tokens.
+        figures[rate_of("tok/s", counts) or TOKENS if counts or "cost" in metric else REQUESTS] = found
+    if "req_per_s" in said and (found := figure(said["req_per_s"])):
+        figures[REQUESTS] = found
+    success = value.scaled(0.01) if value and metric.startswith("success") and unit == "%" else None
+    timeout = figure(said.get("timeout_s"))
+    return Row(
+        where=where,
+        order=order,
+        context=whole(said.get("context", said.get("context_tokens"))),
+        users=whole(said.get("users")),
+        output_tokens=whole(said.get("output_tokens")),
+        state=None,
+        success=success,
+        figures=figures,
+        requests=whole(said.get("requests")),
+        prompt_tokens=whole(said.get("prompt_tokens")),
+        cached_tokens=whole(said.get("cached_tokens")),
+        generated_tokens=whole(said.get("generated_tokens")),
+        drafts=whole(said.get("drafts")),
+        draft_tokens=whole(said.get("draft_tokens")),
+        accepted=whole(said.get("accepted")),
+        timeout=timeout.value if timeout else None,
+        cap=next((whole(said[name]) for name in _CAPS if name in said), None),
+        counted=str(said["counted"]) if said.get("counted") else None,
+        system=system_of(said),
+    )

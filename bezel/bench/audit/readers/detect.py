@@ -1,0 +1,115 @@
+"""Detect the format of a result file and read it into a `ResultSource`, or say why it cannot be read.
+
+The format is recognised by the content, never by the name. Leaves each format to its reader.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bezel.bench.audit.labels import machine_in, shape_in
+from bezel.bench.audit.readers.claims import is_claims, read_claims
+from bezel.bench.audit.readers.grid import read_grid
+from bezel.bench.audit.readers.guidellm import is_guidellm, read_guidellm
+from bezel.bench.audit.readers.result import is_result, read_result
+from bezel.bench.audit.readers.vllm import is_vllm, read_vllm
+from bezel.errors import UserError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bezel.bench.audit.table import ResultSource
+
+LARGEST_BYTES = 128 * 1024 * 1024
+KNOWN = (
+    "a CSV grid (context_tokens, users, value, unit, success_pct, status), claims ({claims: [...]}), the JSON of "
+    "`vllm bench serve` (one object, or one a line), guidellm's JSON, or a result of `bezel bench`"
+)
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, str], ResultSource]], ...] = (
+    (is_result, read_result),
+    (is_claims, read_claims),
+    (is_guidellm, read_guidellm),
+    (is_vllm, read_vllm),
+)
+
+
+class UnreadableError(UserError):
+    """A file cannot be read as results; the text names it and what would be read."""
+
+
+def read(path: Path, item: str, *, machine: str = "", model: str = "") -> ResultSource:
+    """What a file holds.
+
+    Args:
+        path: of the file; its name without the suffix is taken for a label.
+        item: what the file is called in findings.
+        machine: what it was measured on, where neither content nor name say so.
+        model: which was served, where neither content nor name say so.
+
+    Raises:
+        UnreadableError: it is not there, too large, broken, or of no known format.
+    """
+    text, label = _text(path, item), path.stem
+    label += f" {machine}" if not machine_in(label) else ""
+    label += f" {model}" if not shape_in(label) else ""
+    start = text.lstrip()
+    try:
+        if start[:1] in ("{", "["):
+            document = _json(start, item)
+            for fits, reader in _READERS:
+                if fits(document):
+                    return reader(document, item, label)
+            raise UnreadableError(f"{item}: JSON of no known format{_keys(document)}; what is read: {KNOWN}")
+        return read_grid(text, item, label)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        if not isinstance(error, ValueError | RecursionError):
+            what = f"its fields do not hold what this format has in them ({error!r})"
+        raise UnreadableError(f"{item}: {what}; nothing of it was audited; what is read: {KNOWN}") from None
+
+
+def _text(path: Path, item: str) -> str:
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise UnreadableError(
+                f"{item}: {size:,} bytes, more than the {LARGEST_BYTES:,} that are read; leave the single requests "
+                "out (vllm bench serve without --save-detailed), or audit the summary"
+            )
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UnreadableError(f"{item}: {error.strerror}; name a file of results") from None
+    except UnicodeDecodeError:
+        raise UnreadableError(f"{item}: it is no text; what is read: {KNOWN}") from None
+    if not text.strip():
+        raise UnreadableError(f"{item}: it is empty; what is read: {KNOWN}")
+    return text
+
+
+def _json(text: str, item: str) -> Any:
+    """One document, or a list of those that stand one a line."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise UnreadableError(
+                f"{item}: broken JSON at line {error.lineno}, column {error.colno}: {error.msg}; was it cut off?"
+            ) from None
+    documents, decoder, at = [], json.JSONDecoder(), 0
+    while at < len(text):
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise UnreadableError(f"{item}: broken JSON at line {error.lineno}: {error.msg}; was it cut off?") from None
+        documents.append(document)
+        while at < len(text) and text[at].isspace():
+            at += 1
+    return documents
+
+
+def _keys(document: Any) -> str:
+    if isinstance(document, Mapping):
+        return f" (its fields: {', '.join(map(str, list(document)[:8]))})"
+    return ""

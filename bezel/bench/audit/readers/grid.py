@@ -1,0 +1,168 @@
+"""CSV: one row a cell, with a header. Other people name the columns in their own way; those names are here.
+
+Leaves out rows that are no cells: a file with a line that does not fit its header is refused, not guessed at.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.figure import figure, whole
+from bezel.bench.audit.systems import system_of
+from bezel.bench.audit.table import ResultSource, Row
+from bezel.bench.audit.units import latency_of, rate_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_COLUMNS = {
+    "context": ("context_tokens", "context", "context_length", "input_tokens", "prompt_tokens", "input_len", "isl"),
+    "users": ("users", "concurrency", "concurrent_users", "num_users", "max_concurrency"),
+    "rate": ("rate", "request_rate", "offered_rate"),
+    "output": ("output_tokens", "output_len", "max_tokens", "osl"),
+    "value": ("value", "throughput"),
+    "unit": ("unit", "units"),
+    "success": ("success_pct", "success_rate", "success", "success_share"),
+    "state": ("status", "state"),
+    "reason": ("reason", "error", "note"),
+    "repeat": ("repeat", "run", "run_id"),
+    "requests": ("requests", "num_prompts", "total_requests"),
+    "completed": ("completed", "successful_requests", "succeeded"),
+    "failed": ("failed", "errors", "failed_requests"),
+    "seconds": ("seconds", "duration", "duration_s"),
+    "timeout": ("timeout_s", "timeout"),
+    "cap": ("requests_cap", "client_limit", "pool_limit", "max_connections"),
+    "counted": ("counted",),
+    "cached": ("cached_tokens",),
+}
+_ROWS = 50_000
+
+
+def read_grid(text: str, item: str, label: str) -> ResultSource:
+    """The rows of a CSV.
+
+    Args:
+        text: of the file.
+        item: what the file is called.
+        label: words for what no column says.
+
+    Raises:
+        ValueError: it is no CSV of results; the text says what is missing.
+    """
+    text = text.lstrip("\r\n")
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows: list[Row] = []
+    units: dict[str, None] = {}
+    try:
+        header = _header(next(reader))
+        for line in reader:
+            if not any(cell.strip() for cell in line):
+                continue
+            if len(line) != len(header.names):
+                raise ValueError(f"line {reader.line_num} has {len(line)} fields, the header {len(header.names)}")
+            if len(rows) == _ROWS:
+                raise ValueError(f"more than the {_ROWS:,} rows that are read")
+            rows.append(_row(header, line, reader.line_num, label))
+            units |= {unit: None for unit in [header.cell(line, "unit")] if unit}
+    except csv.Error as error:
+        raise ValueError(f"it is no CSV ({error})") from None
+    if not rows:
+        raise ValueError("it has a header and no row")
+    placed = all(row.context is not None and row.users is not None for row in rows)
+    return ResultSource(item=item, format="CSV grid", rows=tuple(rows), grid=placed, units=tuple(units))
+
+
+@dataclass(frozen=True)
+class _Header:
+    """Which column holds what, by index."""
+
+    names: Sequence[str]
+    columns: Mapping[str, int]
+    rates: Mapping[int, str]
+    latencies: Mapping[int, tuple[str, float]]
+
+    def cell(self, line: Sequence[str], kind: str) -> str:
+        """What a line says of something; "" where there is no such column."""
+        return line[self.columns[kind]].strip() if kind in self.columns else ""
+
+
+def _header(line: Sequence[str]) -> _Header:
+    names = [_name(name) for name in line]
+    columns = {
+        kind: names.index(found)
+        for kind, known in _COLUMNS.items()
+        if (found := next((name for name in known if name in names), None))
+    }
+    rates = {index: rate for index, name in enumerate(names) if (rate := _rate(name)) and index != columns.get("value")}
+    if "input_tokens_per_second" in names:  # beside computed ones, all prompt tokens are no second figure of the kind
+        rates = {index: rate for index, rate in rates.items() if not names[index].startswith("prompt_tokens")}
+    told = ", ".join(names[:8])
+    if "users" not in columns and "rate" not in columns:
+        raise ValueError(f"its first line names no column of users or of a rate ({told})")
+    if "value" not in columns and not rates:
+        raise ValueError(f"its first line names no column with a rate ({told})")
+    latencies = {index: mean for index, name in enumerate(names) if (mean := latency_of(name))}
+    return _Header(names, columns, rates, latencies)
+
+
+def _row(header: _Header, line: Sequence[str], number: int, label: str) -> Row:
+    cells = {kind: header.cell(line, kind) for kind in _COLUMNS}
+    given = {rate: found for index, rate in header.rates.items() if (found := figure(line[index]))}
+    for index, (name, factor) in header.latencies.items():
+        if found := figure(line[index]):
+            given[name] = found.scaled(factor)
+    if value := figure(cells["value"]):
+        given[rate_of(cells["unit"] or "req/s") or cells["unit"]] = value
+    said = dict(zip(header.names, (cell.strip() for cell in line), strict=True))
+    users, where = whole(cells["users"]), f"line {number}"
+    if cells["users"] and users is None:
+        raise ValueError(f"{where}: users {cells['users']!r} is no whole number")
+    success, rate, seconds = figure(cells["success"]), figure(cells["rate"]), figure(cells["seconds"])
+    if success and ("success_pct" in said or "%" in cells["success"] or success.value > 1):
+        success = success.scaled(0.01)
+    timeout = figure(cells["timeout"])
+    return Row(
+        where=where,
+        order=number,
+        context=whole(cells["context"]),
+        users=users,
+        rate=rate.value if rate else None,
+        output_tokens=whole(cells["output"]),
+        repeat=whole(cells["repeat"]),
+        state=cells["state"].lower() or None,
+        reason=cells["reason"],
+        success=success,
+        figures=given,
+        seconds=seconds.value if seconds else None,
+        requests=whole(cells["requests"]),
+        completed=whole(cells["completed"]),
+        failed=whole(cells["failed"]),
+        cached_tokens=_total(whole(cells["cached"]), whole(cells["completed"])),
+        timeout=timeout.value if timeout else None,
+        cap=whole(cells["cap"]),
+        counted=cells["counted"] or None,
+        system=system_of(said, label),
+    )
+
+
+def _total(each: int | None, requests: int | None) -> int | None:
+    return each * requests if each is not None and requests else None
+
+
+def _name(told: str) -> str:
+    """A column's name in small letters, with the unit that stands in brackets behind it: "ttft [ms]" is ttft_ms."""
+    name, _, unit = told.strip().lower().replace("]", "").partition("[")
+    name = name.strip().replace(" ", "_")
+    return f"{name}_{unit}" if unit in ("ms", "s") else name
+
+
+def _rate(column: str) -> str | None:
+    """Which rate a column of its own holds, e.g. "output_tokens_per_second" or "req_per_s"."""
+    words: Sequence[str] = column.split("_")
+    return (
+        rate_of(" ".join(words)) if words[-1] in ("s", "sec", "second", "rps", "tps", "qps") or "/" in column else None
+    )

@@ -1,0 +1,124 @@
+"""Our own result: every cell that was wanted, with its state, its figures and the server's counters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bezel.bench.audit.figure import Figure, figure
+from bezel.bench.audit.systems import system_of
+from bezel.bench.audit.table import INPUT, LATENCIES, OUTPUT, REQUESTS, ResultSource, Row, median_of
+
+if TYPE_CHECKING:
+    from bezel.bench.audit.table import System
+    from bezel.bench.result.document import Cell, Result, ServedBy
+
+_LATENCIES = {name: f"{name}_mean" for name in LATENCIES} | {median_of(name): f"{name}_p50" for name in LATENCIES}
+
+
+def is_result(document: Any) -> bool:
+    """Whether JSON is a result of any version."""
+    return isinstance(document, Mapping) and str(document.get("schema", "")).startswith("bezel.bench/")
+
+
+def read_result(document: Any, item: str, label: str) -> ResultSource:
+    """The cells of a result.
+
+    Raises:
+        bezel.bench.result.document.ResultError: it is not of the version that this program reads, or does not hold to
+        it.
+    """
+    from bezel.bench.result.document import parse
+
+    result = parse(json.dumps(document), item)
+    rows = tuple(_row(result, cell, number, label) for number, cell in enumerate(result.cells))
+    grid = result.kind == "sweep" and all(
+        cell.users is not None and cell.context_tokens is not None for cell in result.cells
+    )
+    return ResultSource(
+        item=item,
+        format="bezel bench",
+        rows=rows,
+        grid=grid,
+        absent=frozenset((one.context_tokens, one.users) for one in result.inferred),
+        dated=result.manifest.started_at.date().isoformat(),
+    )
+
+
+def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
+    gained = cell.counters.gained if cell.counters else None
+    failed = sum(cell.failures.values())
+    completed = cell.requests - failed
+    figures = {name: found for name in (REQUESTS, OUTPUT, INPUT) if (found := _figure(cell, name, 1.0))}
+    figures |= {name: found for name, metric in _LATENCIES.items() if (found := _figure(cell, metric, 1e-3))}
+    mean_output, cached = cell.value("output_tokens_mean"), cell.value("cached_share")
+    prompt = cell.value("prompt_tokens_mean")
+    return Row(
+        where=f"cell {cell.id}",
+        order=order,
+        context=cell.context_tokens,
+        users=cell.users,
+        rate=cell.rate,
+        output_tokens=cell.output_tokens,
+        repeat=cell.repeat,
+        state=cell.state,
+        reason=cell.reason,
+        success=Figure(completed / cell.requests, 0.0) if cell.requests else None,
+        figures=figures,
+        seconds=cell.seconds,
+        requests=cell.requests or None,
+        completed=completed,
+        failed=failed,
+        prompt_tokens=round(prompt * completed) if prompt is not None else None,
+        cached_tokens=round(cached * prompt * completed) if cached is not None and prompt is not None else None,
+        generated_tokens=round(mean_output * completed) if mean_output is not None else None,
+        server_output_tokens=gained.generated_tokens if gained else None,
+        drafts=gained.drafts if gained else None,
+        draft_tokens=gained.draft_tokens if gained else None,
+        accepted=gained.accepted_tokens if gained else None,
+        in_flight=cell.value("in_flight"),
+        system=_system(result, result.variants.get(cell.variant, result.manifest.served_by), cell, label),
+    )
+
+
+def _system(result: Result, served: ServedBy, cell: Cell, label: str) -> System:
+    platform, manifest = result.manifest.platform, result.manifest
+    arguments = served.arguments or []
+    return system_of(
+        {
+            "hardware": platform.accelerator,
+            "chips": platform.chips,
+            "instances": platform.instances,
+            "concurrency_limit": platform.concurrency,
+            "model": manifest.checkpoint or manifest.model,
+            # Our own cells may load an engine above it on purpose: what waits there is counted by the server.
+            "max_num_seqs": served.max_num_seqs if platform.concurrency else None,
+            "max_model_len": served.max_model_len,
+            "kv_dtype": served.kv_cache_dtype,
+            "speculation": _drafts(arguments),
+            "spec_tokens": _option(arguments, "spec-tokens"),
+            "arguments": " ".join(word for word in arguments if "offload" in word),
+            "prompts": cell.prompts,
+            "nature": result.nature,
+        },
+        label,
+    )
+
+
+def _figure(cell: Cell, metric: str, factor: float) -> Figure | None:
+    found = figure(cell.value(metric))
+    return found.scaled(factor) if found else None
+
+
+def _option(arguments: list[str], name: str) -> str | None:
+    for index, word in enumerate(arguments):
+        if word.startswith(f"--{name}="):
+            return word.partition("=")[2]
+        if word == f"--{name}" and index + 1 < len(arguments):
+            return arguments[index + 1]
+    return None
+
+
+def _drafts(arguments: list[str]) -> str | None:
+    return _option(arguments, "spec-method") or _option(arguments, "speculative-config")

@@ -1,0 +1,95 @@
+"""Files in, findings out: every reader, then every check over all that was read together.
+
+A file that cannot be read does not keep the others from being audited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.bench.audit.checks.figures import chunks, directions, lengths, means, outputs, sums
+from bezel.bench.audit.checks.hardware import kv_precision, roofline, speculation
+from bezel.bench.audit.checks.labels import copies, labelling
+from bezel.bench.audit.checks.load import caps, drain, missing, queues, timeouts
+from bezel.bench.audit.findings import SEVERITIES, Finding, Open
+from bezel.bench.audit.readers.detect import read
+from bezel.bench.audit.table import Table
+from bezel.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bezel.bench.audit.table import ResultSource
+
+# In the order of the faults' numbers.
+_CHECKS = (
+    means,
+    copies,
+    roofline,
+    drain,
+    timeouts,
+    lengths,
+    queues,
+    caps,
+    outputs,
+    speculation,
+    sums,
+    chunks,
+    directions,
+    labelling,
+    kv_precision,
+    missing,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit gave.
+
+    Attributes:
+        sources: What was read.
+        findings: Sorted by severity, then by fault.
+        questions: What could not be judged.
+        unreadable: One text for each file that could not be read.
+    """
+
+    sources: tuple[ResultSource, ...]
+    findings: tuple[Finding, ...]
+    questions: tuple[Open, ...]
+    unreadable: tuple[str, ...]
+
+
+def audit_files(paths: Sequence[Path], *, machine: str = "", model: str = "") -> Audit:
+    """Audits files together; one that is named twice is read once.
+
+    Args:
+        paths: of the files.
+        machine: what files were measured on that do not say so.
+        model: which they served.
+    """
+    sources, unreadable = [], []
+    for path, item in _named(paths):
+        try:
+            sources.append(read(path, item, machine=machine, model=model))
+        except UserError as error:
+            unreadable.append(str(error))
+    return audit(sources, unreadable)
+
+
+def audit(sources: Sequence[ResultSource], unreadable: Sequence[str] = ()) -> Audit:
+    """Every check over everything that was read."""
+    table = Table(tuple(sources))
+    told = [one for check in _CHECKS for one in check.find(table)]
+    findings = [one for one in told if isinstance(one, Finding)]
+    findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.fault, one.items))
+    questions = [one for one in told if isinstance(one, Open)]
+    return Audit(table.sources, tuple(findings), tuple(questions), tuple(unreadable))
+
+
+def _named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Each file once, called by its name, or by its path where two have one name."""
+    files = {path.resolve(): path for path in paths}
+    names = [path.name for path in files.values()]
+    return [(path, path.name if names.count(path.name) == 1 else str(path)) for path in files.values()]

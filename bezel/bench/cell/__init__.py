@@ -1,0 +1,1 @@
+"""One cell: drained, loaded, measured, checked, recorded."""

@@ -1,0 +1,178 @@
+"""The record of a cell that was loaded: what follows from what was seen. Figures, checks, state.
+
+Apart from `bezel.bench.cell.cell` so that a load is sent before what computes is imported. Each step is another
+module's: bezel.bench.metrics.steady, metrics, checks, states.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bezel.bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Staged, is_closed, to_json
+from bezel.bench.metrics import statistics
+from bezel.bench.metrics.definitions import measure
+from bezel.bench.metrics.latencies import distributions
+from bezel.bench.metrics.metric_inputs import MetricInputs
+from bezel.bench.metrics.saturation import completed_share
+from bezel.bench.metrics.steady import steady_window
+from bezel.bench.result import cell_status
+from bezel.bench.result.document import Cell, ClientFigures, Counters, Window
+from bezel.bench.server import counters
+from bezel.bench.validity.checks import Evidence, beginnings, check_all, most_in_flight
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.bench.cell.plan import CellPlan, ServerView
+    from bezel.bench.load.plan import Load
+    from bezel.bench.metrics.steady import Steady
+    from bezel.bench.result.columns import Columns
+    from bezel.bench.result.sample import ClientHealth, Measured, Sample
+    from bezel.bench.server.drain import Drained
+
+_DETAIL = 300
+# Longer traces stand in the samples, as `planned`.
+_INSTANTS = 1000
+
+
+def recorded(
+    plan: CellPlan, server: ServerView, idle: Drained, counted: Counters, measured: Measured, columns: Columns
+) -> Cell:
+    """Everything that follows from what was seen: figures, checks, state."""
+    load, price = plan.load, server.manifest.price.usd_per_hour
+    steady = _steady(load, columns, measured)
+    facts = MetricInputs(columns, steady, not is_closed(load.pattern), counted.gained, price, plan.slos)
+    metrics = measure(facts)
+    looked_at = beginnings(plan.bodies, len(columns)) if load.prompts.kind in ("unique", "file") else []
+    found = check_all(Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at))
+    client = client_figures(measured.client, columns)
+    failures, examples = columns.failures(), _examples(measured.samples)
+    platform = server.manifest.platform
+    state, reason = cell_status.state_of(
+        found,
+        interrupted=client.interrupted,
+        silent_seconds=client.silent_seconds,
+        requests=len(columns),
+        failures=failures,
+        examples=examples,
+        client_limits=cell_status.limits_of_client(
+            client,
+            None if is_closed(load.pattern) else achieved(columns),
+            metrics["ttft_p50"].value or metrics["e2e_p50"].value,
+        ),
+        saturated=cell_status.backlogged(
+            completed_share(load, columns, measured.began),
+            metrics["offered_requests_per_second"].value,
+            metrics["requests_per_second"].value,
+        ),
+        queueing=cell_status.queued(
+            most_in_flight(columns), instances=platform.instances, concurrency=platform.concurrency
+        ),
+    )
+    seconds = (measured.ended - measured.began) / 1e9
+    return Cell(
+        **planned(plan),
+        state=state,
+        reason=reason,
+        checks=found,
+        metrics=metrics,
+        distributions=distributions(facts),
+        failures=failures,
+        failure_examples=examples,
+        counters=counted,
+        acceptance=counters.acceptance(counted.gained),
+        tokens_per_chunk=metrics["tokens_per_chunk"].value,
+        client=client,
+        seconds=seconds,
+        window=_window(steady, facts, measured),
+        requests=len(columns),
+        cost_usd=None if price is None else price * seconds / 3600,
+    )
+
+
+def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
+    """How the client fared, as the document has it."""
+    begun = columns.where(columns["begun"] > 0)
+    # Until it was begun: whoever then waits for a connection waits for the server.
+    delays = (begun["begun"] - begun["planned"]) / 1e6
+    return ClientFigures(
+        workers=health.workers,
+        cpu_seconds=health.cpu_seconds,
+        busiest_cpu_share=health.busiest_cpu_share,
+        wall_seconds=health.wall_seconds,
+        loop_lag_p99_ms=health.loop_lag_p99_ms,
+        loop_lag_max_ms=health.loop_lag_max_ms,
+        schedule_delay_p99_ms=max(0.0, statistics.percentile(delays, 0.99)) if len(delays) else None,
+        connections=health.connections,
+        reconnections=health.reconnections,
+        connect_failures=health.connect_failures,
+        interrupted=health.interrupted,
+        silent_seconds=health.silent_seconds or None,
+    )
+
+
+def achieved(columns: Columns) -> float | None:
+    """The rate at which requests were begun, by the planned rate; None where there is no rate to speak of."""
+    begun = columns["begun"][columns["begun"] > 0]
+    due = columns["planned"]
+    if len(begun) < 2 or due.max() == due.min():
+        return None
+    took = max(int(np.ptp(begun)), 1)
+    return float(len(begun) - 1) / took / (float(len(due) - 1) / int(np.ptp(due)))
+
+
+def _steady(load: Load, columns: Columns, measured: Measured) -> Steady:
+    return steady_window(
+        columns,
+        measured.began,
+        measured.ended,
+        users=load.pattern.users if isinstance(load.pattern, Closed) else 0,
+        changing=isinstance(load.pattern, Staged | Replay),
+    )
+
+
+def planned(plan: CellPlan) -> dict[str, Any]:
+    """The fields of a cell that are known before it is measured."""
+    load = plan.load
+    record = json.loads(to_json(load))
+    pattern = record["pattern"]
+    if len(pattern.get("instants", ())) > _INSTANTS:
+        pattern["instants"] = f"{len(pattern['instants'])} instants: see `planned` in the samples"
+    of_file = load.prompts.kind == "file"
+    return {
+        "id": plan.id,
+        "variant": plan.variant,
+        "context_tokens": None if of_file else load.prompts.input_tokens,
+        "users": load.pattern.users if isinstance(load.pattern, Closed) else None,
+        "rate": load.pattern.rate if isinstance(load.pattern, Constant | Poisson | Burst) else None,
+        "output_tokens": load.prompts.output_tokens,
+        "pattern": pattern["kind"],
+        "prompts": load.prompts.kind,
+        "repeat": plan.repeat,
+        "slos": list(plan.slos),
+        "load": record,
+    }
+
+
+def _window(steady: Steady, facts: MetricInputs, measured: Measured) -> Window:
+    counts = steady.counts(facts.columns)
+    late = int((facts.columns["done"] > steady.ends).sum())
+    return Window(
+        begins=(steady.begins - measured.began) / 1e9,
+        ends=(steady.ends - measured.began) / 1e9,
+        rule=steady.rule,
+        requests_before=len(counts) - int(counts.sum()) - late,
+        requests_after=late,
+    )
+
+
+def _examples(samples: Sequence[Sample]) -> dict[str, str]:
+    """What the first failure of each kind said."""
+    first: dict[str, str] = {}
+    for one in samples:
+        if one.failure and one.failure not in first:
+            first[one.failure] = one.detail[:_DETAIL]
+    return first

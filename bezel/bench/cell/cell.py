@@ -1,0 +1,92 @@
+"""One cell, from an idle server to a record: drained, counted, loaded, counted, computed, checked, judged.
+
+Owns the order of these steps. Each is another module's: bezel.bench.server.drain, counters, recorded. What sends the
+load is passed in, so that a many-machine load, or a twin, can take its place. What is needed after the load only
+(numpy, the models of a result) is imported then: a load begins sooner by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from bezel.bench.result import cell_status
+from bezel.bench.server.drain import drain, looks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.bench.cell.plan import CellPlan, ServerView
+    from bezel.bench.load.plan import Load
+    from bezel.bench.result.columns import Columns
+    from bezel.bench.result.document import Cell
+    from bezel.bench.result.sample import Measured
+
+
+@dataclass(frozen=True)
+class MeasuredCell:
+    """A cell and its samples: None where nothing was sent; `began` is the origin of their instants."""
+
+    cell: Cell
+    samples: Columns | None = None
+    began: int = 0
+
+
+def measure_cell(
+    plan: CellPlan, send: Callable[[], Measured], server: ServerView, show: Callable[[str], None]
+) -> MeasuredCell:
+    """Measures one cell.
+
+    Args:
+        plan: What it is.
+        send: Sends its load and waits for the answers.
+        server: What answers.
+        show: Takes a message about what is waited for.
+
+    Raises:
+        UserError: As `send` does.
+    """
+    rule = _rule_against(plan.load, server)
+    if rule:
+        return _infeasible(plan, rule)
+    idle = drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
+    before = looks(server.ask)
+    started_at = datetime.now(UTC)
+    measured = send()
+    # A server that answered nothing is asked nothing more: who wants to know why reads what it said last.
+    after = None
+    if any(not one.failure for one in measured.samples):
+        # What a client gave up on still runs, and is counted when it ends.
+        drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
+        after = looks(server.ask)
+    from bezel.bench.cell.build_cell import recorded
+    from bezel.bench.result.columns import Columns
+    from bezel.bench.server.counters import over
+
+    counted = over(before, after, instances=server.manifest.platform.instances)
+    columns = Columns.of(measured.samples)
+    cell = recorded(plan, server, idle, counted, measured, columns)
+    return MeasuredCell(cell.model_copy(update={"started_at": started_at}), columns, measured.began)
+
+
+def _infeasible(plan: CellPlan, rule: str) -> MeasuredCell:
+    from bezel.bench.cell.build_cell import planned
+    from bezel.bench.result.document import Cell
+
+    return MeasuredCell(Cell(**planned(plan), state="infeasible", reason=rule))
+
+
+def _rule_against(load: Load, server: ServerView) -> str:
+    """The rule by which the load's longest request can never be served, "" where there is none."""
+    prompts = load.prompts
+    # Texts of a file are as long as they are: the server says when one is too long.
+    if prompts.kind == "file":
+        return ""
+    earlier = prompts.turns - 1 if prompts.kind == "multi_turn" else 0
+    return cell_status.infeasible(
+        prompts.input_tokens + earlier * (prompts.input_tokens + prompts.output_tokens),
+        prompts.output_tokens,
+        max_model_len=server.served.max_model_len,
+        kv_cache_tokens=server.kv_cache_tokens,
+    )

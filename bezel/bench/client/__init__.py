@@ -1,0 +1,1 @@
+"""The load client: connections, event loop, response parsing, sender processes."""

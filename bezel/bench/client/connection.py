@@ -1,0 +1,343 @@
+"""One connection to the server: made, kept, one request at a time; every byte with the instant at which it arrived.
+
+The instant is the kernel's receive stamp where it gives one: it is right however late the bytes are read. (TCP has one
+stamp for what is read at once, that of the last segment: a client that is so late that it reads several chunks together
+sees them together.) Owns HTTP/1.1 framing (by httptools' parser) and TLS. Leaves out what a body says, which request
+comes next and what a broken connection means to it: its owner is told.
+"""
+
+import contextlib
+import errno
+import os
+import socket
+import ssl
+import struct
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Final, Protocol
+
+import httptools
+
+from bezel.bench.client.loop import ARRIVES, ENDS, READ, WRITE, Loop
+from bezel.bench.client.response_buffer import ResponseBuffer
+
+if TYPE_CHECKING:
+    from bezel.bench.client.route import Route
+    from bezel.bench.client.sse_template import Alike
+    from bezel.bench.client.tls import Tls
+
+# include/uapi/asm-generic/socket.h: as an option of a socket and as the type of what it adds to a message; a timespec.
+_SO_TIMESTAMPNS: Final = 35
+_TIMESPEC: Final = struct.Struct("qq")
+_timespec: Final = _TIMESPEC.unpack
+_ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
+# One for all connections of a process: a piece is copied out of it before the next is read.
+_MOST: Final = 1024 * 1024
+_BYTES: Final = bytearray(_MOST)
+_BUFFER: Final = memoryview(_BYTES)
+_BUFFERS: Final = (_BUFFER,)
+# An event's own end, then that of its frame: a body ends before the second, so what ends thus ends between two frames.
+_EVENT_AND_FRAME_END: Final = b"\n\n\r\n"
+_FIRST_FINAL: Final = 200
+
+
+class Owner(Protocol):
+    """Who is told what becomes of a connection."""
+
+    def opened(self, connection: "Connection") -> None:
+        """It can send."""
+
+    def not_opened(self, connection: "Connection", error: OSError) -> None:
+        """It could not be made."""
+
+    def more(self, answer: ResponseBuffer) -> None:
+        """Enough of an answer is there to be read."""
+
+    def answered(self, connection: "Connection", answer: ResponseBuffer, *, kept: bool) -> None:
+        """An answer is complete; whether the connection can send another."""
+
+    def closed(self, connection: "Connection") -> None:
+        """The server closed it while it was idle."""
+
+    def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
+        """It ended before the answer did.
+
+        Args:
+            answer: What came of it; its connection is closed.
+            begun: Whether any byte came.
+            error: What the system, TLS or the HTTP parser said; None where the server just closed.
+        """
+
+
+class Connection:
+    """See the module. It opens, is idle, asks (an answer is awaited), idles again, and is closed once for all."""
+
+    __slots__ = (
+        "_address",
+        "_answer",
+        "_begun",
+        "_bodies",
+        "_frames",
+        "_loop",
+        "_owner",
+        "_parser",
+        "_route",
+        "_sent",
+        "_socket",
+        "_stamp",
+        "_tls",
+        "_unsent",
+        "on_body",
+    )
+
+    def __init__(self, loop: Loop, route: "Route", owner: Owner) -> None:
+        self._loop, self._route, self._owner = loop, route, owner
+        self._address = -1
+        self._answer: ResponseBuffer | None = None
+        self._begun = False
+        # The parser's, and no method: what it calls for every chunk is a list's own.
+        self._bodies: list[bytes] = []
+        # Set between two frames of "chunked", while frames of one event each come that are alike.
+        self._frames: Alike | None = None
+        self.on_body = self._bodies.append
+        self._parser: httptools.HttpResponseParser | None = None
+        self._sent = self._stamp = 0
+        self._socket: socket.socket | None = None
+        self._tls = route.tls()
+        self._unsent: memoryview | None = None
+
+    def open(self) -> None:
+        """Begin to connect to the next of the route's addresses; the owner is told how it went, after this returns."""
+        self._address += 1
+        family, address = self._route.addresses[self._address]
+        try:
+            made = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        except OSError as error:
+            failure = error
+            self._loop.at(0, lambda: self._owner.not_opened(self, failure))
+            return
+        self._socket = made
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Where a sandbox's kernel knows no stamps, the loop's own clock is read instead.
+        with contextlib.suppress(OSError):
+            made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        made.connect_ex(address)
+        self._loop.watch(made.fileno(), WRITE, self._connecting)
+
+    def ask(self, request: bytes, answer: ResponseBuffer) -> None:
+        """Send a request; the owner is told of its answer, or that there will be none."""
+        self._answer, self._begun = answer, False
+        try:
+            data = self._tls.encrypt(request) if self._tls else request
+        except ssl.SSLError as error:
+            failure = error
+            self._loop.at(0, lambda: self._end(failure))
+            return
+        self._sent = answer.sample.sent = monotonic_ns()
+        self._write(data)
+
+    def close(self) -> None:
+        """Close it; nobody is told."""
+        if self._socket is not None:
+            self._loop.forget(self._socket.fileno())
+            self._socket.close()
+        # The parser holds this object's methods: without garbage collection the two would stay.
+        self._socket = self._parser = self._answer = self._tls = None
+
+    def on_headers_complete(self) -> None:
+        """The parser's: the status is known."""
+        if self._answer is not None and self._parser is not None:
+            self._answer.sample.status = self._parser.get_status_code()
+
+    def on_message_complete(self) -> None:
+        """The parser's: the answer has ended as its framing said."""
+        answer, parser = self._answer, self._parser
+        # 100 Continue and its like are no answers.
+        if answer is None or parser is None or answer.sample.status < _FIRST_FINAL:
+            return
+        self._take()
+        answer.at = self._stamp
+        self._answer = None
+        kept = self._unsent is None and parser.should_keep_alive()
+        if not kept:
+            self.close()
+        self._owner.answered(self, answer, kept=kept)
+
+    def _connecting(self, _: int) -> None:
+        made = self._socket
+        if made is None:
+            return
+        # Asked again, connect tells what became of it.
+        error = made.connect_ex(self._route.addresses[self._address][1])
+        if error in {errno.EINPROGRESS, errno.EALREADY}:
+            return
+        if error in {0, errno.EISCONN}:
+            if self._tls is None:
+                self._is_open()
+            else:
+                self._loop.change(made.fileno(), READ, self._shaking)
+                self._shaking(READ)
+            return
+        self._loop.forget(made.fileno())
+        made.close()
+        self._socket = None
+        if self._address + 1 < len(self._route.addresses):
+            self.open()
+        else:
+            self._owner.not_opened(self, OSError(error, os.strerror(error)))
+
+    def _shaking(self, _: int) -> None:
+        tls, made = self._tls, self._socket
+        if tls is None or made is None:
+            return
+        try:
+            try:
+                if size := made.recv_into(_BUFFER):
+                    tls.take(_BUFFER[:size])
+                else:
+                    raise ConnectionResetError(errno.ECONNRESET, "the server closed during the TLS handshake")
+            except BlockingIOError:
+                pass
+            shaken = tls.shaken()
+            # A handshake's flights are far smaller than a socket's buffer.
+            made.sendall(tls.records())
+        except OSError as error:
+            self.close()
+            self._owner.not_opened(self, error)
+            return
+        if shaken:
+            self._is_open()
+
+    def _is_open(self) -> None:
+        self._watch()
+        self._parser = httptools.HttpResponseParser(self)
+        self._owner.opened(self)
+
+    def _writable(self, event: int) -> None:
+        if event & WRITE and self._unsent is not None:
+            rest, self._unsent = self._unsent, None
+            self._write(rest)
+        if event & ~WRITE:
+            self._readable(event)
+
+    def _write(self, data: bytes | memoryview) -> None:
+        made = self._socket
+        if made is None:
+            return
+        try:
+            size = made.send(data)
+        except BlockingIOError:
+            size = 0
+        except OSError:
+            # Reading tells what happened, after what the server may still have said (413, 431).
+            return
+        if size < len(data):
+            self._unsent = memoryview(data)[size:]
+            self._watch()
+        elif isinstance(data, memoryview):
+            self._watch()
+
+    def _watch(self) -> None:
+        """Be told of what arrived and is unread, of what arrives, and of room for what is unsent."""
+        if self._socket is None:
+            return
+        if self._unsent is None:
+            self._loop.change(self._socket.fileno(), ARRIVES, self._readable)
+        else:
+            self._loop.change(self._socket.fileno(), ARRIVES | WRITE, self._writable)
+
+    def _readable(self, event: int) -> None:
+        # The way of every chunk: what could be a call of its own stands here.
+        made = self._socket
+        if made is None:
+            return
+        try:
+            size, stamps, _, _ = made.recvmsg_into(_BUFFERS, _ROOM)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._end(error)
+            return
+        if not size:
+            self._end(None)
+            return
+        if event & ENDS or size == _MOST:
+            # There is more, and what has arrived is told of once.
+            self._watch()
+        at = monotonic_ns()
+        if stamps:
+            seconds, nanoseconds = _timespec(stamps[0][2])
+            stamp = seconds * 1_000_000_000 + nanoseconds + self._loop.offset
+            # Outside of these only if the wall clock was set: then our own look is the better one.
+            if self._sent <= stamp <= at:
+                at = stamp
+        else:
+            self._loop.stamped = False
+        # What is counted so leaves the parser where it is: between two frames.
+        frames = self._frames
+        if frames is None or not frames.frame(at, _BYTES, size):
+            self._received(at, _BUFFER[:size])
+
+    def _received(self, at: int, data: memoryview) -> None:
+        self._stamp, self._frames = at, None
+        if self._tls is None:
+            self._parse(data)
+        else:
+            self._decrypt(self._tls, data)
+
+    def _decrypt(self, tls: "Tls", records: memoryview) -> None:
+        tls.take(records)
+        try:
+            for data in tls.plain():
+                if not data:
+                    self._end(None)
+                    return
+                self._parse(data)
+                if self._socket is None:
+                    return
+        except ssl.SSLError as error:
+            self._end(error)
+            return
+        # Tickets and new keys may want an answer.
+        if self._unsent is None and (answer := tls.records()):
+            self._write(answer)
+
+    def _parse(self, data: bytes | memoryview) -> None:
+        parser = self._parser
+        if parser is None or self._answer is None:
+            # Nothing was asked: a server that says it will close says so before it does.
+            self._end(None)
+            return
+        self._begun = True
+        wrong = None
+        try:
+            parser.feed_data(data)
+        except httptools.HttpParserCallbackError as error:
+            # Raised on this side, by what was called back: by whoever says what comes next.
+            raise (error.__context__ or error) from None
+        except httptools.HttpParserError as error:
+            wrong = error
+        if self._bodies:
+            self._take()
+            # (What TLS decrypts lies in another buffer, and goes through the parser.)
+            if self._tls is None and self._answer is not None and data[-4:] == _EVENT_AND_FRAME_END:
+                self._frames = self._answer.alike
+        if wrong is not None and self._socket is not None:
+            self._end(wrong)
+
+    def _take(self) -> None:
+        """Give the answer what was parsed of its body."""
+        answer, at = self._answer, self._stamp
+        if answer is not None:
+            for body in self._bodies:
+                if not (answer.alike and answer.alike.event(at, body)) and answer.keep(at, body):
+                    self._owner.more(answer)
+        self._bodies.clear()
+
+    def _end(self, error: Exception | None) -> None:
+        answer, begun = self._answer, self._begun
+        self.close()
+        if answer is None:
+            self._owner.closed(self)
+        else:
+            answer.at = monotonic_ns()
+            self._owner.broken(answer, begun=begun, error=error)

@@ -1,0 +1,140 @@
+"""The event loop of one sender: epoll, timers that are exact to some tens of microseconds, idle work, its own lag.
+
+Why no asyncio: only a loop that reads the sockets itself gets the kernel's receive stamps (SO_TIMESTAMPNS), and those
+stay true while the loop or the machine is busy; and timers of whole milliseconds would be an error of the schedule.
+Leaves out what is read and written (`bezel.bench.client.connection`).
+"""
+
+import heapq
+import select
+from collections.abc import Callable
+from time import monotonic_ns, sleep, time_ns
+from typing import Final
+
+from bezel.bench.client.lag import TICK_NS, Lag
+
+READ: Final = select.EPOLLIN
+WRITE: Final = select.EPOLLOUT
+ENDS: Final = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+"""The other side sends nothing more, or the connection broke."""
+ARRIVES: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
+"""What arrives is told of once: else the kernel looks again at every socket that was just read. Whoever leaves
+something unread asks anew by `Loop.change`; the end of a connection is read after what came before it."""
+# So many sockets are served before the timers are looked at again: about 2 ms of work.
+_BATCH: Final = 128
+# epoll rounds up to whole milliseconds: the rest is waited by select, which knows microseconds.
+_COARSE_NS: Final = 2_000_000
+# To sleep for less is no rest.
+_SHORTEST_NS: Final = 100_000
+Ready = Callable[[int], None]
+
+
+class Loop:
+    """Serves watched sockets, then timers, then idle work, until it is stopped.
+
+    Attributes:
+        offset: What added to an instant of CLOCK_REALTIME gives that of CLOCK_MONOTONIC (ns), as of the last tick.
+        lag: How late its ticks were.
+        rest: After sockets were served, none is looked at for so long (ns), unless a timer is due: see
+            `bezel.bench.client.read_coalescing`.
+        stamped: Whether the kernel says when what is read arrived; once it did not, the loop rests no more.
+    """
+
+    def __init__(self, idle: Callable[[], bool]) -> None:
+        """Args: idle: does a little waiting work, if there is any; whether more waits."""
+        self.lag = Lag()
+        self.offset = _offset()
+        self.rest = 0
+        self.stamped = True
+        self._idle = idle
+        self._epoll = select.epoll()
+        self._watched: dict[int, Ready] = {}
+        self._timers: list[tuple[int, int, Callable[[], None]]] = []
+        self._count = 0
+        self._tick = 0
+        self._ticks: list[Callable[[int], None]] = []
+
+    def close(self) -> None:
+        """Free the loop's own file."""
+        self._epoll.close()
+
+    def watch(self, file: int, events: int, ready: Ready) -> None:
+        """Call `ready` with what happened at a socket."""
+        self._watched[file] = ready
+        self._epoll.register(file, events)
+
+    def change(self, file: int, events: int, ready: Ready) -> None:
+        """Watch a watched socket for something else, or call another."""
+        self._watched[file] = ready
+        self._epoll.modify(file, events)
+
+    def forget(self, file: int) -> None:
+        """Watch a socket no more."""
+        if self._watched.pop(file, None):
+            self._epoll.unregister(file)
+
+    def at(self, instant: int, call: Callable[[], None]) -> None:
+        """Call once the instant (ns) has come."""
+        self._count += 1
+        heapq.heappush(self._timers, (instant, self._count, call))
+
+    def each_tick(self, call: Callable[[int], None]) -> None:
+        """Call with the instant at every tick."""
+        self._ticks.append(call)
+
+    def run(self, finished: Callable[[], bool]) -> None:
+        """Serve until `finished`, which is asked after every round."""
+        poll, watched, timers = self._epoll.poll, self._watched, self._timers
+        busy = True
+        happened: list[tuple[int, int]] = []
+        self._tick = monotonic_ns() + TICK_NS
+        while not finished():
+            now = monotonic_ns()
+            if now >= self._tick:
+                self._ticked(now)
+            while timers and timers[0][0] <= now:
+                heapq.heappop(timers)[2]()
+            if busy:
+                happened = poll(0, _BATCH)
+            else:
+                if self.rest and happened and self.stamped:
+                    self._rest(now)
+                happened = self._wait()
+            for file, event in happened:
+                # One that was served before it in this round may have closed it.
+                if ready := watched.get(file):
+                    ready(event)
+            busy = self._idle()
+
+    def _rest(self, begun: int) -> None:
+        until = min(begun + self.rest, self._due())
+        if (left := until - monotonic_ns()) > _SHORTEST_NS:
+            sleep(left / 1e9)
+
+    def _due(self) -> int:
+        return min(self._tick, self._timers[0][0]) if self._timers else self._tick
+
+    def _wait(self) -> list[tuple[int, int]]:
+        left = self._due() - monotonic_ns()
+        if left <= 0:
+            return []
+        if left > _COARSE_NS:
+            return self._epoll.poll((left - _COARSE_NS // 2) / 1e9, _BATCH)
+        select.select((self._epoll,), (), (), left / 1e9)
+        return self._epoll.poll(0, _BATCH)
+
+    def _ticked(self, now: int) -> None:
+        self.lag.tick(self._tick, now)
+        self._tick = now + TICK_NS
+        self.offset = _offset()
+        for call in self._ticks:
+            call(now)
+
+
+def _offset() -> int:
+    """CLOCK_MONOTONIC less CLOCK_REALTIME; the tightest of three looks, as the process may be interrupted in one."""
+    looks = []
+    for _ in range(3):
+        before, wall, after = monotonic_ns(), time_ns(), monotonic_ns()
+        looks.append((after - before, (before + after) // 2 - wall))
+    return min(looks)[1]

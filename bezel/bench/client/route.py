@@ -1,0 +1,76 @@
+"""The way to one server: its addresses, its certificate's authority and the head of every request to it."""
+
+import socket
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from bezel.bench.client.tls import Tls, trusting
+from bezel.bench.load.plan import Target
+from bezel.errors import UserError
+
+_PORTS: Final = {"http": 80, "https": 443}
+_LINE_ENDS: Final = frozenset("\r\n")
+# What is longer in a header's value is taken for a secret: "Bearer" is none.
+_WORD: Final = 7
+
+
+class Route:
+    """The way to one target, looked up once.
+
+    Attributes:
+        addresses: Family and address of each that the name has, in the system's order.
+    """
+
+    def __init__(self, target: Target) -> None:
+        """Look the name up.
+
+        Raises:
+            UserError: The name is unknown, or the CA file is none.
+        """
+        parts = urlsplit(target.url)
+        self._host = parts.hostname or ""
+        port = parts.port or _PORTS[parts.scheme]
+        self._context = trusting(target.ca_file) if parts.scheme == "https" else None
+        try:
+            found = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise UserError(
+                f"the name {self._host} cannot be looked up ({error}): nothing can be sent. Check the URL."
+            ) from None
+        self.addresses: list[tuple[int, Any]] = [(family, address) for family, _, _, _, address in found]
+        self._head = (
+            f"POST {parts.path.rstrip('/')}{target.path} HTTP/1.1\r\n"
+            f"Host: {parts.netloc}\r\n"
+            "User-Agent: bezel-bench\r\n"
+            "Accept: */*\r\n"
+            "Content-Type: application/json\r\n"
+        )
+        self._headers: Mapping[str, str] | None = None
+        self._made = b""
+        self._secrets: set[str] = set()
+
+    def tls(self) -> Tls | None:
+        """TLS for a new connection; None where the server is asked in plain."""
+        return Tls(self._context, self._host) if self._context else None
+
+    def request(self, headers: Mapping[str, str], body: bytes) -> bytes:
+        """The bytes of a request.
+
+        Raises:
+            UserError: A header would end its line.
+        """
+        if headers != self._headers:
+            for name, value in headers.items():
+                if _LINE_ENDS.intersection(name + value):
+                    raise UserError(f"the header {name!r} holds a line end: it would begin another. Give one line.")
+            self._secrets.update(part for value in headers.values() for part in value.split() if len(part) > _WORD)
+            lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            self._headers, self._made = dict(headers), f"{self._head}{lines}Content-Length: ".encode()
+        return b"%b%d\r\n\r\n%b" % (self._made, len(body), body)
+
+    def without_secrets(self, text: str) -> str:
+        """A text from the server, without the values of the headers that it may have repeated."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text

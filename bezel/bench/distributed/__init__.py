@@ -1,0 +1,1 @@
+"""A load sent by several machines: protocol, worker, merge of the parts."""

@@ -1,0 +1,132 @@
+"""Many machines' parts as one load: their instants on one clock. Pure.
+
+CLOCK_MONOTONIC begins anew on each machine, so every part is shifted by way of CLOCK_REALTIME, which the machines of a
+platform keep together. How far that can be believed is measured: each task told a third clock (that of the place where
+the parts met), so between any two tasks there is a widest possible disagreement, and it is reported with the start.
+A part that is missing, or not wholly itself, is no part of a result: the merge refuses.
+"""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from bezel.bench.client.workers import merged
+from bezel.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.bench.distributed.protocol import ClockOffset, Part
+    from bezel.bench.result.sample import Measured
+
+MOST_CLOCK_ERROR_NS: Final = 100_000_000
+"""A clock that is off by more for certain (100 ms) moves latencies' places in the load, and the start."""
+_INSTANTS: Final = ("planned", "begun", "sent", "first", "first_content", "last", "done")
+
+
+@dataclass(frozen=True)
+class Skew:
+    """How far the tasks were from starting as one, in ns.
+
+    Attributes:
+        first_sends: Between the earliest and the latest task, each by how late its first request was.
+        clocks: Widest possible disagreement of two tasks' clocks.
+        drift: The most that a clock was corrected during the load.
+    """
+
+    first_sends: int
+    clocks: int
+    drift: int
+
+    def __str__(self) -> str:
+        return (
+            f"first requests {self.first_sends / 1e6:.2f} ms apart, clocks at most {self.clocks / 1e6:.0f} ms apart, "
+            f"corrected by {self.drift / 1e6:.2f} ms meanwhile"
+        )
+
+
+@dataclass(frozen=True)
+class Merged:
+    """One load of many machines.
+
+    Attributes:
+        measured: All of it, on the clock that was asked for.
+        by: What sent the first task's share, as it told.
+        notes: For the reader, whole sentences.
+    """
+
+    measured: Measured
+    skew: Skew
+    by: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> Merged:
+    """The parts of all tasks as one load. The parts' samples become those of the result.
+
+    Args:
+        parts: One a task, in any order.
+        tasks: How many there should be.
+        realtime: CLOCK_REALTIME (ns) of the machine whose clock the result is on,
+        monotonic: and its CLOCK_MONOTONIC at the same moment.
+
+    Raises:
+        UserError: A part is missing or there twice, a request was sent twice, or a clock is off.
+    """
+    ordered = sorted(parts, key=lambda one: one.task)
+    if [one.task for one in ordered] != [*range(tasks)]:
+        missing = sorted(set(range(tasks)) - {one.task for one in ordered})
+        raise UserError(f"of {tasks} tasks {missing or 'some, twice'} have no part in the result: run it again.")
+    for one in ordered:
+        check_clock(one.task, one.clock)
+    offset = realtime - monotonic
+    measured = merged([_shifted(one, one.clock.realtime - one.clock.monotonic - offset) for one in ordered])
+    for before, after in itertools.pairwise(measured.samples):
+        if before.index == after.index:
+            raise UserError(f"request {after.index} was sent by two tasks: their plans differ; run it again.")
+    skew = _skew(ordered)
+    notes = dict.fromkeys(note for one in ordered for note in one.notes)
+    unlike = [] if all(one.by == ordered[0].by for one in ordered) else ["The tasks ran on machines of several kinds."]
+    return Merged(measured, skew, ordered[0].by, (f"{tasks} tasks sent this load: {skew}.", *unlike, *notes))
+
+
+def check_clock(task: int, clock: ClockOffset) -> None:
+    """Refuse a clock that is off for certain.
+
+    Raises:
+        UserError: With by how much.
+    """
+    off = max(clock.low, -clock.high)
+    if off > MOST_CLOCK_ERROR_NS:
+        raise UserError(
+            f"the clock of task {task} is {off / 1e6:.0f} ms off at least, so its requests have no place among the "
+            "others': run it again, on other machines."
+        )
+
+
+def _shifted(part: Part, shift: int) -> Measured:
+    """A part's load with its instants moved by so many ns; those that were not reached stay 0."""
+    for sample in part.measured.samples:
+        for name in _INSTANTS:
+            if at := getattr(sample, name):
+                setattr(sample, name, at + shift)
+        sample.chunks = array("q", [at + shift for at in sample.chunks])
+    return replace(part.measured, began=part.measured.began + shift, ended=part.measured.ended + shift)
+
+
+def _skew(parts: Sequence[Part]) -> Skew:
+    late = [
+        min(sent, key=lambda sample: sample.planned)
+        for sent in ([sample for sample in one.measured.samples if sample.sent] for one in parts)
+        if sent
+    ]
+    delays = [sample.sent - sample.planned for sample in late] or [0]
+    clocks = [one.clock for one in parts]
+    return Skew(
+        max(delays) - min(delays),
+        max(clock.high for clock in clocks) - min(clock.low for clock in clocks),
+        max(abs(clock.drift) for clock in clocks),
+    )

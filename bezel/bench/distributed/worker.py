@@ -1,0 +1,154 @@
+"""One task of a many-machine load: gets ready, waits for the common start, sends its share, tells what it saw.
+
+The start is an instant of the planner's choosing, some seconds ahead, when every task has said that it is ready: tasks
+come up one after the other, and each must have had time to learn of it. Prompts are made and tokens fetched before;
+connections are made shortly before the instant, as servers close those that wait. A task that cannot begin in time, or
+fails, says why in the place of its part, and ends. Leaves out where the documents lie and who the task is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from bezel.bench.client.sender import Sender, gc_disabled
+from bezel.bench.distributed import protocol
+from bezel.bench.distributed.merge import check_clock
+from bezel.bench.distributed.protocol import ClockOffset, Part, Place, Plan
+from bezel.bench.prompts.prompts import make_prompts
+from bezel.bench.server.http_probe import asker
+from bezel.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.bench.load.plan import Load, Target, TokenSource
+
+LEAD_SECONDS: Final = 4.0
+"""From the planner's word to the start."""
+_CONNECT_SECONDS: Final = 2.5
+_POLL_SECONDS: Final = 0.25
+_TELL_SECONDS: Final = 10.0
+_SECOND: Final = 1_000_000_000
+
+
+def run_task(
+    place: Place, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
+) -> None:
+    """Send a task's share of the load whose plan lies in a place, and put the part beside it.
+
+    Args:
+        place: Where the documents of the run lie.
+        task: Which task this is, from 0.
+        headers_for: Makes what authorises requests to a server.
+        show: Takes a line about what is done or waited for.
+
+    Raises:
+        UserError: The share could not be sent; the same stands in the place of the part.
+    """
+    try:
+        part = _measured(place, task, headers_for, show)
+    except UserError as error:
+        place.write(protocol.part(task), {"task": task, "failed": str(error)})
+        raise
+    place.put(protocol.samples(task), protocol.pack(part.measured.samples))
+    # Last: whoever finds it finds the samples.
+    place.write(protocol.part(task), part.document())
+    show(f"task {task}: {len(part.measured.samples)} requests, told")
+
+
+def _measured(
+    place: Place, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
+) -> Part:
+    plan = _plan(place)
+    headers = headers_for(plan.load.target)
+    with TemporaryDirectory() as folder:
+        load = _with_texts(place, plan, Path(folder))
+        prompts = make_prompts(load, asker(load.target, headers))
+    sender = Sender(load, prompts.bodies, headers, worker=task)
+    before = _clocks()
+    arrived = place.write(protocol.ready(task), {"task": task})
+    after = time.time_ns()
+    # The place tells whole milliseconds of the past.
+    clock = ClockOffset(*before, drift=0, low=arrived - after, high=arrived + 1_000_000 - before[0])
+    check_clock(task, clock)
+    show(f"task {task}: ready, waits for the start")
+    start = _start(place, task, plan.wait_seconds, show) - clock.realtime + clock.monotonic
+    _sleep_until(start - round(_CONNECT_SECONDS * _SECOND))
+    sender.connect()
+    if (late := time.monotonic_ns() - start) > 0:
+        raise UserError(
+            f"task {task} had its connections {late / _SECOND:.1f} s after the start: the load of all tasks together "
+            "was never sent. Run it again; if it happens again, with fewer users a task."
+        )
+    with gc_disabled():
+        measured = sender.send(start)
+    now = _clocks()
+    drift = (now[0] - now[1]) - (clock.realtime - clock.monotonic)
+    # Only now: what it imports would make the task late.
+    from bezel.bench.server.manifest import this_client
+
+    by = this_client(workers=1, tls=load.target.url.startswith("https:")).model_dump(mode="json")
+    return Part(task, measured, replace(clock, drift=drift), by, prompts.notes)
+
+
+def _plan(place: Place) -> Plan:
+    document = place.read(protocol.PLAN)
+    if document is None:
+        raise UserError("there is no plan where this task looks for it: its run is over. Nothing is sent.")
+    plan = Plan.of(document)
+    if plan.code != protocol.code():
+        raise UserError(
+            f"the image holds another bezel (engine {protocol.code()}) than the one that planned this run"
+            f" ({plan.code}), "
+            "so the tasks would measure otherwise: build the image from the same checkout."
+        )
+    return plan
+
+
+def _with_texts(place: Place, plan: Plan, folder: Path) -> Load:
+    """The load, its file of texts (if it has one) in a folder of this machine."""
+    if not plan.texts:
+        return plan.load
+    file = folder / Path(plan.load.prompts.file).name
+    file.write_bytes(place.get(protocol.TEXTS))
+    return replace(plan.load, prompts=replace(plan.load.prompts, file=str(file)))
+
+
+def _start(place: Place, task: int, seconds: float, show: Callable[[str], None]) -> int:
+    """The instant of CLOCK_REALTIME at which all begin."""
+    deadline, tell = time.monotonic() + seconds, time.monotonic() + _TELL_SECONDS
+    while (document := place.read(protocol.START)) is None:
+        now = time.monotonic()
+        if now > deadline:
+            raise UserError(f"task {task} waited {seconds:g} s for the start, and nobody gave it: its run has ended.")
+        if now > tell:
+            tell = now + _TELL_SECONDS
+            show(f"task {task}: waits for the start, {deadline - now:.0f} s at most")
+        time.sleep(_POLL_SECONDS)
+    return _instant(document)
+
+
+def _instant(document: dict[str, Any]) -> int:
+    try:
+        return int(document["at"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"the start of the tasks is of another version ({error}): build the image anew.") from None
+
+
+def _sleep_until(instant: int) -> None:
+    while (left := instant - time.monotonic_ns()) > 0:
+        time.sleep(left / _SECOND)
+
+
+def _clocks() -> tuple[int, int]:
+    """CLOCK_REALTIME and CLOCK_MONOTONIC at one moment; the tightest of three looks, as each may be interrupted."""
+    looks = []
+    for _ in range(3):
+        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        looks.append((after - before, wall, (before + after) // 2))
+    _, realtime, monotonic = min(looks)
+    return realtime, monotonic

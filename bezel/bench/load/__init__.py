@@ -1,0 +1,1 @@
+"""The load: patterns, virtual users, limits of what can be sent. Pure."""

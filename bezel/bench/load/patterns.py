@@ -1,0 +1,100 @@
+"""When requests are sent: planned instants of an open loop, times of presence of a closed loop's users. Pure.
+
+The same pattern, stop and seed give the same plan. All times are seconds from the start of the run. An open loop's
+latencies count from these instants, whether or not the request could be sent then.
+"""
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator
+
+from bezel.bench.load.plan import Burst, Closed, Constant, Load, Pattern, Poisson, Replay, Stage, Staged, Stop
+
+Window = tuple[float, float]
+"""From when until when a user begins requests; the second may be infinite."""
+
+
+def instants(pattern: Pattern, stop: Stop, seed: int) -> Iterator[float]:
+    """The planned instants of an open loop, in order, to its end; endless where nothing stops it.
+
+    Args:
+        pattern: Any that plans instants.
+        stop: Cuts it off after so many, and at so many seconds (an instant at the very end is not sent).
+        seed: Of the random gaps.
+
+    Raises:
+        ValueError: A closed loop plans no instants.
+    """
+    planned = _endless(pattern, seed)
+    if stop.seconds is not None:
+        end = stop.seconds
+        planned = itertools.takewhile(lambda at: at < end, planned)
+    return itertools.islice(planned, stop.requests)
+
+
+def user_windows(load: Load) -> list[list[Window]]:
+    """For each user of a closed loop, when the user begins requests; what runs at a window's end is finished.
+
+    Users of one level come one after the other over ``ramp_seconds``, the first at once; those of a stage at its
+    begin. ``Stop.seconds`` closes what is open.
+
+    Raises:
+        ValueError: An open loop has no users.
+    """
+    match load.pattern:
+        case Closed(users):
+            windows = [[(user * load.ramp_seconds / users, math.inf)] for user in range(users)]
+        case Staged("users", stages):
+            windows = [_presence(user, stages) for user in range(int(max(stage.level for stage in stages)))]
+        case _:
+            raise ValueError(f"{type(load.pattern).__name__} has no users")
+    end = math.inf if load.stop.seconds is None else load.stop.seconds
+    return [[(begin, min(until, end)) for begin, until in shown if begin < end] for shown in windows]
+
+
+def _endless(pattern: Pattern, seed: int) -> Iterator[float]:
+    dice = random.Random(seed)  # noqa: S311 - gaps, no secrets
+    match pattern:
+        case Constant(rate):
+            # Counted, not summed: the millionth is still where it belongs.
+            return (number / rate for number in itertools.count())
+        case Poisson(rate):
+            return _summed(lambda: dice.expovariate(rate))
+        case Burst(rate, burstiness):
+            return _summed(lambda: dice.gammavariate(burstiness, 1 / (rate * burstiness)))
+        case Staged("rate", stages):
+            return _staged(stages)
+        case Replay(trace):
+            return iter(trace)
+    raise ValueError(f"{type(pattern).__name__} plans no instants")
+
+
+def _summed(gap: Callable[[], float]) -> Iterator[float]:
+    return itertools.accumulate(gap() for _ in itertools.count())
+
+
+def _staged(stages: Iterable[Stage]) -> Iterator[float]:
+    """Instants where the area below the stages reaches a whole number: none is lost where two stages meet."""
+    begin = area = 0.0
+    for stage in stages:
+        whole = math.ceil(area)
+        area_after = area + stage.level * stage.seconds
+        while whole < area_after:
+            yield begin + (whole - area) / stage.level
+            whole += 1
+        begin, area = begin + stage.seconds, area_after
+
+
+def _presence(user: int, stages: Iterable[Stage]) -> list[Window]:
+    windows: list[Window] = []
+    begin = 0.0
+    for stage in stages:
+        end = begin + stage.seconds
+        if user < stage.level:
+            if windows and windows[-1][1] == begin:
+                windows[-1] = (windows[-1][0], end)
+            else:
+                windows.append((begin, end))
+        begin = end
+    return windows

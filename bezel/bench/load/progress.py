@@ -1,0 +1,56 @@
+"""How far a load is, in one line, and how long it may still take. Pure."""
+
+import math
+
+from bezel.bench.load.plan import Burst, Closed, Constant, Load, Poisson, Replay, Staged
+
+# Of silence before a user is told of it.
+_SILENT_SECONDS = 5.0
+
+
+def progress_line(load: Load, seconds: float, *, begun: int, done: int, silent: float = 0.0) -> str:
+    """What a user sees while a load runs.
+
+    Args:
+        load: What is sent.
+        seconds: Since its start.
+        begun: Requests sent so far.
+        done: Those of them that were answered, or have failed.
+        silent: Seconds for which requests were awaited, and none answered.
+    """
+    total = load.stop.requests
+    of = "" if total is None else f" of {total}"
+    left = seconds_left(load, seconds, done)
+    ahead = "" if left is None else f", about {left:.0f} s left"
+    told = f"{done}{of} requests answered, {begun - done} awaited, {seconds:.0f} s so far"
+    if silent >= _SILENT_SECONDS:
+        return f"{told}; no answer for {silent:.0f} s, ends at {load.deadline_seconds:g} s of that (--deadline)"
+    return f"{told}{ahead}"
+
+
+def seconds_left(load: Load, seconds: float, done: int) -> float | None:
+    """Until the last request is sent, by the plan, or answered, at the pace so far; None where nobody can tell.
+
+    That is so before the first answer, and once all is sent by the plan and only answers are awaited.
+    """
+    end = planned_seconds(load)
+    if load.stop.requests is not None and isinstance(load.pattern, Closed):
+        if not done:
+            return None
+        end = min(end, seconds * load.stop.requests / done)
+    return end - seconds if seconds < end < math.inf else None
+
+
+def planned_seconds(load: Load) -> float:
+    """When the last request begins, by the plan; infinite where answers decide."""
+    count = math.inf if load.stop.requests is None else load.stop.requests
+    match load.pattern:
+        case Constant(rate) | Poisson(rate) | Burst(rate, _):
+            end = count / rate
+        case Staged(_, stages):
+            end = sum(stage.seconds for stage in stages)
+        case Replay(instants):
+            end = instants[min(len(instants), load.stop.requests or len(instants)) - 1]
+        case _:
+            end = math.inf
+    return end if load.stop.seconds is None else min(end, load.stop.seconds)

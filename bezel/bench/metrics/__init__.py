@@ -1,0 +1,1 @@
+"""Metrics of a cell: latencies, rates, shares, and the statistics behind them."""

@@ -1,0 +1,124 @@
+"""What figures of a cell are computed from, and the times of each request by their names.
+
+Owns the choice of requests that count and the origin of a latency. Leaves the figures to
+bezel.bench.metrics.definitions.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bezel.bench.metrics import statistics
+from bezel.bench.result.document import Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.bench.metrics.steady import Steady
+    from bezel.bench.result.columns import Columns, Flags, Floats
+    from bezel.bench.result.document import Reading, Slo
+
+LATENCIES = ("ttft", "ttfc", "tpot", "itl", "e2e", "schedule_delay")
+NONE_GOOD = "no request that counts succeeded"
+NO_TEXT = "no answer held a text: all of its tokens were special ones, or bytes of no whole character"
+
+
+@dataclass(frozen=True)
+class MetricInputs:
+    """What figures are computed from.
+
+    Attributes:
+        columns: All requests of the load.
+        steady: Which part of it counts.
+        open_loop: Requests were planned by the clock: their latencies count from the planned instant.
+        gained: What the server's counters gained over the whole load; None where that is not known.
+        usd_per_hour: Of everything that served it; None where that is not known.
+        slos: What a request must keep to count for goodput.
+    """
+
+    columns: Columns
+    steady: Steady
+    open_loop: bool
+    gained: Reading | None = None
+    usd_per_hour: float | None = None
+    slos: Sequence[Slo] = ()
+
+    @functools.cached_property
+    def good(self) -> Columns:
+        """Those that succeeded, in the order of their ends, wherever they lie."""
+        return self.columns.good().by_end()
+
+    @functools.cached_property
+    def counted(self) -> Columns:
+        """Those of them that ended in the part that counts."""
+        return self.good.where(self.steady.counts(self.good))
+
+    @functools.cached_property
+    def latencies(self) -> dict[str, Floats]:
+        """Milliseconds of each kind, of the counted requests that have it, in the order of their ends."""
+        rows = self.counted
+        spans, has = latencies_of(rows, open_loop=self.open_loop)
+        return {name: values[has[name]] / 1e6 for name, values in spans.items()} | {"itl": rows.gaps() / 1e6}
+
+
+def latencies_of(rows: Columns, *, open_loop: bool) -> tuple[dict[str, Floats], dict[str, Flags]]:
+    """Nanoseconds of each latency of each request but itl, and which requests have it."""
+    origin = rows["planned"] if open_loop else rows["sent"]
+    every = np.ones(len(rows), np.bool_)
+    steps = np.maximum(rows["output_tokens"] - 1, 1)
+    spans = {
+        "ttft": (rows["first"] - origin).astype(np.float64),
+        "ttfc": (rows["first_content"] - origin).astype(np.float64),
+        "tpot": (rows["last"] - rows["first"]) / steps,
+        "e2e": (rows["last"] - origin).astype(np.float64),
+        "schedule_delay": (rows["begun"] - rows["planned"]).astype(np.float64),
+    }
+    texts = rows["first"] > 0
+    has = dict.fromkeys(spans, every) | {
+        "ttft": texts,
+        "ttfc": rows["first_content"] > 0,
+        "tpot": texts & (rows["output_tokens"] > 1),
+    }
+    return spans, has
+
+
+def meets(rows: Columns, slos: Sequence[Slo], *, open_loop: bool) -> Flags:
+    """Which requests keep every limit; what has no such latency (one token: no tpot) keeps its limit.
+
+    But for ttft: nobody saw the first token of an answer without a text in time.
+    """
+    spans, has = latencies_of(rows, open_loop=open_loop)
+    longest = np.zeros(len(rows))
+    pairs = np.maximum(rows.chunk_counts - 1, 0)
+    np.maximum.at(longest, np.repeat(np.arange(len(rows)), pairs), rows.gaps())
+    spans, has = spans | {"itl_max": longest}, has | {"itl_max": pairs > 0}
+    met = np.ones(len(rows), np.bool_)
+    for slo in slos:
+        excused = ~has[slo.metric] & (slo.metric != "ttft")
+        met &= excused | (has[slo.metric] & (spans[slo.metric] <= slo.limit_ms * 1e6))
+    return met
+
+
+def absent(unit: str, why: str) -> Metric:
+    """A figure that cannot be measured, and why."""
+    return Metric(value=None, unit=unit, why=why)
+
+
+def with_interval(value: float, unit: str, n: int, interval: tuple[float, float] | None) -> Metric:
+    """A figure and, where there is one, its interval over sections of the run."""
+    if interval is None:
+        return Metric(value=value, unit=unit, n=n)
+    # What is measured here cannot be negative, an interval around it can.
+    return Metric(
+        value=value,
+        unit=unit,
+        n=n,
+        low=max(0.0, interval[0]),
+        high=interval[1],
+        confidence=statistics.CONFIDENCE,
+        how=f"t over {statistics.SECTIONS} consecutive sections",
+    )

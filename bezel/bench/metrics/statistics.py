@@ -1,0 +1,136 @@
+"""Percentiles from every value, spreads, and intervals that do not take neighbours for independent.
+
+Owns the arithmetic on plain numbers. Leaves what the numbers mean to bezel.bench.metrics.definitions.
+
+Requests of one run wait for each other, so their latencies are no independent draws, and the textbook interval over
+them is far too narrow. Two ways are right and used here: repeats of a run are independent (`of_repeats`), and long
+consecutive sections of one run nearly so (`of_sections`: Asmussen and Glynn, Stochastic Simulation, 2007, III.5a).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bezel.bench.result.document import Distribution, Histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bezel.bench.result.columns import Floats
+
+CONFIDENCE = 0.95
+SECTIONS = 10
+_BINS = 40
+Interval = tuple[float, float]
+
+
+def percentile(values: Floats, share: float) -> float:
+    """The value below which ``share`` (0 to 1) of ``values`` lies, interpolated between its two neighbours.
+
+    Raises:
+        ValueError: There are no values.
+    """
+    if len(values) == 0:
+        raise ValueError("no values, no percentile")
+    return float(np.quantile(values, share))
+
+
+def needed(share: float) -> int:
+    """How many values a percentile needs so that at least one lies above it: 100 for p99. A median needs one."""
+    return round(1 / (1 - share)) if share > 0.5 else 1
+
+
+def distribution(values: Floats, unit: str) -> Distribution:
+    """All about some values, at least one; a percentile that no value lies above is not one, and is left out."""
+    shares = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+    known = {name: share for name, share in shares.items() if len(values) >= needed(share)}
+    found = dict(zip(known, np.quantile(values, list(known.values())), strict=True))
+    return Distribution(
+        unit=unit,
+        n=len(values),
+        mean=float(values.mean()),
+        min=float(values.min()),
+        max=float(values.max()),
+        **{name: float(found[name]) if name in found else None for name in shares},
+        histogram=_histogram(values),
+    )
+
+
+def of_repeats(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """The interval of the mean of independent repeats, by Student's t; None for fewer than two."""
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    half = t_quantile((1 + confidence) / 2, len(values) - 1) * deviation / math.sqrt(len(values))
+    return mean - half, mean + half
+
+
+def of_sections(
+    values: Floats, figure: Callable[[Floats], float], least: int = 2, confidence: float = CONFIDENCE
+) -> Interval | None:
+    """The interval of a figure of values in the order of time: how much it differs between consecutive sections.
+
+    Args:
+        values: In the order in which they came to be.
+        figure: What is computed of all of them, and of each section.
+        least: How many values a section needs for the figure; with fewer there is no interval.
+        confidence: That the interval holds the figure.
+    """
+    if len(values) < SECTIONS * max(least, 2):
+        return None
+    return around(figure(values), [figure(part) for part in np.array_split(values, SECTIONS)], confidence)
+
+
+def around(value: float, sections: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """The interval of a figure whose values in equal sections of the run are known."""
+    deviation = math.sqrt(math.fsum((one - value) ** 2 for one in sections) / (len(sections) - 1))
+    half = t_quantile((1 + confidence) / 2, len(sections) - 1) * deviation / math.sqrt(len(sections))
+    return value - half, value + half
+
+
+@functools.cache
+def t_quantile(share: float, degrees: int) -> float:
+    """The value that Student's t with so many degrees of freedom stays below with probability ``share`` (0.5 to 1).
+
+    Raises:
+        ValueError: ``share`` or ``degrees`` is out of range.
+    """
+    if not 0.5 <= share < 1 or degrees < 1:
+        raise ValueError(f"no t quantile at {share} with {degrees} degrees of freedom")
+    low, high = 0.0, 1.0
+    while _t_share(high, degrees) < share:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_share(middle, degrees) < share else (low, middle)
+    return (low + high) / 2
+
+
+def _t_share(t: float, degrees: int) -> float:
+    """Student's distribution function for t >= 0: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    angle = math.atan(t / math.sqrt(degrees))
+    cosine = math.cos(angle)
+    term = cosine if degrees % 2 else 1.0
+    total = 0.0
+    for step in range(1 + degrees % 2, degrees, 2):
+        total += term
+        term *= cosine * cosine * step / (step + 1)
+    inside = 2 / math.pi * (angle + math.sin(angle) * total) if degrees % 2 else math.sin(angle) * total
+    return (1 + inside) / 2
+
+
+def _histogram(values: Floats) -> Histogram:
+    """Bins that grow by a constant factor where all values are above 0, else of one width."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return Histogram(edges=[low, math.nextafter(high, math.inf)], counts=[len(values)])
+    edges = np.geomspace(low, high, _BINS + 1) if low > 0 else np.linspace(low, high, _BINS + 1)
+    edges[0], edges[-1] = low, high
+    edges = np.unique(edges)
+    counts, _ = np.histogram(values, edges)
+    return Histogram(edges=edges.tolist(), counts=counts.tolist())

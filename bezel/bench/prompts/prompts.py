@@ -1,0 +1,238 @@
+"""What requests say: prompts of an exact length, by number, the same for whoever asks.
+
+A prompt is ``LEAD``, words that are its own and come first (so that no cached prefix answers for the server), and
+words that fill it up. Its own words are picked by a digest of seed, run, every setting that shapes the run, and its
+number: prompts of another run are others. A word is one token (``bezel.bench.prompts.token_calibration``), so lengths
+are counted in words; the longest prompt of each load is counted by the server before it is sent.
+
+Of a conversation the model's turns are words too, not what the server answered: every run of a plan sends the same
+requests, and a server that cached its own answer finds the prompt before it, not the answer.
+"""
+
+import json
+import math
+import random
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from bezel.bench.load.plan import Bodies, Body, Load, PromptPlan
+from bezel.bench.prompts.bodies import Frame, frame, quoted
+from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
+from bezel.bench.server.http_probe import Ask
+from bezel.errors import UserError
+
+_OWN = 12  # words of its own at the begin of a prompt
+_FILLERS = 8
+# Below that many bits two of some thousand prompts may begin alike.
+_BITS = 32
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The requests of a load, ready to be sent.
+
+    Attributes:
+        bodies: By number; picklable.
+        notes: What a reader of the figures must know of them; empty where the server counted what was asked for.
+    """
+
+    bodies: Bodies
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Words by a key: which ones a place has, nobody can tell but by the key."""
+
+    key: bytes
+    words: tuple[str, ...]
+    table: tuple[bytes, ...]
+
+    def own(self, count: int, *place: int) -> bytes:
+        digest = blake2b(repr(place).encode(), key=self.key, digest_size=_OWN).digest()
+        return b"".join([self.table[byte] for byte in digest[:count]])
+
+    def fill(self, count: int, *place: int) -> bytes:
+        dice = random.Random(self.key + repr(place).encode())  # noqa: S311 - words, no secrets
+        return "".join(f" {word}" for word in dice.choices(self.words, k=count)).encode()
+
+
+@dataclass(frozen=True)
+class _Single:
+    """One request a number: a prefix of its group (or none), words of its own, words that fill it up."""
+
+    frame: Frame
+    words: _Words
+    prefixes: tuple[bytes, ...]
+    grouped: bool
+    own: int
+    fillers: tuple[bytes, ...]
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        group = index % len(self.prefixes)
+        text = self.prefixes[group] + self.words.own(self.own, index) + self.fillers[index % _FILLERS]
+        return Body(self.frame.body((text,)), self.frame.asked_tokens, 0, group if self.grouped else -1)
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    """So many turns a number; each repeats what was said before it."""
+
+    frame: Frame
+    words: _Words
+    turns: int
+    own: int
+    first: bytes
+    later: bytes
+    answer: bytes
+
+    def body(self, index: int, turn: int = 0) -> Body:
+        texts = [_LEAD + self.words.own(self.own, index, 0) + self.first]
+        for number in range(1, turn + 1):
+            texts += [_LEAD + self.answer, _LEAD + self.words.own(self.own, index, number) + self.later]
+        return Body(self.frame.body(texts), self.frame.asked_tokens, turn)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of a file, over and over."""
+
+    frame: Frame
+    texts: tuple[bytes, ...]
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        return Body(self.frame.body((self.texts[index % len(self.texts)],)), self.frame.asked_tokens)
+
+
+_LEAD = LEAD.encode()
+
+
+def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> Prompts:
+    """The prompts of a load: one question to the server to learn its tokens, one to see that a prompt is as long.
+
+    Args:
+        load: What is sent.
+        ask: Asks the server; one that cannot count tokens gets prompts of so many words, which is noted.
+        vocabulary: Learned before from the same server and model: then only the second question is asked.
+
+    Raises:
+        UserError: A prompt would be too short to hold what it must, or the file cannot be read.
+    """
+    plan, made = load.prompts, frame(load)
+    if plan.kind == "file":
+        texts = read_texts(Path(plan.file))
+        note = f"{len(texts)} texts of {Path(plan.file).name}, over and over: a repeated one may come from a cache"
+        return Prompts(_Texts(made, tuple(quoted(text) for text in texts)), (note,))
+    tokenizer = Tokenizer(ask, load)
+    known = vocabulary or learn(load, ask)
+    bodies, wanted = _bodies(load, made, known, tokenizer)
+    doubt = known.doubt
+    if not doubt:
+        counted = tokenizer.tokens(bodies.body(0, bodies.turns - 1).data)
+        if isinstance(counted, str):
+            doubt = counted
+        elif len(counted) != wanted:
+            doubt = f"the server counts {len(counted)} tokens in a prompt made for {wanted}"
+    notes = (f"prompt lengths are approximate: {doubt}",) if doubt else ()
+    return Prompts(bodies, notes)
+
+
+def learn(load: Load, ask: Ask) -> Vocabulary:
+    """The vocabulary of a load's server, to be used for several loads of the same model and endpoint."""
+    made = frame(load)
+    return Tokenizer(ask, load).learn(lambda text: made.body((quoted(text),)))
+
+
+def read_texts(file: Path) -> list[str]:
+    """The texts of a file: one a line, plain, or as JSON (a string, or an object with ``prompt``).
+
+    Raises:
+        UserError: It cannot be read, or holds none.
+    """
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{file}: the texts of the prompts cannot be read ({error}). Name a file of UTF-8 text."
+        ) from None
+    texts = []
+    for number, line in enumerate(lines, 1):
+        text: object = line
+        if line[:1] in {'"', "{"}:
+            try:
+                text = json.loads(line)
+                text = text.get("prompt") if isinstance(text, dict) else text
+            except ValueError:
+                text = line
+            if not isinstance(text, str):
+                raise UserError(f"{file}, line {number}: JSON without a text under `prompt`. Write one, or plain text.")
+        if text:
+            texts.append(str(text))
+    if not texts:
+        raise UserError(f"{file} holds no text, so there is nothing to send. Write one text a line.")
+    return texts
+
+
+def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:
+    """The bodies, and how many tokens the last turn of each has."""
+    plan = load.prompts
+    words = _Words(
+        _key(load), known.words, tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
+    )
+    room = plan.input_tokens - known.head - known.tail
+    if plan.kind == "multi_turn" and plan.turns > 1:
+        more = _turn_frame(made, known, tokenizer)
+        own = _own(plan, min(room, plan.input_tokens - more), known)
+        conversation = _Conversation(
+            made,
+            words,
+            plan.turns,
+            own,
+            words.fill(max(0, room - own), 0),
+            words.fill(max(0, plan.input_tokens - more - own), 1),
+            words.fill(plan.output_tokens, 2),
+        )
+        return conversation, plan.turns * plan.input_tokens + (plan.turns - 1) * plan.output_tokens
+    shared = plan.prefix_tokens - known.head if plan.kind == "shared_prefix" else 0
+    if shared < 0 and not known.doubt:
+        raise UserError(
+            f"prefix_tokens={plan.prefix_tokens}: the server's template puts {known.head} tokens before a text, so "
+            f"every prompt of any run would share them. Give more than {known.head}."
+        )
+    own = _own(plan, room - shared, known)
+    groups = plan.groups if plan.kind == "shared_prefix" else 1
+    prefixes = tuple(_LEAD + words.fill(max(0, shared), 3, group) for group in range(groups))
+    fillers = tuple(words.fill(max(0, room - shared - own), 4, number) for number in range(_FILLERS))
+    single = _Single(made, words, prefixes, plan.kind == "shared_prefix", own, fillers)
+    return single, plan.input_tokens
+
+
+def _own(plan: PromptPlan, room: int, known: Vocabulary) -> int:
+    """How many words of its own a text with room for so many has.
+
+    Raises:
+        UserError: Too few to tell some thousand texts apart.
+    """
+    needed = math.ceil(_BITS / math.log2(len(known.words)))
+    if room < needed and not known.doubt:
+        raise UserError(
+            f"input_tokens={plan.input_tokens}: beside the template and what is shared there is room for "
+            f"{max(0, room)} words, so prompts would begin alike and come from the cache. "
+            f"Give {plan.input_tokens - room + needed} or more."
+        )
+    return max(needed, min(_OWN, room))
+
+
+def _turn_frame(made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> int:
+    """Tokens that one more turn adds beside its words and those of the answer before it."""
+    counted = tokenizer.tokens(made.body((_LEAD, _LEAD, _LEAD)))
+    single = known.head + known.tail
+    return single if isinstance(counted, str) else len(counted) - single
+
+
+def _key(load: Load) -> bytes:
+    shaping = (asdict(load.prompts), repr(load.pattern), asdict(load.stop), load.target.endpoint)
+    return blake2b(repr(shaping).encode(), digest_size=32).digest()

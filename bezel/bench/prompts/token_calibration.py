@@ -1,0 +1,86 @@
+"""What a server counts as a token, learned with one request: which words are one, and what its template adds.
+
+vLLM's ``POST /tokenize`` answers ``{"count", "tokens"}`` for a prompt or for messages, template
+included. All words are sent at once, each between two of the same separator word, which stands several times at the
+end: the id that comes several times in a row is the separator's, and what lies between two is a word's tokens. That
+holds for any tokenizer that does not merge across words; whether it does shows when whole prompts are counted
+(``bezel.bench.prompts.prompts``).
+"""
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bezel.bench.load.plan import Load
+from bezel.bench.prompts.words import WORDS
+from bezel.bench.server.http_probe import Ask
+
+LEAD = "Read"
+"""Begins each text, so that every word has a space in front."""
+_SEPARATOR = "the"
+_RUN = 8  # times that it stands at the end besides
+_TABLE = 256  # words are picked by the bytes of a digest
+_FEWEST = 32
+# Of a server that cannot be asked: a template's marks around a text are some ten tokens.
+_ASSUMED_FRAME = 10
+# Fields of a request that change what its template makes of it; /tokenize takes them too.
+_SHAPING = ("add_special_tokens", "chat_template", "chat_template_kwargs", "mm_processor_kwargs", "tools")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What prompts are made with.
+
+    Attributes:
+        words: Each is one token with a space in front.
+        head: Tokens of a prompt before its first word: the template's and ``LEAD``.
+        tail: Tokens after its last word.
+        doubt: Why lengths are approximate, "" if they are exact.
+    """
+
+    words: tuple[str, ...] = WORDS[:_TABLE]
+    head: int = _ASSUMED_FRAME
+    tail: int = 0
+    doubt: str = ""
+
+
+class Tokenizer:
+    """Counts prompts as the server of a load does.
+
+    Args:
+        ask: Asks that server.
+        load: Whose requests are counted.
+    """
+
+    def __init__(self, ask: Ask, load: Load) -> None:
+        self._ask = ask
+        self._model = load.target.model
+        self._shaping = {name: value for name, value in load.extra_body.items() if name in _SHAPING}
+
+    def tokens(self, body: bytes) -> list[int] | str:
+        """The ids of a request's prompt, or in words why they cannot be had."""
+        request = json.loads(body)
+        said = {name: request[name] for name in ("messages", "prompt") if name in request}
+        answer = self._ask("/tokenize", {"model": self._model, **self._shaping, **said})
+        tokens = answer.json().get("tokens")
+        if not isinstance(tokens, list) or not tokens:
+            what = f"HTTP {answer.status}" if answer.status else answer.body.decode(errors="replace")
+            return f"the server counts no tokens (POST /tokenize: {what})"
+        return tokens
+
+    def learn(self, body_of: Callable[[str], bytes]) -> Vocabulary:
+        """The vocabulary, from one request; where it cannot be learned, an assumed one and the reason."""
+        others = [word for word in WORDS if word != _SEPARATOR]
+        text = " ".join([LEAD, _SEPARATOR, *(f"{word} {_SEPARATOR}" for word in others), *[_SEPARATOR] * _RUN])
+        tokens = self.tokens(body_of(text))
+        if isinstance(tokens, str):
+            return Vocabulary(doubt=f"{tokens}: a word of a prompt is taken for one token")
+        run, separator = max((len(list(same)), token) for token, same in itertools.groupby(tokens))
+        # A template's own words come first: the last so many separators are those of the text.
+        places = [at for at, token in enumerate(tokens) if token == separator][-len(others) - 1 - _RUN :]
+        spans = [after - before - 1 for before, after in itertools.pairwise(places)]
+        single = [word for word, span in zip(others, spans, strict=False) if span == 1]
+        if run != _RUN + 1 or len(single) < _FEWEST:
+            return Vocabulary(doubt=f"too few of {len(WORDS)} words are one token for the server: lengths are of words")
+        return Vocabulary(tuple(single[:_TABLE]), places[0], len(tokens) - places[-1] - 1)

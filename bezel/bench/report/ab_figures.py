@@ -1,0 +1,56 @@
+"""The differences that a comparison of variants found, each with its interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.charts.forest import Change, Forest
+from bezel.bench.report.figure import Figure
+from bezel.bench.report.format import UNKNOWN
+from bezel.bench.report.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.bench.result.document import Finding, Result
+
+_NAMES = ("difference", "no_difference_shown")
+
+
+def arm_figures(results: Sequence[Result]) -> list[Figure]:
+    """One figure of each comparison."""
+    compared = [result for result in results if any(finding.name in _NAMES for finding in result.findings)]
+    return [
+        _figure(result, f"differences{f'-{place}' if len(compared) > 1 else ''}", several=len(compared) > 1)
+        for place, result in enumerate(compared, 1)
+    ]
+
+
+def _figure(result: Result, name: str, *, several: bool) -> Figure:
+    changes = [_change(finding) for finding in result.findings if finding.name in _NAMES]
+    title = "Differences between variants" + (f": {result.manifest.title}" if several else "")
+    first = next(str(one.numbers.get("compared_with")) for one in result.findings if one.name in _NAMES)
+    told = (
+        f"Change of each figure against {first}, with the interval in which it lies; "
+        "an interval that holds 0 shows no difference (outlined), which does not say that there is none."
+    )
+    picture = Forest(title, told, changes)
+    rows = [[change.label, _signed(change.change), f"{_signed(change.low)} to {_signed(change.high)}",
+             "yes" if change.shown else "no"] for change in changes]  # fmt: skip
+    table = Table(title, ["figure", "change", "interval", "difference shown"], rows)
+    return Figure(name, title, result.nature, [told], picture, table)
+
+
+def _change(finding: Finding) -> Change:
+    numbers = finding.numbers
+    label = f"{numbers.get('figure', '')}, {numbers.get('arm', '')}"
+    return Change(label, _share(numbers.get("change")), _share(numbers.get("low")), _share(numbers.get("high")),
+                  finding.text)  # fmt: skip
+
+
+def _share(value: float | str | None) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _signed(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{share * 100:+.1f} %"

@@ -1,0 +1,170 @@
+"""A heat map as SVG: contexts down, loads across, each cell with its figure; states told apart without colour.
+
+Measured cells are solid, inferred ones hatched and marked "~"; what failed, cannot be, was queued or limited by the
+client has a mark and strokes of its own and no colour, because it has no figure to compare.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.charts.html import add, el
+from bezel.bench.report.charts.labels import text_width
+from bezel.bench.report.charts.palette import cividis, ink_on
+from bezel.bench.report.charts.plot import canvas, text
+from bezel.bench.report.format import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from xml.etree.ElementTree import Element
+
+    from bezel.bench.report.charts.html import Value
+
+_LEFT, _TOP, _BELOW, _GAP = 52.0, 40.0, 62.0, 1.0
+LEGEND = (
+    ("", "measured"),
+    ("~", "inferred"),
+    ("x", "failed"),
+    ("-", "infeasible"),
+    ("C", "limited by the client"),
+    ("S", "saturated"),
+    ("Q", "queueing"),
+    ("?", "not asked"),
+    ("·", "not measured"),
+)
+
+
+@dataclass(frozen=True)
+class Box:
+    """One cell: its figure, or the mark of its state. `told` is what a pointer that rests on it reads."""
+
+    value: float | None
+    mark: str = ""
+    inferred: bool = False
+    told: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The map; rows and columns are the values of its two axes, `boxes` by (row value, column value).
+
+    With `log` equal steps of colour are equal factors.
+    """
+
+    title: str
+    told: str
+    unit: str
+    columns_title: str
+    log: bool
+    rows: Sequence[int]
+    columns: Sequence[float]
+    boxes: Mapping[tuple[int, float], Box]
+
+    def drawn(self, width: float) -> Element:
+        """The map, as wide as asked where its cells have room for their figures in that, else wider."""
+        across = max(44.0, min(90.0, (width - _LEFT - 4) / len(self.columns)))
+        down = 29.0
+        whole = max(width, _LEFT + across * len(self.columns) + 4)
+        keys = _keys(self.boxes.values(), width)
+        base = _TOP + down * len(self.rows)
+        picture = canvas(self.title, self.told, whole, base + _BELOW - 12 + 22 * (keys[-1][3] + 1))
+        add(picture, text(2, 13, "context, tokens ↓", "b"), text(_LEFT, 30, f"{self.columns_title} →", "b"))
+        values = [box.value for box in self.boxes.values() if box.value is not None]
+        low, high = (min(values), max(values)) if values else (0.0, 1.0)
+        for place, row in enumerate(self.rows):
+            middle = _TOP + down * (place + 0.5)
+            add(picture, text(_LEFT - 6, middle + 4, f"{row:,}" if row < 100_000 else compact(row), "soft", "end"))
+            for column, load in enumerate(self.columns):
+                box = self.boxes.get((row, load), Box(None, "·", told="not measured"))
+                share = 0.5 if box.value is None else self._share(box.value, low, high)
+                corner = (_LEFT + across * column, _TOP + down * place)
+                add(picture, _box(box, share, *corner, across - _GAP, down - _GAP))
+        for column, load in enumerate(self.columns):
+            add(picture, text(_LEFT + across * (column + 0.5), base + 15, compact(load), "soft", "middle"))
+        add(picture, *_bar(low, high, self.unit, base + 26, " (log scale)" if self.log else "") if values else ())
+        for box, name, left, line in keys:
+            middle = base + 56 + 22 * line
+            add(picture, _box(box, 0.5, left, middle - 8, 24, 16), text(left + 30, middle + 4, name))
+        return picture
+
+    def _share(self, value: float, low: float, high: float) -> float:
+        """Where a value stands between the lowest and the highest."""
+        if low == high:
+            return 0.5
+        if self.log and low > 0:
+            return math.log(value / low) / math.log(high / low)
+        return (value - low) / (high - low)
+
+
+def _keys(boxes: Iterable[Box], width: float) -> list[tuple[Box, str, float, int]]:
+    """The legend: a cell, its name, its left end, its line; only of what the map has."""
+    used = {"~" if box.inferred else box.mark for box in boxes}
+    keys, left, line = [], 4.0, 0
+    for mark, name in LEGEND:
+        if mark not in used:
+            continue
+        box = Box(1.0, inferred=mark == "~") if mark in ("", "~") else Box(None, mark)
+        needed = 30 + text_width(name) + 12
+        if left > 4.0 and left + needed > width:
+            left, line = 4.0, line + 1
+        keys.append((box, name, left, line))
+        left += needed
+    return keys
+
+
+def _box(box: Box, share: float, x: float, y: float, width: float, height: float) -> Element:
+    group = el("g", {})
+    if box.told:
+        add(group, el("title", {}, box.told))
+    frame: dict[str, Value] = {"x": x, "y": y, "width": width, "height": height}
+    if box.value is None:
+        add(group, el("rect", {**frame, "class": "none"}))
+        if strokes := _strokes(box.mark, x, y, width, height):
+            add(group, el("path", {"class": f"stroke{' bad' if box.mark == 'x' else ''}", "d": strokes}))
+        if box.mark != "x":
+            add(group, text(x + width / 2, y + height / 2 + 4, box.mark, "b", "middle"))
+        return group
+    colour = cividis(share)
+    ink = ink_on(colour)
+    add(group, el("rect", {**frame, "fill": colour}))
+    if box.inferred:
+        add(group, el("path", {"d": _hatching(x, y, width, height), "stroke": ink, "class": "hatch"}))
+    if box.told:
+        shown = f"{'~' if box.inferred else ''}{compact(box.value)}{box.note}"
+        add(group, el("text", {"x": x + width / 2, "y": y + height / 2 + 4, "class": "v", "fill": ink}, shown))
+    return group
+
+
+def _strokes(mark: str, x: float, y: float, width: float, height: float) -> str:
+    if mark == "x":
+        left, right, top, bottom = x + 5, x + width - 5, y + 5, y + height - 5
+        return f"M{left:.1f} {top:.1f}L{right:.1f} {bottom:.1f}M{left:.1f} {bottom:.1f}L{right:.1f} {top:.1f}"
+    if mark == "Q":
+        return "".join(f"M{x:.1f} {y + at:.1f}h{width:.1f}" for at in (2.5, height - 2.5))
+    if mark == "C":
+        return f"M{x + 1:.1f} {y + 1:.1f}h{width - 2:.1f}v{height - 2:.1f}h{2 - width:.1f}z"
+    return ""
+
+
+def _hatching(x: float, y: float, width: float, height: float, step: float = 6.0) -> str:
+    """Strokes from lower left to upper right over a rectangle, cut at its edges: no pattern that needs a name."""
+    strokes, at = [], step
+    while at < width + height:
+        left, right = max(0.0, at - height), min(at, width)
+        strokes.append(f"M{x + left:.1f} {y + at - left:.1f}L{x + right:.1f} {y + at - right:.1f}")
+        at += step
+    return "".join(strokes)
+
+
+def _bar(low: float, high: float, unit: str, y: float, scaled: str) -> list[Element]:
+    """The key of the colours: low value, ten steps, high value and unit."""
+    begin = compact(low)
+    left = 4 + text_width(begin) + 4
+    steps = [
+        el("rect", {"x": left + 12 * place, "y": y, "width": 12.5, "height": 10, "fill": cividis(place / 9)})
+        for place in range(10)
+    ]
+    return [text(4, y + 9, begin, "soft"), *steps, text(left + 128, y + 9, f"{compact(high)} {unit}{scaled}", "soft")]

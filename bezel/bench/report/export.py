@@ -1,0 +1,136 @@
+"""A result in other people's shapes: a CSV table, and the JSON that `vllm bench serve` writes.
+
+Owns the translation. The JSON has vLLM's names with vLLM's definitions (of the whole load, of what succeeded, its start
+and its end included), so that a figure in it may differ from the same cell's: docs/metrics.md says by how much and why.
+Generated texts are not kept, and so left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bezel.bench.metrics.definitions import DEFINITIONS
+from bezel.bench.metrics.metric_inputs import latencies_of
+from bezel.bench.validity.checks import most_in_flight
+
+if TYPE_CHECKING:
+    from bezel.bench.result.columns import Columns, Floats
+    from bezel.bench.result.document import Cell, Result
+
+_CELL_FIELDS = (
+    *("id", "variant", "context_tokens", "users", "rate", "output_tokens", "pattern", "prompts", "repeat"),
+    *("state", "reason", "started_at", "seconds", "requests", "cost_usd"),
+)
+_PERCENTILES = (50, 90, 95, 99)
+
+
+def as_csv(result: Result) -> str:
+    """One row a cell: what it is, what became of it, and every figure with its unit in the header. Unknown is empty."""
+    text = io.StringIO()
+    header = ["nature", *_CELL_FIELDS, "failed", *(f"{one.name} [{one.unit}]" for one in DEFINITIONS)]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    for cell in result.cells:
+        plain = cell.model_dump(mode="json", include=set(_CELL_FIELDS))
+        row = [result.nature, *(plain[name] for name in _CELL_FIELDS), sum(cell.failures.values())]
+        writer.writerow([*row, *(cell.value(one.name) for one in DEFINITIONS)])
+    return text.getvalue()
+
+
+def as_vllm(result: Result, cell: Cell, rows: Columns, began: int) -> dict[str, Any]:
+    """A cell in the shape of `vllm bench serve --save-result --save-detailed`.
+
+    Args:
+        result: That it is of.
+        cell: One that was measured.
+        rows: Its samples.
+        began: The origin of their instants.
+    """
+    good = rows.good()
+    seconds = cell.seconds or 0.0
+    endpoint = (cell.load or {}).get("target", {}).get("endpoint", "chat")
+    prompt, output = int(good["prompt_tokens"].sum()), int(good["output_tokens"].sum())
+    spans, has = latencies_of(rows, open_loop=False)
+    succeeded = rows.failure == 0
+    return {
+        "date": cell.started_at.strftime("%Y%m%d-%H%M%S") if cell.started_at else None,
+        "endpoint_type": "openai-chat" if endpoint == "chat" else "openai",
+        "backend": "openai-chat" if endpoint == "chat" else "openai",
+        "label": result.manifest.title,
+        "model_id": result.manifest.model,
+        "tokenizer_id": None,
+        "num_prompts": cell.requests,
+        "bezel_nature": result.nature,
+        "bezel_cell": cell.id,
+        "bezel_state": cell.state,
+        "request_rate": "inf" if cell.rate is None else cell.rate,
+        "burstiness": (cell.load or {}).get("pattern", {}).get("burstiness", 1.0),
+        "max_concurrency": cell.users,
+        "duration": seconds,
+        "completed": len(good),
+        "failed": cell.requests - len(good),
+        "total_input_tokens": prompt,
+        "total_output_tokens": output,
+        "request_throughput": _rate(len(good), seconds),
+        "request_goodput": cell.value("goodput"),
+        "output_throughput": _rate(output, seconds),
+        "total_token_throughput": _rate(prompt + output, seconds),
+        "input_lens": rows["prompt_tokens"].clip(0).tolist(),
+        "output_lens": rows["output_tokens"].clip(0).tolist(),
+        "ttfts": np.where(succeeded & has["ttft"], spans["ttft"] / 1e9, 0.0).tolist(),
+        "itls": _gaps_each(rows),
+        "latencies": np.where(succeeded, spans["e2e"] / 1e9, 0.0).tolist(),
+        "start_times": np.where(rows["sent"] > 0, (rows["sent"] - began) / 1e9, 0.0).tolist(),
+        "queue_times": np.where(rows["sent"] > 0, (rows["sent"] - rows["planned"]) / 1e9, 0.0).tolist(),
+        "errors": _errors(cell, rows),
+        "max_concurrent_requests": most_in_flight(rows),
+        **_spec_decode(cell),
+        **_spread("ttft", spans["ttft"][succeeded & has["ttft"]] / 1e6),
+        **_spread("tpot", spans["tpot"][succeeded & has["tpot"]] / 1e6),
+        **_spread("itl", good.gaps() / 1e6),
+        **_spread("e2el", spans["e2e"][succeeded] / 1e6),
+    }
+
+
+def _rate(count: int, seconds: float) -> float | None:
+    return count / seconds if seconds > 0 else None
+
+
+def _spread(name: str, values: Floats) -> dict[str, float | None]:
+    names = [f"{what}_{name}_ms" for what in ("mean", "median", "std", *(f"p{share}" for share in _PERCENTILES))]
+    if len(values) == 0:
+        return dict.fromkeys(names)
+    found = [values.mean(), np.median(values), values.std(), *np.percentile(values, _PERCENTILES)]
+    return dict(zip(names, map(float, found), strict=True))
+
+
+def _gaps_each(rows: Columns) -> list[list[float]]:
+    pairs = np.maximum(rows.chunk_counts - 1, 0)
+    return [(part / 1e9).tolist() for part in np.split(rows.gaps(), np.cumsum(pairs)[:-1])] if len(rows) else []
+
+
+def _errors(cell: Cell, rows: Columns) -> list[str]:
+    from bezel.bench.result.sample import KINDS
+
+    kinds = ("", *KINDS)
+    told = {kind: f"{kind}: {text}" if text else kind for kind, text in cell.failure_examples.items()}
+    return [told.get(kinds[code], kinds[code]) for code in rows.failure.tolist()]
+
+
+def _spec_decode(cell: Cell) -> dict[str, Any]:
+    gained = cell.counters.gained if cell.counters else None
+    if gained is None or not gained.drafts:
+        return {}
+    rate = cell.value("acceptance_rate")
+    return {
+        "spec_decode_acceptance_rate": None if rate is None else 100 * rate,
+        "spec_decode_acceptance_length": cell.value("acceptance_length"),
+        "spec_decode_num_drafts": gained.drafts,
+        "spec_decode_draft_tokens": gained.draft_tokens,
+        "spec_decode_accepted_tokens": gained.accepted_tokens,
+        "spec_decode_per_position_acceptance_rates": cell.acceptance,
+    }

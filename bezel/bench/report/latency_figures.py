@@ -1,0 +1,186 @@
+"""Figures of how latencies are spread (TTFT, ITL), and of how far drafts are accepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.charts.axes import Axis
+from bezel.bench.report.charts.plot import Chart, Dot, Line
+from bezel.bench.report.figure import Figure
+from bezel.bench.report.format import STATES, UNKNOWN, number, percent
+from bezel.bench.report.load_figures import failures_told
+from bezel.bench.report.series import Spot, Subject, nature
+from bezel.bench.report.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.bench.result.document import Cell, Distribution
+
+_MOST, _LINES = 4, 5
+_SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_DRAWN = ("p50", "p90", "p99")
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """One load's distribution."""
+
+    label: str
+    subject: Subject
+    spot: Spot
+    cell: Cell
+    values: Distribution
+
+
+def shape_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
+    """The figures, and why others cannot be drawn."""
+    figures, missing = [], []
+    for name, what in (("ttft", "requests"), ("itl", "gaps between chunks")):
+        sights = _sights(subjects, name)
+        if sights:
+            figures.append(_distribution(name, what, sights))
+        else:
+            missing.append(f"{name.upper()} distribution: no load has one.")
+    if acceptance := _acceptance(subjects):
+        figures.append(acceptance)
+    return figures, missing
+
+
+def _sights(subjects: Sequence[Subject], name: str) -> list[_Sight]:
+    """Of one subject up to four loads of its context with the most; of several the highest load that all have."""
+    found = {id(one): [spot for spot in one.spots if _cell(spot, name)] for one in subjects}
+    having = [one for one in subjects if found[id(one)]]
+    if len(having) == 1:
+        return [_sight(having[0], spot, name, _place(having[0], spot)) for spot in _spread(found[id(having[0])])]
+    keys = [{_key(spot) for spot in found[id(one)]} for one in having]
+    common = set.intersection(*keys) if keys else set()
+    best = max(common, key=lambda key: (key[1] or 0, key[0] or 0), default=None)
+    sights = []
+    for one in having:
+        spot = next((spot for spot in found[id(one)] if _key(spot) == best), found[id(one)][-1])
+        sights.append(_sight(one, spot, name, f"{one.label}, {_place(one, spot)}"))
+    return sights
+
+
+def _spread(spots: list[Spot]) -> list[Spot]:
+    contexts = [spot.context for spot in spots]
+    context = max(set(contexts), key=lambda one: (contexts.count(one), one or 0))
+    rising = sorted((spot for spot in spots if spot.context == context), key=lambda spot: spot.load or 0)
+    good = [spot for spot in rising if spot.state == "ok"] or rising
+    if len(good) <= _MOST:
+        return good
+    return [good[round(place * (len(good) - 1) / (_MOST - 1))] for place in range(_MOST)]
+
+
+def _key(spot: Spot) -> tuple[int | None, float | None]:
+    return spot.context, spot.load
+
+
+def _cell(spot: Spot, name: str) -> Cell | None:
+    return next((cell for cell in spot.cells if name in cell.distributions), None)
+
+
+def _sight(subject: Subject, spot: Spot, name: str, label: str) -> _Sight:
+    cell = _cell(spot, name)
+    assert cell is not None  # noqa: S101 - loads without one were left out
+    state = "" if spot.state == "ok" else f" ({STATES[spot.state]})"
+    return _Sight(f"{label}{state}", subject, spot, cell, cell.distributions[name])
+
+
+def _place(subject: Subject, spot: Spot) -> str:
+    several = len(subject.contexts) > 1 and spot.context is not None
+    return f"{spot.told_load}{f', context {number(spot.context)}' if several else ''}"
+
+
+def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
+    title = f"{name.upper()} distribution"
+    lines = [_curve(name, sight) for sight in sights[:_LINES]]
+    words = [f"Share of {what} by the time they took. Markers: p50, p90, p99."]
+    if name == "ttft":
+        words = ["Share of all requests that had their first token by then; failed ones never have.", words[0]]
+        words[1] = "Markers: p50, p90, p99 of those that succeeded."
+    if any(len(sight.spot.cells) > 1 for sight in sights):
+        words.append("Of several repeats the first is drawn.")
+    words += _left_out(len(sights))
+    words += failures_told([sight.spot for sight in sights])
+    unit = sights[0].values.unit
+    # Chunks that arrive together are 0 apart: no place for that on a logarithmic axis.
+    x = Axis(f"{name}, {unit}", log=all(sight.values.min > 0 for sight in sights))
+    y = Axis(f"share of {what}", low=0.0, high=1.0, as_percent=True)
+    chart = Chart(title, " ".join(words), lines, x, y)
+    heads = ["load", "n", "mean", "min", "p50", "p90", "p95", "p99", "p999", "max"]
+    rows = []
+    for sight in sights:
+        one = sight.values
+        values = (one.mean, one.min, one.p50, one.p90, one.p95, one.p99, one.p999, one.max)
+        rows.append([sight.label, number(one.n), *(number(value) for value in values)])
+    told = f"All in {unit}. A percentile that less than one value lies above is unknown."
+    return Figure(name, title, nature(one.subject for one in sights), words, chart, Table(title, heads, rows, told))
+
+
+def _left_out(lines: int) -> list[str]:
+    return [f"{_LINES} of {lines} are drawn; all are in the table."] if lines > _LINES else []
+
+
+def _curve(metric: str, sight: _Sight) -> Line:
+    cell, values = sight.cell, sight.values
+    # Failed requests never had a first token: their curve ends below 100 %.
+    whole = 1.0
+    if metric == "ttft" and cell.requests:
+        whole = 1 - sum(cell.failures.values()) / cell.requests
+    counted = accumulate(values.histogram.counts)
+    shares = {edge: total / values.n for edge, total in zip(values.histogram.edges[1:], counted, strict=True)}
+    known = {name: value for name in _SHARES if (value := getattr(values, name)) is not None}
+    # Percentiles lie on the curve, also where many values are equal and share one bin.
+    places = sorted([(values.min, 0.0), *shares.items(), *((known[name], _SHARES[name]) for name in known)])
+    dots = [
+        Dot(
+            known[name],
+            _SHARES[name] * whole,
+            label=name,
+            told=f"{sight.label}: {metric}_{name} {number(known[name])} {values.unit}",
+        )
+        for name in _DRAWN
+        if name in known
+    ]
+    highest = accumulate((share for _, share in places), max)
+    return Line(sight.label, dots, [(at, share * whole) for (at, _), share in zip(places, highest, strict=True)])
+
+
+def _acceptance(subjects: Sequence[Subject]) -> Figure | None:
+    rows, lines = [], []
+    having = []
+    for subject in subjects:
+        accepted = [cell.acceptance for cell in subject.cells if cell.acceptance and cell.state == "ok"]
+        if not accepted:
+            continue
+        having.append(subject)
+        # Loads may differ in how many tokens they draft: each position by those that have it.
+        shares = [
+            fmean([one[place] for one in accepted if place < len(one)]) for place in range(max(map(len, accepted)))
+        ]
+        dots = [
+            Dot(place, share, label=percent(round(share, 3)), told=f"{subject.label}, position {place}: {share:.1%}")
+            for place, share in enumerate(shares, 1)
+        ]
+        lines.append(Line(subject.label, dots))
+        step = f"{1 + sum(shares):.2f}"
+        rows += [[subject.label, str(place), percent(round(share, 4)), step] for place, share in enumerate(shares, 1)]
+    if not lines:
+        return None
+    title = "Acceptance of drafts by position"
+    words = ["Share of drafts whose token at each position was accepted, by the server's counters, over all ok loads."]
+    words += [f"{line.label}: 1 + {sum(dot.y for dot in line.dots):.2f} tokens a step." for line in lines]
+    words += _left_out(len(lines))
+    without = [subject.label for subject in subjects if subject not in having]
+    words += [f"{name}: no drafts, or {UNKNOWN}." for name in without]
+    most = max(len(line.dots) for line in lines)
+    x = Axis("position in the draft", low=0.7, high=most + 0.3, ticks=[float(place) for place in range(1, most + 1)])
+    y = Axis("accepted share of drafts", low=0.0, high=1.0, as_percent=True)
+    chart = Chart(title, " ".join(words), lines[:_LINES], x, y)
+    table = Table(title, ["line", "position", "accepted", "tokens a step"], rows)
+    return Figure("acceptance", title, nature(having), words, chart, table)

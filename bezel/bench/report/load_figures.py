@@ -1,0 +1,208 @@
+"""Figures over the load: throughput, latency against throughput with the knee, what a million tokens costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.charts.axes import Axis
+from bezel.bench.report.charts.plot import Chart, Dot, Line
+from bezel.bench.report.curves import Curve, curves_of
+from bezel.bench.report.figure import Figure
+from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number, percent, span
+from bezel.bench.report.series import Spot, Subject, nature
+from bezel.bench.report.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+THROUGHPUT = "output_tokens_per_second"
+COST = "cost_per_million_output_tokens"
+OFFERED = "offered_requests_per_second"
+_COST_TOLD = (
+    "The server's price for an hour by the output tokens of an hour at that load: output tokens bear all of it."
+)
+
+
+def load_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
+    """The figures, and why others cannot be drawn."""
+    curves, told = curves_of(subjects)
+    curves = [curve for curve in curves if len({spot.load for spot in curve.spots}) > 1]
+    missing: list[str] = []
+    if not curves:
+        return [], ["Throughput, latency and cost over the load: there are not two loads to draw a line through."]
+    figures = [_over_load(curves, told), *_against(curves, told, missing), *_cost(curves, told, missing)]
+    return [figure for figure in figures if figure is not None], missing
+
+
+def failures_told(spots: Sequence[Spot]) -> list[str]:
+    """How many requests of these loads failed; never nothing."""
+    requests, failed = sum(spot.requests for spot in spots), sum(spot.failed for spot in spots)
+    told = (
+        [f"{number(failed)} of {number(requests)} requests failed ({percent(failed / requests)})"] if requests else []
+    )
+    return [f"{one}; they are in no latency and no rate." if failed else f"{one}." for one in told]
+
+
+def _over_load(curves: list[Curve], told: str) -> Figure | None:
+    unit = _unit(curves)
+    inferred = [_inferred(curve) for curve in curves]
+    lines = [
+        Line(curve.label, sorted([*_dots(curve, _load, THROUGHPUT, "", label=False), *more], key=lambda dot: dot.x))
+        for curve, more in zip(curves, inferred, strict=True)
+    ]
+    if not any(line.dots for line in lines):
+        return None
+    title = f"Throughput over {unit}"
+    words = ["Bars: 95 % interval of one run, or least and most of its repeats.", *_words(curves, told)]
+    if any(inferred):
+        words.append("Outlined: inferred, its bar 90 %.")
+    axis = Axis(_axis(unit), log=True, ticks=_loads(curves))
+    chart = Chart(title, " ".join(words), lines, axis, Axis(f"{THROUGHPUT}, tokens/s", low=0.0))
+    kind = _kind(curves) + (" and inferred" if any(inferred) else "")
+    figures = _table(title, curves, (THROUGHPUT, *_offered(curves), "requests_per_second"))
+    return Figure("throughput", title, kind, words, chart, figures)
+
+
+def _against(curves: list[Curve], told: str, missing: list[str]) -> list[Figure | None]:
+    figures: list[Figure | None] = []
+    for name, metric, title in (
+        ("latency", "ttft", "TTFT against throughput"),
+        ("pace", "tpot", "TPOT against throughput"),
+    ):
+        lines = [
+            Line(curve.label, _dots(curve, _throughput, f"{metric}_p50", f"{metric}_p99", label=True))
+            for curve in curves
+        ]
+        if sum(len(line.dots) for line in lines) < 2:
+            missing.append(f"{title}: {metric}_p50 is unknown for all but one load.")
+            continue
+        words = [f"Marker: {metric}_p50, bar: up to {metric}_p99. Beside a marker: {_unit(curves)}."]
+        words += _words(curves, told)
+        y = Axis(f"{metric}, ms", log=True)
+        chart = Chart(title, " ".join(words), lines, Axis(f"{THROUGHPUT}, tokens/s", low=0.0), y)
+        table = _table(title, curves, (THROUGHPUT, f"{metric}_p50", f"{metric}_p90", f"{metric}_p99"))
+        figures.append(Figure(name, title, _kind(curves), words, chart, table))
+    return figures
+
+
+def _cost(curves: list[Curve], told: str, missing: list[str]) -> list[Figure | None]:
+    lines = [Line(curve.label, _dots(curve, _load, COST, "", label=False)) for curve in curves]
+    unknown = [curve.label for curve, line in zip(curves, lines, strict=True) if not line.dots]
+    if len(unknown) == len(curves):
+        missing.append("Cost per million output tokens: the price is unknown, so no cost is shown.")
+        return []
+    title = f"Cost per million output tokens over {_unit(curves)}"
+    words = [_COST_TOLD, *(f"The cost of {name} is unknown." for name in unknown)]
+    for subject in {id(curve.subject): curve.subject for curve in curves}.values():
+        price = subject.result.manifest.price
+        if price.usd_per_hour is not None:
+            words.append(
+                f"{subject.label}: {number(price.usd_per_hour)} USD per hour, as of {price.as_of or UNKNOWN}, "
+                f"source: {price.source or UNKNOWN}."
+            )
+    words += _words(curves, told)
+    x = Axis(_axis(_unit(curves)), log=True, ticks=_loads(curves))
+    chart = Chart(title, " ".join(words), lines, x, Axis("USD per million output tokens", log=True))
+    figures = _table(title, curves, (COST, "cost_per_million_input_tokens", THROUGHPUT))
+    return [Figure("cost", title, f"price x throughput ({_kind(curves)})", words, chart, figures)]
+
+
+def _load(spot: Spot) -> float | None:
+    return spot.load
+
+
+def _throughput(spot: Spot) -> float | None:
+    return spot.value(THROUGHPUT)
+
+
+def _dots(curve: Curve, across: Callable[[Spot], float | None], metric: str, upper: str, *, label: bool) -> list[Dot]:
+    """The dots of a curve; `upper` is the metric that its bar reaches up to, "" for the interval of `metric`."""
+    dots = []
+    for spot in curve.spots:
+        x, figure = across(spot), spot.figure(metric)
+        if x is None or x <= 0 or figure is None or figure.value <= 0 or spot.load is None:
+            continue
+        top = spot.value(upper) if upper else figure.high
+        low = figure.value if upper and top is not None else None if upper else figure.low
+        state = "" if spot.state == "ok" else f", {STATES[spot.state]}"
+        told = f"{curve.label}, {spot.told_load}{state}: {metric} {number(figure.value)} {figure.unit}"
+        ring = curve.mark[1] if curve.mark and curve.mark[0] == spot.load else ""
+        mark = MARKS.get(spot.state, "")
+        dots.append(Dot(x, figure.value, low, top, number(spot.load) if label else "", told, mark, ring=ring))
+    return dots
+
+
+def _inferred(curve: Curve) -> list[Dot]:
+    return [
+        Dot(
+            one.users,
+            one.value,
+            one.low,
+            one.high,
+            hollow=True,
+            told=f"{curve.label}, {one.users} users: {number(one.value)} tokens/s inferred",
+            ring=curve.mark[1] if curve.mark and curve.mark[0] == one.users else "",
+        )
+        for one in curve.subject.result.inferred
+        if one.metric == THROUGHPUT and one.context_tokens == curve.context and not curve.subject.variant
+    ]
+
+
+def _unit(curves: list[Curve]) -> str:
+    return " and ".join(sorted({spot.unit for curve in curves for spot in curve.spots}))
+
+
+def _axis(unit: str) -> str:
+    return f"{unit} sent" if unit == "requests/s" else unit
+
+
+def _loads(curves: list[Curve]) -> list[float]:
+    loads = {spot.load for curve in curves for spot in curve.spots if spot.load is not None}
+    loads |= {float(dot.x) for curve in curves for dot in _inferred(curve)}
+    return sorted(loads)
+
+
+def _kind(curves: list[Curve]) -> str:
+    return nature(curve.subject for curve in curves)
+
+
+def _words(curves: list[Curve], told: str) -> list[str]:
+    spots = [spot for curve in curves for spot in curve.spots]
+    words = [f"{told}."] if told else []
+    outputs = sorted({spot.output or 0 for spot in spots})
+    if len(outputs) > 1:
+        words.append(f"Answers of {', '.join(map(number, outputs))} tokens are mixed here: not to be compared.")
+    counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
+    odd = [f"{count} {STATES[state]} ({MARKS[state]})" for state, count in counts.items() if count]
+    if odd:
+        words.append(f"Not on a line: {', '.join(odd)}; without a figure it is not drawn.")
+    return [*words, *failures_told(spots)]
+
+
+def _offered(curves: list[Curve]) -> list[str]:
+    """What an open loop offered, beside what was completed of it."""
+    return [OFFERED] if any(spot.value(OFFERED) is not None for curve in curves for spot in curve.spots) else []
+
+
+def _table(title: str, curves: list[Curve], metrics: tuple[str, ...]) -> Table:
+    rows = []
+    for curve in curves:
+        for spot in curve.spots:
+            row = [curve.label, spot.told_load, STATES[spot.state]]
+            for metric in metrics:
+                figure = spot.figure(metric)
+                row += [number(figure.value), span(figure.low, figure.high)] if figure else [UNKNOWN, ""]
+            rows.append([*row, f"{spot.failed} of {spot.requests}"])
+        for dot in _inferred(curve) if THROUGHPUT in metrics else ():
+            place = 3 + 2 * metrics.index(THROUGHPUT)
+            row = [curve.label, f"{number(dot.x)} users", "inferred", *([""] * 2 * len(metrics)), ""]
+            row[place : place + 2] = [f"~{number(dot.y)}", span(dot.low, dot.high)]
+            rows.append(row)
+    heads = [head for metric in metrics for head in (_head(curves, metric), "interval")]
+    return Table(title, ["line", "load", "state", *heads, "failed"], rows)
+
+
+def _head(curves: list[Curve], metric: str) -> str:
+    found = (spot.figure(metric) for curve in curves for spot in curve.spots)
+    unit = next((one.unit for one in found if one), "")
+    return f"{metric}, {unit}" if unit else metric

@@ -1,0 +1,146 @@
+"""What a report compares: each server of each result, its loads, and the figures of a load over its repeats. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.charts.html import plain
+from bezel.bench.report.format import number, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bezel.bench.result.document import Cell, Result, State
+
+_LABEL = 40
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure of one load: the mean of its repeats with the least and the most, or of one run with its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+    unit: str
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One load on one server, over its repeats: of those of its state only, so that none is mixed with a failed one."""
+
+    context: int | None
+    load: float | None
+    unit: str
+    state: State
+    cells: tuple[Cell, ...]
+    every: tuple[Cell, ...]
+
+    def figure(self, metric: str) -> Estimate | None:
+        """The figure, or None where it is not known."""
+        found = [one for cell in self.cells if (one := cell.metrics.get(metric)) and one.value is not None]
+        values = [one.value for one in found if one.value is not None]
+        if not values:
+            return None
+        if len(values) == 1:
+            return Estimate(values[0], found[0].low, found[0].high, found[0].unit, 1)
+        return Estimate(fmean(values), min(values), max(values), found[0].unit, len(values))
+
+    def value(self, metric: str) -> float | None:
+        """The figure's value."""
+        found = self.figure(metric)
+        return found.value if found else None
+
+    @property
+    def told_load(self) -> str:
+        """The load, as a reader names it."""
+        if self.load is None:
+            return plain(self.every[0].pattern)
+        return "1 user" if self.load == 1 and self.unit == "users" else f"{number(self.load)} {self.unit}"
+
+    @property
+    def output(self) -> int | None:
+        """Tokens of an answer, as asked for."""
+        return self.every[0].output_tokens
+
+    @property
+    def requests(self) -> int:
+        """All that were sent, of every repeat."""
+        return sum(cell.requests for cell in self.every)
+
+    @property
+    def failed(self) -> int:
+        """How many of them failed."""
+        return sum(sum(cell.failures.values()) for cell in self.every)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One server of one result."""
+
+    label: str
+    result: Result
+    variant: str
+    spots: tuple[Spot, ...]
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All of its cells."""
+        return tuple(cell for spot in self.spots for cell in spot.every)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no figure of it says anything of hardware."""
+        return self.result.nature == "simulated"
+
+    @property
+    def contexts(self) -> list[int]:
+        """Of its loads, rising."""
+        return sorted({spot.context for spot in self.spots if spot.context is not None})
+
+
+def subjects_of(results: Sequence[Result]) -> list[Subject]:
+    """Every server of every result, each with a name that no other has."""
+    found: list[Subject] = []
+    for result in results:
+        for variant in result.variants or ("",):
+            cells = [cell for cell in result.cells if cell.variant == variant]
+            label = _unique(_label(result, variant, len(results)), [one.label for one in found])
+            found.append(Subject(label, result, variant, _spots(cells)))
+    return found
+
+
+def nature(subjects: Iterable[Subject]) -> str:
+    """How the figures of these came about: "measured", "simulated", or both."""
+    return " and ".join(sorted({one.result.nature for one in subjects}))
+
+
+def _label(result: Result, variant: str, results: int) -> str:
+    title = shortened(plain(result.manifest.title).strip() or "untitled", _LABEL)
+    if not variant:
+        return title
+    return plain(variant) if results == 1 else f"{title}: {plain(variant)}"
+
+
+def _unique(label: str, taken: list[str]) -> str:
+    names = (label, *(f"{label} ({place})" for place in range(2, len(taken) + 2)))
+    return next(name for name in names if name not in taken)
+
+
+def _spots(cells: Iterable[Cell]) -> tuple[Spot, ...]:
+    groups: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in cells:
+        key = (cell.context_tokens, cell.output_tokens, cell.pattern, cell.prompts, cell.users, cell.rate)
+        groups.setdefault(key, []).append(cell)
+    return tuple(_spot(tuple(group)) for group in groups.values())
+
+
+def _spot(every: tuple[Cell, ...]) -> Spot:
+    states: list[State] = [cell.state for cell in every]
+    state: State = "ok" if "ok" in states else states[0]
+    first = every[0]
+    load, unit = (first.users, "users") if first.users is not None else (first.rate, "requests/s")
+    return Spot(first.context_tokens, load, unit, state, tuple(cell for cell in every if cell.state == state), every)

@@ -1,0 +1,103 @@
+"""The heat maps of a sweep: throughput with its inferred cells, and the time to the first token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.report.charts.heat import Box, HeatMap
+from bezel.bench.report.figure import Figure
+from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number
+from bezel.bench.report.load_figures import failures_told
+from bezel.bench.report.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.bench.report.series import Spot, Subject
+    from bezel.bench.result.document import Inferred
+
+_METRICS = ("output_tokens_per_second", "requests_per_second", "input_tokens_per_second")
+_LATENCY = "ttft_p50"
+_FEW = 6  # columns that half of a page has room for
+
+
+def grid_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
+    """Two maps of each server that has at least two contexts and two loads; and why there are none."""
+    figures: list[Figure] = []
+    wide = [one for one in subjects if len(one.contexts) > 1 and len({spot.load for spot in one.spots}) > 1]
+    for place, subject in enumerate(wide, 1):
+        end = f"-{place}" if len(wide) > 1 else ""
+        figures.append(_map(subject, _metric(subject), f"heat{end}", several=len(wide) > 1))
+        if any(spot.value(_LATENCY) is not None for spot in subject.spots):
+            figures.append(_map(subject, _LATENCY, f"heat-{_LATENCY.replace('_', '-')}{end}", several=len(wide) > 1))
+    return figures, [] if wide else ["Heat map: no server was measured at two contexts and two loads."]
+
+
+def _metric(subject: Subject) -> str:
+    """What the sweep's surface is of, else the first throughput that is known."""
+    inferred = [one.metric for one in subject.result.inferred]
+    known = [name for name in _METRICS if any(spot.value(name) is not None for spot in subject.spots)]
+    return [*inferred[:1], *known, _METRICS[0]][0]
+
+
+def _map(subject: Subject, metric: str, name: str, *, several: bool) -> Figure:
+    left_out = {
+        cell for finding in subject.result.findings if finding.name == "excluded" for cell in finding.cells
+    }  # fmt: skip
+    spots = [spot for spot in subject.spots if spot.context is not None and spot.load is not None]
+    inferred = [one for one in subject.result.inferred if one.metric == metric and not subject.variant]
+    boxes = {(one.context_tokens, float(one.users)): _inferred(one) for one in inferred}
+    boxes |= {(spot.context or 0, spot.load or 0.0): _measured(spot, metric, left_out) for spot in spots}
+    unit = next((found.unit for spot in spots if (found := spot.figure(metric))), "")
+    loads = sorted({load for _, load in boxes})
+    title = f"{metric} over contexts and users" + (f": {subject.label}" if several else "")
+    words = _words(spots, inferred, metric, unit)
+    if left_out & {cell.id for spot in spots for cell in spot.cells}:
+        words.append("*: measured, but left out of the surface.")
+    picture = HeatMap(
+        title, " ".join(words), unit, "users" if spots and spots[0].unit == "users" else "requests/s",
+        metric == _LATENCY,
+        sorted({context for context, _ in boxes}), loads, boxes,
+    )  # fmt: skip
+    kind = subject.result.nature + (" and inferred" if inferred else "")
+    return Figure(name, title, kind, words, picture, _table(title, picture), broad=len(loads) > _FEW)
+
+
+def _words(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str) -> list[str]:
+    ok = sum(spot.state == "ok" for spot in spots)
+    counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
+    states = [f"{count} {STATES[state]} ({mark})" for state, mark in MARKS.items() if (count := counts[state])]
+    counted = ", ".join([f"{ok} cells ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states])
+    words = [f"{metric}, {unit}." if unit else f"{metric}.", f"{counted}."]
+    if inferred:
+        words.append(f"Inferred by {inferred[0].how}.")
+    return [*words, *failures_told(spots)]
+
+
+def _measured(spot: Spot, metric: str, left_out: set[str]) -> Box:
+    where = f"context {spot.context:,}, {spot.told_load}"
+    if spot.state != "ok":
+        return Box(None, MARKS[spot.state], told=f"{where}: {STATES[spot.state]}: {spot.cells[0].reason}")
+    figure = spot.figure(metric)
+    if figure is None:
+        return Box(None, "·", told=f"{where}: {metric} {UNKNOWN}")
+    note = "*" if any(cell.id in left_out for cell in spot.cells) else ""
+    return Box(figure.value, told=f"{where}: {number(figure.value)} {figure.unit}", note=note)
+
+
+def _inferred(one: Inferred) -> Box:
+    told = f"context {one.context_tokens:,}, {one.users} users: inferred {number(one.value)}, 90 % range "
+    return Box(one.value, inferred=True, told=f"{told}{number(one.low)} to {number(one.high)}")
+
+
+def _table(title: str, shown: HeatMap) -> Table:
+    def cell(context: int, load: float) -> str:
+        box = shown.boxes.get((context, load))
+        if box is None:
+            return "·"
+        return f"{'~' if box.inferred else ''}{number(box.value)}{box.note}" if box.value is not None else box.mark
+
+    rows = [[number(context), *(cell(context, load) for load in shown.columns)] for context in shown.rows]
+    marks = ", ".join(f"{mark} {STATES[state]}" for state, mark in MARKS.items())
+    told = f"~ inferred, {marks}, · not measured"
+    return Table(title, [f"context ↓ {shown.columns_title} →", *(number(load) for load in shown.columns)], rows, told)

@@ -1,0 +1,168 @@
+"""What became of a cell: ok, or why it is not (failed, client_limited, saturated, ...), with the rule that says so.
+
+Pure. Owns the order of the rules and their limits. Leaves the checks to bezel.bench.validity.checks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.bench.result.failures import FAILED_SHARE
+from bezel.bench.result.sample import CLIENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bezel.bench.result.document import Check, ClientFigures, State
+
+ACHIEVED_SHARE = 0.98
+# Late by less is no fault of a figure, however fast the server; nor by less than that share of what is measured.
+LATE_MS = 10.0
+LATE_SHARE = 0.05
+CPU_SHARE = 0.85
+# How vLLM begins its refusal of a request that cannot fit.
+_TOO_LONG = ("maximum context length", "max_model_len")
+
+
+def infeasible(
+    context_tokens: int, output_tokens: int, *, max_model_len: int | None, kv_cache_tokens: int | None
+) -> str:
+    """The rule by which a request can never be served, "" where there is none.
+
+    Args:
+        context_tokens: Of the prompt.
+        output_tokens: Of the answer.
+        max_model_len: Of the server; None where that is not known.
+        kv_cache_tokens: That its cache holds; None where that is not known.
+    """
+    length = f"{context_tokens} prompt + {output_tokens} output tokens = {context_tokens + output_tokens}"
+    if max_model_len is not None and context_tokens + output_tokens > max_model_len:
+        return f"{length} > max_model_len {max_model_len}: the server refuses it, or cuts the answer off"
+    if kv_cache_tokens is not None and context_tokens + output_tokens > kv_cache_tokens:
+        return f"{length} > {kv_cache_tokens} tokens that the KV cache holds: the server never runs it"
+    return ""
+
+
+def state_of(
+    checks: Sequence[Check],
+    *,
+    interrupted: bool,
+    requests: int,
+    failures: Mapping[str, int],
+    examples: Mapping[str, str],
+    client_limits: Sequence[str],
+    queueing: str,
+    saturated: str = "",
+    silent_seconds: float | None = None,
+) -> tuple[State, str]:
+    """The state of a measured cell, and why it is not ok.
+
+    Args:
+        checks: What was found.
+        interrupted: Somebody ended the load before its end.
+        requests: That were sent.
+        failures: How many failed, by kind.
+        examples: What one of each kind said.
+        client_limits: As of `limits_of_client`.
+        queueing: As of `queued`.
+        saturated: As of `backlogged`.
+        silent_seconds: For so long no request was answered, so that the load was ended; None where that was not so.
+    """
+    failed = sum(failures.values())
+    if interrupted:
+        return "failed", f"interrupted after {requests - failed} answers: run it again"
+    if silent_seconds:
+        return "failed", (
+            f"the server hangs: no request was answered for {silent_seconds:.3g} s, as long as one may take "
+            f"(--deadline), so the load was ended after {requests - failed} answers. Look at the server's log, then "
+            "run it again"
+        )
+    if requests and failed == requests:
+        too_long = [text for text in examples.values() if any(word in text for word in _TOO_LONG)]
+        if too_long and len(too_long) == len(examples):
+            return "infeasible", f"the server refuses every request: {too_long[0]}"
+        kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
+        told = next((text for text in examples.values() if text), "")
+        return "failed", f"no request succeeded ({kinds}){f': {told}' if told else ''}"
+    if not requests:
+        return "failed", "no request was sent"
+    if apart := _failed_apart(checks, requests, failures):
+        also = f"; the client fell short, too: {'; '.join(client_limits)}" if client_limits else ""
+        return "failed", f"{apart.name}: {apart.text}{also}"
+    # Before all other checks: what a client that falls short makes of a server is not the server's.
+    if client_limits:
+        return "client_limited", f"the client was measured, not the server: {'; '.join(client_limits)}"
+    if wrong := [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]:
+        return "failed", "; ".join(wrong)
+    if saturated:
+        return "saturated", saturated
+    return ("queueing", queueing) if queueing else ("ok", "")
+
+
+def _failed_apart(checks: Sequence[Check], requests: int, failures: Mapping[str, int]) -> Check | None:
+    """The check that too many requests failed, where the client's own failures alone would not say so."""
+    theirs = sum(count for kind, count in failures.items() if kind != CLIENT)
+    if CLIENT in failures and theirs <= FAILED_SHARE * requests:
+        return None
+    return next((check for check in checks if check.name == "failures_apart" and check.state == "failed"), None)
+
+
+def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: float | None = None) -> list[str]:
+    """Every way in which the client fell short.
+
+    Args:
+        figures: How it fared.
+        achieved: The rate at which it began requests, by the planned one; None for a closed loop.
+        ttft_ms: The shortest time that is measured, in the median: to the first token, or to the end of an answer
+            without a text; None where nothing was.
+    """
+    most, of_what = LATE_MS, ""
+    if ttft_ms is not None and ttft_ms * LATE_SHARE > LATE_MS:
+        most, of_what = ttft_ms * LATE_SHARE, f" ({LATE_SHARE:.0%} of the median ttft of {ttft_ms:,.0f} ms)"
+    limits = []
+    if achieved is not None and achieved < ACHIEVED_SHARE:
+        limits.append(f"it began requests at {achieved:.1%} of the planned rate, below {ACHIEVED_SHARE:.0%}")
+    delay = figures.schedule_delay_p99_ms
+    if delay is not None and delay > most:
+        limits.append(f"requests were begun {delay:.1f} ms late (p99), above {most:.0f} ms{of_what}")
+    lag = figures.loop_lag_p99_ms
+    if lag > most:
+        limits.append(f"its event loop lagged by {lag:.1f} ms (p99), above {most:.0f} ms{of_what}")
+    if figures.busiest_cpu_share > CPU_SHARE:
+        limits.append(f"a worker used {figures.busiest_cpu_share:.0%} of a core, above {CPU_SHARE:.0%}")
+    return limits
+
+
+def queued(in_flight: int, *, instances: int | None, concurrency: int | None) -> str:
+    """How a load lies above what the platform lets through at once, "" where it does not or that is not known.
+
+    Args:
+        in_flight: Requests that were under way at once at most.
+        instances: Of the service.
+        concurrency: Requests that the platform sends to one instance at once.
+    """
+    if instances is None or concurrency is None or in_flight <= instances * concurrency:
+        return ""
+    room = instances * concurrency
+    return (
+        f"{in_flight} requests at once > {instances} instances x concurrency {concurrency} = {room}: "
+        "the rest waited in the platform's queue, and every latency holds that wait"
+    )
+
+
+def backlogged(share: float | None, offered: float | None, completed: float | None) -> str:
+    """How an open loop's queue grew, "" where it did not.
+
+    Args:
+        share: Requests completed by requests offered, as of `metrics.saturation`; None where none were left over.
+        offered: Requests a second.
+        completed: Requests a second.
+    """
+    if share is None:
+        return ""
+    known = offered is not None and completed is not None
+    rates = f"{offered:.4g} requests/s offered, {completed:.4g} completed: " if known else ""
+    return (
+        f"{rates}the server completes {share:.0%} of what is offered, so its queue and every latency grow as long as "
+        "the load is sent. The latencies say how long that was: to measure the server's, send at a lower rate"
+    )

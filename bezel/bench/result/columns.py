@@ -1,0 +1,103 @@
+"""Samples as columns: one array a field, so that a million requests are counted in milliseconds.
+
+Owns the change of shape and the choice of rows. Leaves every definition of a figure to bezel.bench.metrics.definitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bezel.bench.result.sample import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from bezel.bench.result.sample import Sample
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+FIELDS = (
+    *("index", "worker", "user", "turn", "group"),
+    *("planned", "begun", "sent", "first", "first_content", "last", "done"),
+    *("status", "prompt_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "asked_tokens"),
+)
+_CODES = {kind: code for code, kind in enumerate(("", *KINDS))}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Requests by field; instants in nanoseconds (0: not reached), counts -1 where the server did not say.
+
+    Attributes:
+        fields: One array of int64 for each of ``FIELDS``.
+        failure: Each request's place in ``("", *KINDS)``: 0 is one that succeeded.
+        chunks: The instants of all chunks with a token, request after request.
+        chunk_counts: How many of them each request has.
+    """
+
+    fields: dict[str, Ints]
+    failure: Ints
+    chunks: Ints
+    chunk_counts: Ints
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> Columns:
+        """The columns of samples, in their order."""
+        size = len(samples)
+        return cls(
+            {name: np.fromiter((getattr(one, name) for one in samples), np.int64, size) for name in FIELDS},
+            np.fromiter((_CODES[one.failure] for one in samples), np.int64, size),
+            np.frombuffer(b"".join(one.chunks.tobytes() for one in samples), np.int64),
+            np.fromiter((len(one.chunks) for one in samples), np.int64, size),
+        )
+
+    def __len__(self) -> int:
+        return len(self.failure)
+
+    def __getitem__(self, name: str) -> Ints:
+        return self.fields[name]
+
+    def where(self, chosen: Flags | Ints) -> Columns:
+        """The rows of a mask, or of places in that order."""
+        rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        ends = np.cumsum(self.chunk_counts)
+        counts = self.chunk_counts[rows]
+        # The place of each chosen chunk: the begin of its row, and how far it stands behind it.
+        begins = np.repeat(ends[rows] - counts, counts)
+        steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return Columns(
+            {name: values[rows] for name, values in self.fields.items()},
+            self.failure[rows],
+            self.chunks[begins + steps],
+            counts,
+        )
+
+    def by_end(self) -> Columns:
+        """All rows, in the order in which they ended."""
+        return self.where(np.argsort(self["done"], kind="stable"))
+
+    def good(self) -> Columns:
+        """Those that succeeded."""
+        return self.where(self.failure == 0)
+
+    def gaps(self) -> Ints:
+        """Nanoseconds between neighbouring chunks of one request, request after request."""
+        if len(self.chunks) == 0:
+            return self.chunks
+        ends = np.cumsum(self.chunk_counts)
+        begins = ends[self.chunk_counts > 0] - self.chunk_counts[self.chunk_counts > 0]
+        inside = np.ones(len(self.chunks), np.bool_)
+        inside[begins] = False
+        return np.diff(self.chunks, prepend=self.chunks[0])[inside]
+
+    def failures(self) -> dict[str, int]:
+        """How many failed, by kind."""
+        counts = np.bincount(self.failure, minlength=len(_CODES))
+        return {kind: int(counts[code]) for kind, code in _CODES.items() if kind and counts[code]}

@@ -1,0 +1,62 @@
+"""Which kind of failure something is, and what it said, in one short line. Pure."""
+
+import errno
+import ssl
+from typing import Any, Final
+
+import orjson
+
+from bezel.bench.result import sample as kinds
+
+FAILED_SHARE: Final = 0.01
+"""Of the requests: where more failed, the rest was a lighter load than the one that is named."""
+_LONGEST: Final = 200
+_OF_STATUS: Final = {401: kinds.HTTP_401, 403: kinds.HTTP_403, 404: kinds.HTTP_404, 429: kinds.HTTP_429}
+_OWN: Final = {
+    errno.EMFILE: "no more open files: raise the limit with `ulimit -n`, or use fewer connections",
+    errno.ENFILE: "the machine has no more open files: use fewer connections",
+    errno.ENOMEM: "no memory left for a connection: use fewer connections",
+    errno.ENOBUFS: "no memory left for a connection: use fewer connections",
+    errno.EADDRNOTAVAIL: "no local port left: use fewer connections, or wait a minute for closed ones to be freed",
+}
+
+
+def of_status(status: int) -> str:
+    """The kind of an HTTP status; "" for one of success."""
+    if 200 <= status < 300:
+        return ""
+    return _OF_STATUS.get(status) or (kinds.HTTP_5XX if status >= 500 else kinds.HTTP_4XX)
+
+
+def of_connecting(error: OSError) -> tuple[str, str]:
+    """Kind and text of a connection that could not be made."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return kinds.REFUSED, (
+            f"the certificate is not trusted: {error.verify_message}. Give the authority's certificate as the CA file"
+        )
+    if error.errno in _OWN and not isinstance(error, ssl.SSLError):
+        return kinds.CLIENT, _OWN[error.errno]
+    return kinds.REFUSED, short(error.strerror or str(error))
+
+
+def short(text: str) -> str:
+    """One line of at most 200 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def said(document: bytes) -> str:
+    """What an error document says: its message (as OpenAI, vLLM and Google write it), else its text."""
+    try:
+        return error_text(orjson.loads(document))
+    except orjson.JSONDecodeError:
+        return short(document[:1000].decode(errors="replace"))
+
+
+def error_text(document: Any) -> str:
+    """The message of a parsed error document, of its `error`, or of whatever else it is."""
+    inner = document
+    for key in ("error", "message", "detail"):
+        if isinstance(inner, dict) and inner.get(key):
+            inner = inner[key]
+    return short(inner if isinstance(inner, str) else orjson.dumps(inner).decode())

@@ -1,0 +1,160 @@
+"""The raw samples of a result, in one file beside it: compact, exact, and readable with numpy alone.
+
+    numpy.load("run.samples.npz")["<cell id>/sent"]
+
+Owns the file's columns; `docs/metrics.md` lists `COLUMNS`. One array a column and cell, all of a cell of one length but
+`chunk_gaps`. Every integer is kept, in the narrowest type that holds its column: an instant as nanoseconds since
+`began` (`NOT_REACHED` where it never came so far), a chunk as nanoseconds since the one before it in the same request,
+or since `first`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bezel.atomic_write import write_whole
+from bezel.bench.result.columns import FIELDS, Columns
+from bezel.bench.result.document import ResultError, SampleFile
+from bezel.bench.result.sample import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bezel.bench.result.columns import Ints
+
+NOT_REACHED = -(2**63)  # an instant may lie before `began`, where machines' clocks were put together
+INSTANTS = ("planned", "begun", "sent", "first", "first_content", "last", "done")
+COLUMNS = {
+    "began": "one value: CLOCK_MONOTONIC at the begin of the load, in nanoseconds. Instants count from it; "
+    f"{NOT_REACHED}: not reached",
+    "index": "place of the request in the plan, from 0",
+    "worker": "process that sent it",
+    "user": "user of a closed loop, or connection",
+    "turn": "turn of a conversation, from 0",
+    "group": "group of a shared prefix, -1 for none",
+    "planned": "instant at which it should have been sent",
+    "begun": "instant at which its worker turned to it and took, or asked for, a connection",
+    "sent": "instant at which its bytes were given to the kernel",
+    "first": "instant of the first token of any channel that had a text",
+    "first_content": "instant of the first content token",
+    "last": "instant of the last chunk with a token",
+    "done": "instant at which the answer was complete, or had failed",
+    "status": "HTTP status, 0 for none",
+    "failure": f"0 for none, else the place in: {', '.join(KINDS)} (from 1)",
+    "prompt_tokens": "by usage, cached ones included; -1: not told",
+    "output_tokens": "by usage, reasoning included; -1: not told",
+    "cached_tokens": "by usage; -1: not told",
+    "reasoning_tokens": "by usage; -1: not told",
+    "asked_tokens": "max_tokens as sent",
+    "chunk_counts": "chunks with a token",
+    "chunk_gaps": (
+        "for each chunk of each request, nanoseconds since the one before; for its first one since `first`, or since "
+        "`began` where `first` was not reached"
+    ),
+}
+
+
+def samples_path(result: Path) -> Path:
+    """Where the samples of a result lie."""
+    return result.with_name(f"{result.stem}.samples.npz")
+
+
+def write_samples(path: Path, cells: Mapping[str, tuple[Columns, int]]) -> SampleFile:
+    """Writes the samples of cells, whole.
+
+    Args:
+        path: The file.
+        cells: By id: the samples, and when the load began (nanoseconds of CLOCK_MONOTONIC).
+
+    Returns:
+        What the result says of the file.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    content = io.BytesIO()
+    arrays = {f"{name}/{column}": values for name, cell in cells.items() for column, values in _stored(*cell).items()}
+    with zipfile.ZipFile(content, "w") as file:
+        for name, values in arrays.items():
+            array = io.BytesIO()
+            np.lib.format.write_array(array, values, allow_pickle=False)
+            # With a date of its own, so that the same samples are the same file; level 1 takes a third of the time.
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            file.writestr(entry, array.getbuffer(), zipfile.ZIP_DEFLATED, compresslevel=1)
+    data = content.getvalue()
+    write_whole(path, data)
+    return SampleFile(file=path.name, sha256=hashlib.sha256(data).hexdigest())
+
+
+def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Columns, int]]:
+    """The samples of every cell of a file, by id, each with the instant at which its load began.
+
+    Args:
+        path: The file.
+        sha256: That it should have; None takes any.
+
+    Raises:
+        ResultError: It cannot be read, is another file than the result says, or holds no samples.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ResultError(f"{path}: {error.strerror}: put the samples beside their result") from None
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise ResultError(
+            f"{path} is not the file that its result was made with: its SHA-256 is another. Measure again"
+        )
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            names = sorted({name.rpartition("/")[0] for name in file.files})
+            return {name: _read({column: file[f"{name}/{column}"] for column in COLUMNS}) for name in names}
+    except (EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ResultError(f"{path} holds no samples of `bezel bench` ({error}): measure again") from None
+
+
+def _stored(columns: Columns, began: int) -> dict[str, Ints]:
+    instants = {name: np.where(columns[name] > 0, columns[name] - began, NOT_REACHED) for name in INSTANTS}
+    firsts = np.cumsum(columns.chunk_counts) - columns.chunk_counts
+    gaps = np.diff(columns.chunks, prepend=0)
+    has = columns.chunk_counts > 0
+    gaps[firsts[has]] = columns.chunks[firsts[has]] - _origin(columns["first"], began)[has]
+    rest = {name: columns[name] for name in FIELDS if name not in INSTANTS}
+    whole = rest | instants
+    arrays = {name: whole[name] for name in FIELDS}
+    arrays |= {"failure": columns.failure, "chunk_counts": columns.chunk_counts, "chunk_gaps": gaps}
+    return {"began": np.array([began])} | {name: _narrow(values) for name, values in arrays.items()}
+
+
+def _read(arrays: dict[str, Ints]) -> tuple[Columns, int]:
+    wide = {name: values.astype(np.int64) for name, values in arrays.items()}
+    began = int(wide["began"][0])
+    for name in INSTANTS:
+        wide[name] = np.where(wide[name] == NOT_REACHED, 0, wide[name] + began)
+    counts, gaps = wide["chunk_counts"], wide["chunk_gaps"]
+    total = np.cumsum(gaps)
+    has = counts > 0
+    firsts = (np.cumsum(counts) - counts)[has]
+    # Sums run on over all requests: each one's own begins at its first chunk.
+    origin = _origin(wide["first"], began)[has] - total[firsts] + gaps[firsts]
+    chunks = total + np.repeat(origin, counts[has])
+    return Columns({name: wide[name] for name in FIELDS}, wide["failure"], chunks, counts), began
+
+
+def _origin(first: Ints, began: int) -> Ints:
+    return np.where(first > 0, first, began)
+
+
+def _narrow(values: Ints) -> Ints:
+    if len(values) == 0:
+        return values
+    low, high = int(values.min()), int(values.max())
+    for kind in (np.int8, np.int16, np.int32):
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return values.astype(kind)
+    return values

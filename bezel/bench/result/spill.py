@@ -1,0 +1,84 @@
+"""What was measured so far, in a file that a kill leaves behind: one line a request that has ended, as it ends.
+
+Owns the file's shape. It is no result: whoever finds one reads it once (`spilled`) and makes a result of it, or of
+nothing. Lines go to the kernel once a second or as they are many, so that a kill loses a second at most and the sender
+is held up by microseconds; what a kill tore is left out.
+"""
+
+import contextlib
+import os
+from array import array
+from dataclasses import fields
+from pathlib import Path
+from time import monotonic_ns
+from typing import Final
+
+import orjson
+
+from bezel.bench.result.sample import ClientHealth, Measured, Sample
+
+_EVERY_NS: Final = 1_000_000_000
+_MOST_BYTES: Final = 65_536
+_NAMES: Final = tuple(one.name for one in fields(Sample) if one.name != "chunks")
+
+
+class Spill:
+    """The file of one sender."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin it anew.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        self._lines: list[bytes] = []
+        self._size = self._written = 0
+
+    def begin(self, began: int) -> None:
+        """Note when the clock started."""
+        os.write(self._file, orjson.dumps({"began": began}) + b"\n")
+        self._written = began
+
+    def add(self, sample: Sample) -> None:
+        """Keep a request that has ended."""
+        line = orjson.dumps([*[getattr(sample, name) for name in _NAMES], list(sample.chunks)]) + b"\n"
+        self._lines.append(line)
+        self._size += len(line)
+        now = monotonic_ns()
+        if self._size >= _MOST_BYTES or now - self._written >= _EVERY_NS:
+            self._write(now)
+
+    def close(self) -> None:
+        """End it; whoever has the samples themselves removes the file."""
+        self._write(0)
+        os.close(self._file)
+
+    def _write(self, now: int) -> None:
+        # A disk that is full loses what is kept for a kill, and not the run.
+        with contextlib.suppress(OSError):
+            os.write(self._file, b"".join(self._lines))
+        self._lines.clear()
+        self._size, self._written = 0, now
+
+
+def spilled(paths: list[Path]) -> Measured | None:
+    """What the senders of one load had kept; None where that is no request at all."""
+    samples: list[Sample] = []
+    begins: list[int] = []
+    for path in paths:
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            try:
+                held = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(held, dict):
+                begins.append(held["began"])
+            else:
+                *values, chunks = held
+                samples.append(Sample(**dict(zip(_NAMES, values, strict=True)), chunks=array("q", chunks)))
+    if not samples:
+        return None
+    began, ended = min(begins), max(sample.done for sample in samples)
+    health = ClientHealth(workers=len(paths), wall_seconds=(ended - began) / 1e9, interrupted=True)
+    return Measured(sorted(samples, key=lambda sample: sample.index), began, ended, health)

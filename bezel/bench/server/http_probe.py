@@ -1,0 +1,82 @@
+"""Single questions to a server beside the load: one request, one whole answer, a deadline. Never timed.
+
+On the standard library, so that a run begins without waiting for a larger client to be imported. Like the load, it
+goes straight to the server: no proxy, no redirect followed, certificates verified.
+"""
+
+import http.client
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from bezel.bench.load.plan import Target, TokenSource
+
+
+@dataclass(frozen=True)
+class ProbeResponse:
+    """What came back.
+
+    Attributes:
+        status: The HTTP status, 0 where no answer came.
+        body: The bytes of the answer, or, without one, why there is none.
+    """
+
+    status: int
+    body: bytes
+
+    def json(self) -> dict[str, Any]:
+        """The JSON object that a 200 holds, {} otherwise."""
+        try:
+            parsed = json.loads(self.body) if self.status == 200 else None
+        except ValueError:
+            return {}
+        return parsed if isinstance(parsed, dict) else {}
+
+
+Ask = Callable[[str, Mapping[str, Any] | None], ProbeResponse]
+"""Asks a path: POST with a JSON body, GET without one."""
+
+
+def asker(target: Target, headers: TokenSource, *, seconds: float = 60.0) -> Ask:
+    """Asks a server, with the headers that the load has.
+
+    Args:
+        target: The server.
+        headers: What authorises each request.
+        seconds: For connecting, and for each read.
+
+    Raises:
+        UserError: The target's CA file is none.
+    """
+    parts = urlsplit(target.url)
+    host, prefix = parts.hostname or "", parts.path.rstrip("/")
+    context = None
+    if parts.scheme == "https":
+        from bezel.bench.client.tls import trusting
+
+        context = trusting(target.ca_file)
+
+    def ask(path: str, body: Mapping[str, Any] | None = None) -> ProbeResponse:
+        connection = (
+            http.client.HTTPSConnection(host, parts.port, timeout=seconds, context=context)
+            if context
+            else http.client.HTTPConnection(host, parts.port, timeout=seconds)
+        )
+        sent = None if body is None else json.dumps(body).encode()
+        try:
+            connection.request(
+                "GET" if sent is None else "POST",
+                prefix + path,
+                sent,
+                {**headers(), "Content-Type": "application/json"},
+            )
+            answer = connection.getresponse()
+            return ProbeResponse(answer.status, answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            return ProbeResponse(0, (str(error) or type(error).__name__).encode())
+        finally:
+            connection.close()
+
+    return ask

@@ -1,0 +1,1 @@
+"""Validity checks: whether a cell's figures can be believed."""

@@ -1,0 +1,181 @@
+"""The nine validity checks of a run, in their order: what each looks at, gathered from what is known.
+
+Each check is a function of plain values in bezel.bench.validity.load_checks or bezel.bench.validity.server_checks; what
+follows from what they found is bezel.bench.result.cell_status'.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bezel.bench.load.patterns import user_windows
+from bezel.bench.load.plan import Closed, is_closed
+from bezel.bench.result.sample import HTTP_4XX, HTTP_401, HTTP_403, HTTP_404, HTTP_429, KINDS, REFUSED
+from bezel.bench.validity import load_checks, server_checks
+from bezel.bench.validity.roofline import Work, hardware_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bezel.bench.load.plan import Bodies, Load
+    from bezel.bench.metrics.metric_inputs import MetricInputs
+    from bezel.bench.result.columns import Columns
+    from bezel.bench.result.document import Check, Counters, Manifest, Metric, ServedBy
+    from bezel.bench.server.drain import Drained
+
+_BEGINNING = 64  # characters: about a block of the prefix cache
+_LOOKED_AT = 256
+# Failures that no engine worked for.
+_NEVER_RAN = {REFUSED, HTTP_401, HTTP_403, HTTP_404, HTTP_429, HTTP_4XX}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that the checks look at.
+
+    Attributes:
+        served: What answered: the manifest's, or the variant's.
+        beginnings: Of a sample of the prompts.
+    """
+
+    load: Load
+    facts: MetricInputs
+    metrics: Mapping[str, Metric]
+    counters: Counters
+    drained: Drained
+    manifest: Manifest
+    served: ServedBy
+    beginnings: Sequence[str]
+
+    @property
+    def users(self) -> int:
+        """Of a closed loop; 0 for any other load."""
+        return self.load.pattern.users if isinstance(self.load.pattern, Closed) else 0
+
+
+def check_all(evidence: Evidence) -> list[Check]:
+    """What each check found."""
+    return [check(evidence) for check in CHECKS]
+
+
+def _unique_prompts(seen: Evidence) -> Check:
+    prompts = seen.load.prompts
+    return load_checks.unique_prompts(prompts.kind, prompts.seed, seen.beginnings, seen.metrics["cached_share"])
+
+
+def _output_length(seen: Evidence) -> Check:
+    good, gained = seen.facts.good, seen.counters.gained
+    fixed = seen.load.extra_body.get("ignore_eos", True) is True
+    drafts = gained.drafts if gained else None
+    return load_checks.output_length(
+        good["asked_tokens"], good["output_tokens"], good["first"] > 0, drafts, fixed=fixed
+    )
+
+
+def _conservation(seen: Evidence) -> Check:
+    users = len(user_windows(seen.load)) if is_closed(seen.load.pattern) else 0
+    columns, rate = seen.facts.columns, seen.metrics["requests_per_second"]
+    return load_checks.conservation(columns, seen.facts.steady, most_in_flight(columns), users, rate)
+
+
+def _counters(seen: Evidence) -> Check:
+    good, failure = seen.facts.good, seen.facts.columns.failure
+    ran = [code for code, kind in enumerate(("", *KINDS)) if kind and kind not in _NEVER_RAN]
+    client = server_checks.Seen(
+        requests=len(good),
+        prompt_tokens=int(good["prompt_tokens"].sum()),
+        output_tokens=int(good["output_tokens"].sum()),
+        unfinished=int(np.isin(failure, ran).sum()),
+    )
+    return server_checks.counters_agree(client, seen.counters)
+
+
+def _roofline(seen: Evidence) -> Check:
+    platform = seen.manifest.platform
+    hardware = hardware_of(
+        seen.manifest.checkpoint,
+        platform.accelerator,
+        platform.chips,
+        platform.instances,
+        seen.served.kv_cache_dtype,
+    )
+    return server_checks.below_roofline(_work(seen), hardware)
+
+
+def _work(seen: Evidence) -> Work | str:
+    """What was done, with as many sequences in a step and tokens of each as there may have been."""
+    found = {name: seen.metrics[name].value for name in ("output_tokens_per_second", "prompt_tokens_mean")}
+    output, prompt = found["output_tokens_per_second"], found["prompt_tokens_mean"]
+    if output is None or prompt is None:
+        return "no request succeeded"
+    instances = seen.manifest.platform.instances or 1
+    limits = [limit * instances for limit in (seen.manifest.platform.concurrency, seen.served.max_num_seqs) if limit]
+    yields = [seen.metrics[name].value or 1.0 for name in ("acceptance_length", "tokens_per_chunk")]
+    return Work(
+        input_tokens_per_second=seen.metrics["input_tokens_per_second"].value,
+        output_tokens_per_second=output,
+        sequences=min([most_in_flight(seen.facts.columns), *limits]),
+        tokens_per_step=max(1.0, *yields),
+        prompt_tokens=prompt,
+    )
+
+
+def _drained(seen: Evidence) -> Check:
+    return server_checks.drained_before(seen.drained)
+
+
+def _steady(seen: Evidence) -> Check:
+    facts = seen.facts
+    # Later turns of a conversation are longer: that is no drift.
+    values = facts.latencies["e2e"] if seen.load.prompts.kind != "multi_turn" else np.zeros(0)
+    rate = seen.metrics["requests_per_second"]
+    return load_checks.steady_state(facts.steady, seen.users, len(facts.good), len(facts.counted), values, rate)
+
+
+def _manifest(seen: Evidence) -> Check:
+    return server_checks.manifest_complete(seen.manifest, seen.served)
+
+
+def _failures_apart(seen: Evidence) -> Check:
+    return load_checks.failures_apart(len(seen.facts.columns), seen.facts.columns.failures())
+
+
+CHECKS: tuple[Callable[[Evidence], Check], ...] = (
+    _unique_prompts,
+    _output_length,
+    _conservation,
+    _counters,
+    _roofline,
+    _drained,
+    _steady,
+    _manifest,
+    _failures_apart,
+)
+
+
+def most_in_flight(columns: Columns) -> int:
+    """How many requests were under way at once at most."""
+    rows = columns.where(columns["sent"] > 0)
+    if len(rows) == 0:
+        return 0
+    instants = np.concatenate([rows["sent"], rows["done"]])
+    steps = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(rows), np.int64)])
+    # Of those at one instant the ends come first: a user's next request does not meet the last.
+    order = np.lexsort((steps, instants))
+    return int(np.cumsum(steps[order]).max())
+
+
+def beginnings(bodies: Bodies, requests: int) -> list[str]:
+    """How a sample of the prompts begins: of the first turn, what the user says."""
+    places = sorted({place * requests // _LOOKED_AT for place in range(_LOOKED_AT)})
+    return [_beginning(bodies.body(place).data) for place in places]
+
+
+def _beginning(data: bytes) -> str:
+    body = json.loads(data)
+    said = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+    return str(said)[:_BEGINNING]

@@ -1,0 +1,112 @@
+"""The least that hardware must have done for what was measured, against the most that it can do.
+
+Owns the two sums: arithmetic of tokens, and bytes that decoding reads. Both are lower bounds: attention, activations,
+drafts and everything that a step does besides are left out, so that what lies above the peak did not happen as counted.
+The peaks are the catalogue's; what one token computes and one step reads is `bezel.planner.sizing.roofline`'s, and what
+may be concluded of somebody else's figures, where little is told, `bezel.bench.audit.limits`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bezel.catalog import Model
+    from bezel.planner.sizing.roofline import Peaks
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What served, all of it known.
+
+    Attributes:
+        kv_element_bytes: Bytes of one element of the cache.
+        instances: Each with `peaks.chips` chips.
+    """
+
+    model: Model
+    peaks: Peaks
+    kv_element_bytes: int
+    instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was measured.
+
+    Attributes:
+        input_tokens_per_second: Computed ones; None where that is not known.
+        sequences: That ran at once at most, over all instances.
+        tokens_per_step: That a sequence got in one step: 1 without drafts.
+        prompt_tokens: Of a prompt, on average.
+    """
+
+    input_tokens_per_second: float | None
+    output_tokens_per_second: float
+    sequences: int
+    tokens_per_step: float
+    prompt_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The sums and the peaks they are held against, of everything that served."""
+
+    flops: float
+    peak_flops: float
+    bytes_per_second: float
+    peak_bytes_per_second: float
+
+
+def hardware_of(
+    checkpoint: str | None,
+    accelerator: str | None,
+    chips: int | None,
+    instances: int | None,
+    kv_cache_dtype: str | None,
+) -> Hardware | str:
+    """The hardware by its names in the catalogue, or what is missing to know it."""
+    if not checkpoint:
+        return "the checkpoint is not told"
+    # Late: the short benchmark of a deploy, which tells none, need not load catalogue and planner.
+    from bezel.catalog import accelerators, models, tpus
+    from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
+    from bezel.planner.sizing.roofline import gpu_peaks, tpu_peaks
+
+    model = models().get(checkpoint)
+    if model is None:
+        return f"checkpoint {checkpoint!r} is not in the catalogue"
+    gpu, tpu = accelerators().get(accelerator or ""), tpus().get(accelerator or "")
+    if gpu is None and tpu is None:
+        return f"accelerator {accelerator!r} is not in the catalogue" if accelerator else "the accelerator is not told"
+    if instances is None:
+        return "how many instances served is not told"
+    element = KV_ELEMENT_BYTES.get(kv_cache_dtype or "auto")
+    if element is None:
+        return f"bytes of a cache in {kv_cache_dtype} are not known"
+    peaks = gpu_peaks(gpu, model, count=chips or 1) if gpu else tpu_peaks(tpu) if tpu else None
+    return Hardware(model, peaks, element, instances) if peaks else "the accelerator is not told"
+
+
+def shares(work: Work, on: Hardware) -> Shares:
+    """The least work that was done, and the most that could be.
+
+    Arithmetic: 2 operations for each active parameter and token. Bytes: decoding so many tokens takes at least
+    tokens / (sequences x tokens of a step) steps; each reads the weights once, and of each sequence the cache of its
+    prompt.
+    """
+    from bezel.planner.sizing.roofline import read_cache_bytes, read_weight_bytes, token_flops
+
+    tokens = (work.input_tokens_per_second or 0.0) + work.output_tokens_per_second
+    batch = max(1.0, work.sequences / on.instances)
+    weights = read_weight_bytes(on.model, max(1, round(batch * work.tokens_per_step)))
+    chips = on.peaks.chips
+    cache = read_cache_bytes(on.model, round(work.prompt_tokens), element_bytes=on.kv_element_bytes, chips=chips)
+    sequence_steps = work.output_tokens_per_second / work.tokens_per_step
+    return Shares(
+        flops=token_flops(on.model.architecture) * tokens,
+        peak_flops=float(on.peaks.flops * chips * on.instances),
+        bytes_per_second=sequence_steps / batch * weights + sequence_steps * cache,
+        peak_bytes_per_second=float(on.peaks.bandwidth_bytes_per_s * chips * on.instances),
+    )

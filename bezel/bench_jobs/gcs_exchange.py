@@ -1,0 +1,161 @@
+"""A prefix of a bucket as the place where the tasks of a many-machine load and their planner meet.
+
+Owns reading, writing and clearing it. Leaves out what the documents mean: see `bezel.bench.distributed.protocol`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from bezel.errors import UserError
+from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
+from bezel.weights.bucket import Bucket, Stored
+from bezel.weights.retry import Patience, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PIECE_BYTES = 8 * 1024 * 1024
+
+
+class BucketPlace:
+    """The objects below a prefix; a `Place` of `distributed.protocol`, and a context manager that closes connections.
+
+    Args:
+        address: `gs://BUCKET/PREFIX`.
+        seconds: For all that is done here together.
+
+    Raises:
+        UserError: It is no such address.
+    """
+
+    def __init__(self, address: str, seconds: float) -> None:
+        bucket, _, prefix = address.removeprefix("gs://").partition("/")
+        if not address.startswith("gs://") or not bucket or not prefix.strip("/"):
+            raise UserError(
+                f"{address!r} is no place in a bucket, so nothing can be read there. Write gs://BUCKET/PREFIX."
+            )
+        self.address = address.rstrip("/")
+        self._prefix = prefix.strip("/")
+        self._watch = Watch(seconds)
+        self._bucket = Bucket(bucket, self._watch)
+        self._google = GoogleClient()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bucket.close()
+        self._google.close()
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A document, None where there is none.
+
+        Raises:
+            RestError: The bucket cannot be read.
+        """
+        url = f"{self._bucket.base}b/{quote(self._bucket.name, safe='')}/o/{quote(self._name(name), safe='')}"
+        try:
+            return self._google.get(url, params={"alt": "media"})
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise self._told(error) from None
+
+    def write(self, name: str, document: dict[str, Any]) -> int:
+        """Put a document there; when Cloud Storage had it, by its own clock, ns since the epoch.
+
+        Raises:
+            RestError: The bucket cannot be written.
+        """
+        url = f"{self._bucket.uploads}b/{quote(self._bucket.name, safe='')}/o"
+        query = {"uploadType": "media", "name": self._name(name)}
+        try:
+            row = self._google.post(url, json=document, params=query, idempotent=True)
+        except ApiError as error:
+            raise self._told(error) from None
+        return round(datetime.fromisoformat(row["timeCreated"]).timestamp() * 1e9)
+
+    def get(self, name: str) -> bytes:
+        """The bytes of an object.
+
+        Raises:
+            RestError: They cannot be read.
+        """
+        patience = Patience(self._watch)
+        while True:
+            try:
+                with self._bucket.open(self._name(name)) as chunks:
+                    return b"".join(chunks)
+            except UnreachableError as error:
+                patience.failed(error)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Make an object of some bytes, in place of the one of that name.
+
+        Raises:
+            RestError: It cannot be written.
+        """
+        old = self._bucket.find(self._name(name))
+        session = self._bucket.begin(self._name(name), {}, old.generation if old else "0")
+        patience = Patience(self._watch)
+        at: int | Stored | None = 0
+        while isinstance(at, int):
+            try:
+                at = self._bucket.put(session, content[at : at + _PIECE_BYTES], at, len(content))
+                patience.progressed()
+            except UnreachableError as error:
+                patience.failed(error)
+                at = self._bucket.received(session, len(content))
+        if at is None:
+            raise RestError(f"{self.address}/{name}: the upload was forgotten half-way. Run it again.")
+
+    def names(self) -> Iterator[str]:
+        """Names of what is there.
+
+        Raises:
+            RestError: The bucket cannot be listed.
+        """
+        yield from (str(row["name"]).removeprefix(f"{self._prefix}/") for row in self._rows())
+
+    def clear(self) -> int:
+        """Delete everything that is there; how many objects.
+
+        Raises:
+            RestError: Some may be left.
+        """
+        try:
+            found = list(self._rows())
+        except ApiError as error:
+            if error.status == 404:  # no such bucket (any more), so nothing lies there
+                return 0
+            raise self._told(error) from None
+        for row in found:
+            try:
+                self._bucket.delete(Stored.of(row))
+            except ApiError as error:
+                # Somebody else was faster: gone, or replaced, and then it is theirs.
+                if error.status not in {404, 412}:
+                    raise
+        return len(found)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        url = f"{self._bucket.base}b/{quote(self._bucket.name, safe='')}/o"
+        query = {"prefix": f"{self._prefix}/", "fields": "items(name,size,generation),nextPageToken"}
+        return self._google.pages(url, "items", params=query)
+
+    def _told(self, error: ApiError) -> RestError:
+        """A refusal with what mends it, where something does."""
+        bucket = f"gs://{self._bucket.name}"
+        repair = {
+            403: f"gcloud storage buckets add-iam-policy-binding {bucket} --member=... --role=roles/storage.objectUser",
+            404: f"gcloud storage buckets create {bucket} --uniform-bucket-level-access --location=REGION",
+        }.get(error.status)
+        if repair is None:
+            return error
+        return RestError(f"{self.address}: {error.message} So tasks and planner cannot meet there. Repair: {repair}")
+
+    def _name(self, name: str) -> str:
+        return f"{self._prefix}/{name}"

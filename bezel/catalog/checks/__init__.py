@@ -1,0 +1,1 @@
+"""Integrity rules of the catalogue's data."""

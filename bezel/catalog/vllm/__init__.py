@@ -1,0 +1,1 @@
+"""Recorded options and environment variables of vLLM releases, and the recorders."""

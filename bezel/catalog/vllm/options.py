@@ -1,0 +1,183 @@
+"""The options of `vllm serve` as its own parser declared them, one data file for each recorded release.
+
+Owns the reading of data/vllm/<version>.json and the finding of an option by any of its spellings. Leaves judging
+values and combinations to its users, and the environment variables of a release to bezel.catalog.vllm.variables.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from bezel.catalog.loader import DATA, NotInCatalogueError, read_toml
+from bezel.catalog.vllm.variables import Variable, read_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RECORDINGS = DATA / "vllm"
+
+Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-pair"]
+Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
+
+# The parser's own converters on the left. One of them also takes "None" and hides the type behind it: for those
+# options the type is that of their field, or known by the option's meaning, or stays "any".
+_OPTIONAL = "_optional_type"
+_TYPES: dict[str, Type] = {
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "human_readable_int": "human-int",
+    "human_readable_int_or_auto": "human-int-or-auto",
+    "loads": "json",
+    "parse_dataclass": "json",
+    "_parse_type": "json",
+}
+_FIELD_TYPES: dict[str, Type] = {"integer": "int", "number": "float", "object": "json"}
+_HIDDEN_MAPS = ("_config", "_kwargs", "_loras")
+_HIDDEN: dict[str, Type] = {
+    "grpc_port": "int",
+    "kv_cache_memory_bytes": "human-int",
+    "max_log_len": "int",
+    "max_num_queued_tokens": "human-int",
+    "max_num_scheduled_tokens": "human-int",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VllmOption:
+    """One option. `flags` are its spellings as the parser lists them, the first long one being its name.
+
+    `kind`: "switch" stands alone, "switch-pair" also has a negation, "value" takes one value, "values" one or more,
+    "append" may be repeated, "optional-value" may stand alone. `choices` is empty where the parser takes any value.
+    `default` is None also where the recorded default is an object of vLLM's own. `any_case` says that the parser takes
+    the choices in capitals too, `optional` that it reads an empty text and "None" as no value.
+    """
+
+    dest: str
+    flags: tuple[str, ...]
+    kind: Kind
+    type: Type
+    choices: tuple[str, ...]
+    default: object
+    deprecated: bool
+    any_case: bool = False
+    optional: bool = False
+
+    @property
+    def name(self) -> str:
+        """The option's name without dashes in front, e.g. max-model-len."""
+        return self.flags[0].removeprefix("--")
+
+    @property
+    def negation(self) -> str | None:
+        """The flag that switches a switch-pair off."""
+        return self.flags[1] if self.kind == "switch-pair" else None
+
+
+@dataclass(frozen=True, slots=True)
+class VllmOptions:
+    """The option list of one release.
+
+    `registered` holds, for options whose parser takes any string, the values that the started server knows, `values`
+    the JSON schemas of fields in vLLM's configuration classes, by the option's `dest`. Both `variables` and `values`
+    are empty where a recording has none.
+    """
+
+    version: str
+    as_of: str
+    source: str
+    options: tuple[VllmOption, ...]
+    registered: dict[str, tuple[str, ...]]
+    by_flag: dict[str, tuple[VllmOption, bool]]
+    variables: Mapping[str, Variable]
+    values: Mapping[str, Mapping[str, Any]]
+
+    def find(self, flag: str) -> tuple[VllmOption, bool] | None:
+        """The option of a flag and whether the flag negates it; dashes and underscores are the same to vLLM.
+
+        Args:
+            flag: with its dashes, e.g. `--max_model_len` or `-tp`; no value and no dotted key behind it.
+        """
+        return self.by_flag.get(flag if not flag.startswith("--") else "--" + flag[2:].replace("_", "-"))
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all options, without dashes in front."""
+        return tuple(option.name for option in self.options)
+
+
+def vllm_versions() -> tuple[str, ...]:
+    """The recorded releases, oldest first, and recordings of other builds by their names."""
+    return tuple(sorted(path.stem for path in RECORDINGS.glob("*.json")))
+
+
+@functools.cache
+def vllm_options(version: str) -> VllmOptions:
+    """The option list of a release such as "0.32.0".
+
+    Raises:
+        NotInCatalogueError: the release was not recorded.
+    """
+    if version not in vllm_versions():
+        raise NotInCatalogueError("vLLM release", version, vllm_versions())
+    return read_options(version, json.loads((RECORDINGS / f"{version}.json").read_text(encoding="utf-8")))
+
+
+def read_options(version: str, data: Mapping[str, Any]) -> VllmOptions:
+    """What a recording says."""
+    values: Mapping[str, Mapping[str, Any]] = data.get("values", {})
+    options = tuple(
+        VllmOption(
+            dest=row["dest"],
+            flags=tuple(row["flags"]),
+            kind=row["kind"],
+            type=_type(row["dest"], row["kind"], row.get("type", ""), values.get(row["dest"], {})),
+            choices=tuple(row.get("choices", ())),
+            default=row.get("default"),
+            deprecated=row.get("deprecated", False),
+            any_case=row.get("any_case", False),
+            optional=row.get("type") == _OPTIONAL,
+        )
+        for row in data["options"]
+    )
+    registered = {name: tuple(values) for name, values in data["registered_values"].items()}
+    return VllmOptions(
+        version,
+        data["as_of"],
+        data["source"],
+        options,
+        registered,
+        _by_flag(options),
+        read_variables(data.get("variables", {})),
+        values,
+    )
+
+
+@functools.cache
+def removed_options() -> dict[str, str]:
+    """Options of older releases that the recorded parsers refuse, with what to write instead."""
+    return {name: row["instead"] for name, row in read_toml("vllm/removed.toml").items()}
+
+
+def _type(dest: str, kind: Kind, converter: str, field: Mapping[str, Any]) -> Type:
+    if converter != _OPTIONAL:
+        return _TYPES.get(converter, "any")
+    kinds = {branch.get("type") for branch in field.get("anyOf", [field])} - {"null"}
+    if dest in _HIDDEN:
+        return _HIDDEN[dest]
+    if len(kinds) == 1 and kinds <= _FIELD_TYPES.keys():
+        return _FIELD_TYPES[kinds.pop()]
+    return "json" if kind == "value" and dest.endswith(_HIDDEN_MAPS) else "any"
+
+
+def _by_flag(options: tuple[VllmOption, ...]) -> dict[str, tuple[VllmOption, bool]]:
+    found: dict[str, tuple[VllmOption, bool]] = {}
+    for option in options:
+        for flag in option.flags:
+            found[flag] = (option, flag == option.negation)
+        if option.kind == "switch-pair":
+            # Releases that list --disable-x as the negation of --enable-x still take --no-enable-x.
+            found.setdefault(f"--no-{option.name}", (option, True))
+    return found

@@ -1,0 +1,1 @@
+"""`bezel bench`: one module a command."""

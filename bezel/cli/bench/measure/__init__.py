@@ -1,0 +1,1 @@
+"""What the benchmark commands share: targets, load options, cells, checkpoints."""

@@ -1,0 +1,96 @@
+"""A server that a command of the user's makes, started anew for each value of a setting.
+
+The command runs in a shell and a process group of its own. It is the server while it runs; one that ends with 0 has
+deployed it elsewhere. Either way the server is ready when /health answers 200.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from bezel.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_POLL_SECONDS = 0.2
+_END_SECONDS = 60.0
+
+
+class Started:
+    """The server of one value at a time.
+
+    Args:
+        command: For the shell; {KEY} is replaced by the value.
+        url: Where the server answers.
+        seconds: Until it must be healthy.
+        show: Takes a message about what is waited for.
+    """
+
+    def __init__(self, command: str, url: str, seconds: float, show: Callable[[str], None]) -> None:
+        self._command, self._url, self._seconds, self._show = command, url.rstrip("/"), seconds, show
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def anew(self, key: str, value: str, seconds: float | None = None) -> None:
+        """End the last server, start that of the value, wait until it is healthy.
+
+        Args:
+            key: Of the setting.
+            value: Of the setting.
+            seconds: Until it must be healthy, where less is left than usual.
+
+        Raises:
+            UserError: It does not become healthy in time, or the command failed.
+        """
+        self.end()
+        most = self._seconds if seconds is None else min(self._seconds, seconds)
+        # What answers before the command has run is the server of before: then only the command's end is a sign.
+        old = self._healthy()
+        command = self._command.replace(f"{{{key}}}", value)
+        environment = os.environ | {key.upper(): value}
+        # Its words go where the progress goes: standard output is the result's.
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", command], env=environment, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True
+        )
+        begun = time.monotonic()
+        while True:
+            code, waited = self._process.poll(), time.monotonic() - begun
+            if (code == 0 or (code is None and not old)) and self._healthy():
+                return
+            if code:
+                raise UserError(f"--start {command!r} ended with {code} for {key}={value}: run it by hand to see why.")
+            if waited > most:
+                self.end()
+                raise UserError(
+                    f"--start {command!r}: {self._url}/health did not answer 200 within {most:.0f} s for "
+                    f"{key}={value}. Raise --start-seconds or --max-minutes, or look at what the command says."
+                )
+            self._show(f"waits for {key}={value} to be healthy, {waited:.0f} s of at most {most:.0f}")
+            time.sleep(_POLL_SECONDS)
+
+    def end(self) -> None:
+        """End the server, if the command still is one, and see it gone; with force where it does not listen."""
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        # The shell may be gone before what it started.
+        deadline = time.monotonic() + _END_SECONDS
+        while self._healthy() and time.monotonic() < deadline:
+            self._show("waits for the server of before to be gone")
+            time.sleep(_POLL_SECONDS)
+
+    def _healthy(self) -> bool:
+        from bezel.bench.load.plan import Target
+        from bezel.bench.server.http_probe import asker
+
+        return asker(Target(self._url, "", "chat", public=True), dict, seconds=5.0)("/health", None).status == 200

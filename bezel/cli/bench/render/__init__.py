@@ -1,0 +1,1 @@
+"""Benchmark results as text on the terminal."""

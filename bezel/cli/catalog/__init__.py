@@ -1,0 +1,1 @@
+"""`bezel catalog`: show, check, refresh, record-options."""

@@ -1,0 +1,97 @@
+"""`bezel local fault`: what can go wrong on localcloud, put on, looked at, taken off.
+
+Leaves out what a fault does (`bezel.localcloud.faults`); the daemon applies it, asked over HTTP like by any client.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from bezel.localcloud import control
+from bezel.localcloud.core.paths import Endpoint
+from bezel.localcloud.faults.kinds import KINDS, Kind
+from bezel.localcloud.faults.parse import FaultError, checked, known, pairs
+from bezel.loopback.plain_http import NO_TLS
+from bezel.pulumi_engine.local_engine import EngineError
+
+_PATH = "/localcloud/faults"
+
+
+def print_kinds() -> int:
+    """Print every kind with its parameters; the exit code."""
+    for kind in KINDS.values():
+        sys.stdout.write(f"{kind.name:<26} {kind.text}\n")
+        for one in kind.parameters:
+            choices = f" ({' | '.join(one.choices)})" if one.choices else ""
+            sys.stdout.write(f"{'':<26}   {f'{one.name}={one.default}':<24} {one.text}{choices}\n")
+    return 0
+
+
+def print_faults(endpoint: Endpoint) -> int:
+    """Print what is on; the exit code."""
+    faults = _ask(endpoint, "GET")["faults"]
+    if not faults:
+        sys.stdout.write("no fault is on\n")
+    for fault in faults:
+        sys.stdout.write(f"{_line(fault)}\n")
+    return 0
+
+
+def add_fault(endpoint: Endpoint, name: str, words: Sequence[str]) -> int:
+    """Put a fault on, or let strike what strikes at once; the exit code.
+
+    Raises:
+        EngineError: The kind or a parameter is wrong, or nothing here can fail that way.
+    """
+    try:
+        kind = known(name)
+        values = checked(name, pairs(words))
+    except FaultError as error:
+        raise EngineError(f"fault: {error} `bezel local fault list` tells all of them.") from None
+    if kind.place == "container" and endpoint.server == "vllm":
+        raise EngineError(
+            f"fault {name} strikes inside a simulated vLLM, and here a real one serves, which nobody can tell to fail: "
+            "start with --server sim."
+        )
+    answer = _ask(endpoint, "POST", json={"kind": name, "parameters": values})
+    for struck in answer.get("struck", []):
+        sys.stdout.write(f"{name}: {struck}\n")
+    if "struck" not in answer:
+        sys.stdout.write(f"on: {_line(answer)}\n{_how_to_end(kind)}\n")
+    return 0
+
+
+def clear_faults(endpoint: Endpoint, name: str) -> int:
+    """Take one kind off, or all with ""; the exit code.
+
+    Raises:
+        EngineError: That one is not on.
+    """
+    cleared = _ask(endpoint, "DELETE", f"/{name}" if name else "")["cleared"]
+    sys.stdout.write(f"cleared: {', '.join(cleared) or 'nothing, no fault was on'}\n")
+    return 0
+
+
+def _line(fault: dict[str, Any]) -> str:
+    given = " ".join(f"{name}={value}" for name, value in fault["parameters"].items())
+    met = f"  ({fault['met']} matched so far)" if fault.get("met") else ""
+    return f"{fault['kind']} {given}".rstrip() + met
+
+
+def _how_to_end(kind: Kind) -> str:
+    return f"It lasts, also over a restart, until `bezel local fault clear {kind.name}`."
+
+
+def _ask(endpoint: Endpoint, method: str, more: str = "", *, json: object = None) -> dict[str, Any]:
+    try:
+        headers = {"Authorization": f"Bearer {control.own_token(endpoint)}"}
+        with httpx.Client(base_url=endpoint.base, timeout=30, trust_env=False, verify=NO_TLS) as client:
+            answer = client.request(method, _PATH + more, headers=headers, json=json)
+            found: dict[str, Any] = answer.json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise EngineError(f"localcloud at {endpoint.base} does not answer: {type(error).__name__}.") from None
+    if answer.is_error:
+        raise EngineError(f"fault: {found.get('error', {}).get('message', answer.status_code)}")
+    return found

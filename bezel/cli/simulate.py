@@ -1,0 +1,55 @@
+"""The compared load on the simulated server, in virtual time: a second opinion beside the planner's estimate.
+
+Its parameters are localcloud's own, so that a figure outside the estimate's range shows that one of the two is wrong.
+It measures no hardware, and knows Cloud Run's accelerators only.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.planner.assemble.compare import USERS
+from bezel.planner.sizing.roofline import Verdict, verdict
+from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
+from bezel.simulated_vllm.configuration.failures import StartError
+from bezel.simulated_vllm.configuration.hardware import accelerators
+from bezel.simulated_vllm.scheduling.virtual_load import load, served
+
+if TYPE_CHECKING:
+    from bezel.planner.assemble.compare import Row
+
+_ROUNDS = 2  # how often each user asks
+_HOST_GIB = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Output tokens a second of the load, and where that lies in the estimate's range."""
+
+    tokens_per_second: float
+    verdict: Verdict
+
+
+def simulate(row: Row, context: int) -> Simulated | None:
+    """What the simulated server reaches under the row's load; None where it knows no such machine or does not start."""
+    machine = row.offer.machine
+    if row.speed is None or machine not in accelerators():
+        return None
+    arguments = (
+        f"--max-model-len={context}",
+        f"--max-num-seqs={USERS}",
+        f"--max-num-batched-tokens={DEFAULT_BATCHED_TOKENS}",
+        f"--gpu-memory-utilization={DEFAULT_UTILIZATION}",
+    )
+    hardware: dict[str, object] = {"accelerator": machine, "accelerators": 1, "cpu": 20, "memory_gib": _HOST_GIB}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            settings = served(Path(folder), row.checkpoint.id, arguments, hardware)
+        except StartError:
+            return None
+    speed = row.speed
+    found = load(settings, USERS, prompt=speed.prompt_tokens, output=speed.output_tokens, rounds=_ROUNDS)
+    return Simulated(found.rate, verdict(speed.tokens_per_second_served, found.rate))

@@ -1,0 +1,1 @@
+"""`bezel tpu`: find, list, describe, delete, sweep."""

@@ -1,0 +1,179 @@
+"""Where the hardware of a stack could be leased: three gates, each another question, and the money, zone by zone.
+
+Hardware that exists in a zone, a provisioning model that the zone takes, and capacity now say nothing of each other.
+Leaves asking to `bezel.leases.availability` and printing to `bezel.cli.tpu.commands`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bezel.leases.availability import PROBE_STACK, probe
+from bezel.leases.backend import NOT_FOUND, no_such_zone
+from bezel.leases.clock import PlatformClock
+from bezel.leases.controller import LeaseError
+from bezel.leases.inventory import back_end_of, new_client
+from bezel.leases.names import labels
+from bezel.leases.requests import PROVISIONING_MODELS, LeaseSpec, ZoneChoice, instance_body, queued_body
+from bezel.planner import LeasePlan
+from bezel.planner.assemble.quota import lease_quota
+from bezel.planner.base.money import text
+from bezel.planner.cost.lease_cost import lease_cost
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.rest.cloud_quotas import Limit, quota_of
+
+PROBE_RUN_SECONDS = 600
+"""The least that the platform takes: what a probe can cost at most."""
+FINDING_COLUMNS = ("zone", "hardware", "provisioning model", "quota", "USD per hour", "capacity now")
+
+
+def find(
+    plan: LeasePlan,
+    zones: Sequence[str],
+    clock: PlatformClock,
+    *,
+    probe_seconds: int | None,
+    show: Callable[[str], None],
+) -> list[dict[str, str]]:
+    """What is known of each zone, under the names of FINDING_COLUMNS.
+
+    Args:
+        plan: of the stack whose hardware is looked for.
+        zones: where to look.
+        clock: the time.
+        probe_seconds: how long to wait for capacity in each zone; None to ask for nothing.
+        show: takes each line that says what is done, or why a question was not answered; the same one once.
+    """
+    shown: set[str] = set()
+
+    def show_once(line: str) -> None:
+        if line not in shown:
+            shown.add(line)
+            show(line)
+
+    with new_client(clock) as client:
+        return [_row(client, clock, plan, zone, probe_seconds, show_once) for zone in zones]
+
+
+def _row(
+    client: GoogleClient,
+    clock: PlatformClock,
+    plan: LeasePlan,
+    zone: str,
+    probe_seconds: int | None,
+    show: Callable[[str], None],
+) -> dict[str, str]:
+    terms = plan.terms
+    hardware, back_end = terms.hardware, back_end_of(terms.back_end, client, plan.project)
+    kind = hardware.id if terms.back_end == "queued_resource" else hardware.machine_type
+    has = _told(lambda: "yes" if back_end.hardware(zone, kind) else "no", show)
+    cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
+    capacity = "not asked (--probe)" if probe_seconds is None else "-"
+    if probe_seconds is not None and has == "yes":
+        wait, most = probe_seconds, text(cost.lease(PROBE_RUN_SECONDS), 2)
+        show(f"{zone}: asking for one real {hardware.id} that ends by itself after 10 min; USD at most: {most}")
+        capacity = _told(
+            lambda: probe(back_end, _spec(plan, zone, wait, _place(client, plan, zone)), clock, wait, show).told, show
+        )
+    taken = "taken" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "not known"
+    return dict(
+        zip(
+            FINDING_COLUMNS,
+            (
+                zone,
+                has,
+                taken if terms.provisioning == "flex-start" else "not known",
+                _told(lambda: _quota(client, plan, zone), show),
+                text(cost.hourly, 2),
+                capacity,
+            ),
+            strict=True,
+        )
+    )
+
+
+def _told(ask: Callable[[], str], show: Callable[[str], None]) -> str:
+    """An answer, or in short why there is none: the other columns and zones are worth having."""
+    try:
+        return ask()
+    except ApiError as error:
+        show(f"bezel: {error.message}")
+        return f"? ({error.status} {error.reason})"
+    except (RestError, LeaseError) as error:
+        show(f"bezel: {error}")
+        return f"? ({str(error).splitlines()[0]})"
+
+
+def _place(client: GoogleClient, plan: LeasePlan, zone: str) -> tuple[str, str] | None:
+    """Network and subnetwork for a probe: the stack's own where it stands; None for the project's default network.
+
+    Raises:
+        LeaseError: There is neither, and nothing is made only to ask a question.
+        RestError: Nobody can tell.
+    """
+    region = zone.rpartition("-")[0]
+    network = f"projects/{plan.project}/global/networks/{plan.network.name}"
+    subnetwork = f"projects/{plan.project}/regions/{region}/subnetworks/{plan.network.name}-{region}"
+    if _exists(client, subnetwork):
+        return network, subnetwork
+    if _exists(client, f"projects/{plan.project}/global/networks/default"):
+        return None
+    raise LeaseError(
+        f"no network to ask for a machine in: neither {plan.network.name}-{region} nor one called default is there\n"
+        f"consequence: {zone} was not probed, and nothing was asked for\n"
+        f"repair: probe while {plan.stack} is deployed with {zone} among its zones, or make a network called default"
+    )
+
+
+def _exists(client: GoogleClient, name: str) -> bool:
+    try:
+        client.get(f"{endpoint('COMPUTE')}{name}")
+    except ApiError as error:
+        if error.status == NOT_FOUND or no_such_zone(error):
+            return False
+        raise
+    return True
+
+
+def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
+    quota = lease_quota(plan.terms)
+    found = quota_of(client, plan.project, Limit(quota.service, quota.id, zone, quota.dimensions))
+    return "not told" if found is None else "no limit" if found.value == math.inf else str(found.value)
+
+
+def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) -> LeaseSpec:
+    """A lease without account or software of its own: it never gets as far as to need them."""
+    terms = plan.terms
+    hardware, name = terms.hardware, f"{PROBE_STACK}-{zone}"
+    shared: dict[str, Any] = {
+        "labels": labels(name, PROBE_STACK, plan.labels),
+        "metadata": {},
+        "service_account": None,
+        "provisioning_model": PROVISIONING_MODELS[terms.provisioning],
+        "run_seconds": PROBE_RUN_SECONDS,
+    }
+    body = (
+        queued_body(
+            name,
+            accelerator_type=hardware.id,
+            runtime_version=hardware.slice.runtime_version,
+            network=place[0] if place else None,
+            **shared,
+        )
+        if hardware.slice is not None and terms.back_end == "queued_resource"
+        else instance_body(
+            machine_type=hardware.machine_type,
+            source_image=hardware.machine_image,
+            disk_type=hardware.disk_type,
+            **shared,
+        )
+    )
+    return LeaseSpec(
+        project=plan.project,
+        name=name,
+        stack=PROBE_STACK,
+        back_end=terms.back_end,
+        zones=(ZoneChoice(zone, float(wait)),),
+        subnetworks={zone.rpartition("-")[0]: place[1]} if place else {},
+        body=body,
+    )

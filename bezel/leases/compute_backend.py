@@ -1,0 +1,150 @@
+"""Compute Engine's machines as leases, over REST v1: the second back end, for TPUs and for GPUs.
+
+A flex-start machine that waits for capacity is PENDING, and is deleted by Google when its wait is over: why, only its
+insert operation says. When its run duration ends it is deleted too. Source: discovery document of compute v1, which has
+`params.requestValidForDuration` (revision 20261106), and Compute's pages on flex-start VMs and instance lifecycle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.leases.backend import NOT_FOUND, no_such_zone
+from bezel.leases.clock import unix
+from bezel.leases.names import LEASE
+from bezel.leases.observation import NAMESPACE, Observation, Phase, State, phases_of
+from bezel.rest import ApiError, GoogleClient, endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KIND = "flex_start_vm"
+_STATES = {
+    "PENDING": State.WAITING,
+    "PROVISIONING": State.PROVISIONING,
+    "STAGING": State.PROVISIONING,
+    "RUNNING": State.ACTIVE,
+    "REPAIRING": State.ACTIVE,
+    "PENDING_STOP": State.ENDING,
+    "STOPPING": State.ENDING,
+    "SUSPENDING": State.ENDING,
+    "DEPROVISIONING": State.DELETING,
+    "SUSPENDED": State.ENDED,
+    "STOPPED": State.ENDED,
+    "TERMINATED": State.ENDED,
+}
+
+
+class Machines:
+    """Leases of one project from the Compute API.
+
+    Args:
+        client: Who asks.
+        project: Its id.
+    """
+
+    def __init__(self, client: GoogleClient, project: str) -> None:
+        self._client = client
+        self._project = project
+
+    def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
+        """POST instances; the operation runs for as long as capacity is waited for."""
+        del name  # it stands in the body
+        url, params = f"{self._zone(zone)}/instances", {"requestId": request_id}
+        return str(self._client.post(url, json=dict(body), params=params, idempotent=True).get("name") or "")
+
+    def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
+        """GET the operation."""
+        answer = self._client.get(f"{self._zone(zone)}/operations/{operation}")
+        errors = (answer.get("error") or {}).get("errors") or []
+        return answer.get("status") == "DONE", "; ".join(_told(one) for one in errors)
+
+    def look(self, zone: str, name: str) -> Observation:
+        """GET the instance."""
+        try:
+            return self._read(zone, self._client.get(self._instance(zone, name)))
+        except ApiError as error:
+            if error.status == NOT_FOUND or no_such_zone(error):
+                absent = State.REFUSED if no_such_zone(error) else State.ABSENT
+                return Observation(zone, name, absent, reason=error.message, kind=KIND)
+            raise
+
+    def delete(self, zone: str, name: str) -> None:
+        """DELETE the instance; its disk goes with it."""
+        try:
+            self._client.request("DELETE", self._instance(zone, name))
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+
+    def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
+        """GET the guest attributes; before the first is written there are none."""
+        params = {"queryPath": f"{NAMESPACE}/"}
+        try:
+            answer = self._client.get(f"{self._instance(zone, name)}/getGuestAttributes", params=params)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return {}
+            raise
+        return phases_of((answer.get("queryValue") or {}).get("items") or [])
+
+    def serial_output(self, zone: str, name: str) -> str:
+        """GET the first serial port."""
+        return str(self._client.get(f"{self._instance(zone, name)}/serialPort").get("contents") or "")
+
+    def list(self, zone: str) -> list[Observation]:
+        """GET the zone's instances that have the label of a lease."""
+        params = {"filter": f"labels.{LEASE}:*"}
+        found = self._client.pages(f"{self._zone(zone)}/instances", "items", params=params)
+        return [self._read(zone, one) for one in found]
+
+    def hardware(self, zone: str, kind: str) -> bool:
+        """GET the machine type."""
+        try:
+            self._client.get(f"{self._zone(zone)}/machineTypes/{kind}")
+        except ApiError as error:
+            if error.status == NOT_FOUND or no_such_zone(error):
+                return False
+            raise
+        return True
+
+    def _zone(self, zone: str) -> str:
+        return f"{endpoint('COMPUTE')}projects/{self._project}/zones/{zone}"
+
+    def _instance(self, zone: str, name: str) -> str:
+        return f"{self._zone(zone)}/instances/{name}"
+
+    def _read(self, zone: str, found: Mapping[str, Any]) -> Observation:
+        word, created = str(found.get("status") or "PENDING"), str(found.get("creationTimestamp") or "")
+        name = str(found["name"])
+        state = _STATES.get(word, State.WAITING)
+        seconds = ((found.get("scheduling") or {}).get("maxRunDuration") or {}).get("seconds")
+        run = float(seconds) if seconds is not None else None
+        started = unix(found.get("lastStartTimestamp")) if state is State.ACTIVE else None
+        status = (found.get("resourceStatus") or {}).get("scheduling") or {}
+        end = unix(status.get("terminationTimestamp"))
+        if end is None and started is not None and run is not None:
+            end = started + run
+        interfaces = found.get("networkInterfaces") or [{}]
+        return Observation(
+            zone,
+            name,
+            state,
+            word,
+            reason=str(found.get("statusMessage") or ""),
+            labels=found.get("labels") or {},
+            id=f"projects/{self._project}/zones/{zone}/instances/{name}@{found.get('id', '')}@{created}",
+            created_at=unix(created),
+            active_at=started,
+            ends_at=end if state is State.ACTIVE else None,
+            node_state=word,
+            address=str(interfaces[0].get("networkIP") or ""),
+            hardware=str(found.get("machineType") or "").rpartition("/")[2],
+            run_seconds=run,
+            kind=KIND,
+        )
+
+
+def _told(error: Mapping[str, Any]) -> str:
+    code, message = str(error.get("code") or ""), str(error.get("message") or "")
+    return message if code in message else f"{code}: {message}".strip(": ")

@@ -1,0 +1,221 @@
+"""All leases of a project: listing, describing and giving back single ones, and sweeping what nobody wants any more.
+
+Touches only what carries our labels. A sweep is a plan first, and does what the plan says, nothing else. Leaves out
+which zones there are, and printing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from bezel.leases import messages
+from bezel.leases.backend import no_such_zone, not_enabled
+from bezel.leases.compute_backend import Machines
+from bezel.leases.controller import LeaseController, LeaseError
+from bezel.leases.observation import Observation, State
+from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.leases.tpu_backend import QueuedResources
+from bezel.leases.wanted import Goal, Wanted
+from bezel.rest import ApiError, GoogleClient, RestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from bezel.leases.backend import BackEnd
+    from bezel.leases.clock import PlatformClock
+    from bezel.leases.requests import BackEndName
+
+_REQUEST_SECONDS = 60.0
+# Of real time, for an answer of an embedded cloud whose own time is quickened: the minute above may be over at once.
+_LEAST_SECONDS = 5.0
+
+
+def new_client(clock: PlatformClock, *, seconds: float = _REQUEST_SECONDS) -> GoogleClient:
+    """A client whose waits between attempts pass as the platform's time does.
+
+    Args:
+        clock: The time.
+        seconds: For one request with all its attempts.
+    """
+    return GoogleClient(
+        timeout_seconds=min(30.0, seconds),
+        least_seconds=_LEAST_SECONDS if clock.speed > 1 else 0.1,
+        deadline_seconds=seconds,
+        clock=clock.reading,
+        sleep=clock.sleep,
+    )
+
+
+def back_end_of(name: str, client: GoogleClient, project: str) -> BackEnd:
+    """The back end of that name."""
+    return QueuedResources(client, project) if name == "queued_resource" else Machines(client, project)
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Something that a sweep would delete, and why."""
+
+    seen: Observation
+    why: str
+
+
+class Fleet:
+    """The leases of a project in some zones.
+
+    Args:
+        client: Who asks.
+        clock: The time.
+        project: Its id.
+        zones: Where to look.
+        show: Takes each line that says what is waited for.
+        named: Whether somebody named the zones: then each has to exist.
+    """
+
+    def __init__(
+        self,
+        client: GoogleClient,
+        clock: PlatformClock,
+        project: str,
+        zones: Iterable[str],
+        show: Callable[[str], None] = lambda _line: None,
+        *,
+        named: bool = False,
+    ) -> None:
+        self._client = client
+        self._named = named
+        self._clock = clock
+        self._project = project
+        self._zones = tuple(zones)
+        self._show = show
+
+    def list(self, back_ends: Iterable[BackEndName] = ("queued_resource", "flex_start_vm")) -> list[Observation]:
+        """Every lease of ours, of any stack; an API that the project has not enabled has none, and is told.
+
+        Raises:
+            LeaseError: A zone that was named is known to no API.
+            RestError: A zone could not be asked: a list that left it out would look complete.
+        """
+        found: list[Observation] = []
+        known: set[str] = set()
+        answered = False
+        for name in back_ends:
+            kind = back_end_of(name, self._client, self._project)
+            try:
+                for zone in self._zones:
+                    listed = self._listed(kind, zone)
+                    known |= set() if listed is None else {zone}
+                    found += listed or ()
+                answered = True
+            except ApiError as error:
+                if not not_enabled(error):
+                    raise
+                self._show(f"{self._project} has not enabled the API of {name}: nothing can be leased by it")
+        if self._named and answered and (unknown := [zone for zone in self._zones if zone not in known]):
+            raise LeaseError(messages.no_such_zones(unknown, self._project))
+        return [one for one in found if one.ours]
+
+    @staticmethod
+    def _listed(kind: BackEnd, zone: str) -> Sequence[Observation] | None:
+        """What is there; None where the API knows no such zone."""
+        try:
+            return kind.list(zone)
+        except ApiError as error:
+            if no_such_zone(error):
+                return None
+            raise
+
+    def describe(self, one: Observation) -> dict[str, Any]:
+        """All that is known of a lease, its boot and the end of its console among it."""
+        back_end = self._back_end(one)
+        phases = back_end.phases(one.zone, one.name) if one.state is State.ACTIVE else {}
+        serial = back_end.serial_output(one.zone, one.name) if one.state is State.ACTIVE else ""
+        return {
+            **{name: getattr(one, name) for name in one.__dataclass_fields__ if name != "labels"},
+            "state": str(one.state),
+            "labels": dict(one.labels),
+            "phases": {name: vars(phase) for name, phase in phases.items()},
+            "serial_output": serial.splitlines()[-40:],
+        }
+
+    def delete(self, one: Observation) -> None:
+        """Give a lease back, and see it gone.
+
+        Raises:
+            LeaseError: It is not ours, not what was seen any more, or not gone in time.
+            RestError: Google refused.
+        """
+        back_end = self._back_end(one)
+        if not one.belongs(one.stack) or not one.stack:
+            raise LeaseError(messages.labels_contradict(one, self._project))
+        # Names are the same in every lease of a stack: somebody was asked since, and may have leased it again.
+        now = back_end.look(one.zone, one.name)
+        if now.there and (now.id != one.id or (now.live and not one.live)):
+            raise LeaseError(
+                f"{one.name} in {one.zone} is another one by now ({now.word})\nconsequence: it is left as it is\n"
+                "repair: look at it again, and delete it then if it is to go"
+            )
+        spec = LeaseSpec(
+            project=self._project,
+            name=one.name,
+            stack=one.stack,
+            back_end=_back_end_name(one),
+            zones=(ZoneChoice(one.zone, 0.0),),
+            subnetworks={},
+            body={},
+        )
+        LeaseController(back_end, self._clock, self._show).run(Wanted(spec, Goal.GONE))
+        # Whatever was done: that it is gone is said of what is seen.
+        if (left := back_end.look(one.zone, one.name)).there and left.id == one.id:
+            raise LeaseError(messages.still_there(left))
+
+    def sweep(self, plan: Iterable[Leftover]) -> dict[str, str]:
+        """Delete what a plan lists; returns what could not be deleted, as zone/name -> why."""
+        failed = {}
+        for leftover in plan:
+            try:
+                self.delete(leftover.seen)
+            except (LeaseError, RestError) as error:
+                failed[f"{leftover.seen.zone}/{leftover.seen.name}"] = str(error)
+        return failed
+
+    def _back_end(self, one: Observation) -> BackEnd:
+        return back_end_of(_back_end_name(one), self._client, self._project)
+
+
+def sweep_plan(
+    found: Iterable[Observation],
+    *,
+    now: float,
+    of_stacks: Collection[str] = (),
+    known_stacks: Collection[str] | None = None,
+) -> list[Leftover]:
+    """What a sweep would delete, in the order in which it was found. Pure.
+
+    Args:
+        found: What there is; what is not ours is left out.
+        now: The time, unix seconds.
+        of_stacks: Stacks of which everything is to go.
+        known_stacks: Stacks that exist; what belongs to another one goes. None: nobody knows.
+    """
+    judged = ((one, _why(one, now, of_stacks, known_stacks)) for one in found if one.ours)
+    return [Leftover(one, why) for one, why in judged if why]
+
+
+def _why(one: Observation, now: float, of_stacks: Collection[str], known: Collection[str] | None) -> str:
+    if one.kind == "node":
+        return "a node whose request is gone"
+    over: Mapping[State, str] = {State.FAILED: one.reason or "FAILED", State.ENDED: f"ended ({one.word})"}
+    if one.state in over:
+        return f"{over[one.state]}; it uses quota until it is deleted"
+    if one.ends_at is not None and one.ends_at < now:
+        return "its run duration is over"
+    if one.stack in of_stacks:
+        return f"of the stack {one.stack}"
+    if known is not None and one.stack not in known:
+        return f"its stack {one.stack or '(none)'} does not exist"
+    return ""
+
+
+def _back_end_name(one: Observation) -> Literal["queued_resource", "flex_start_vm"]:
+    return "flex_start_vm" if one.kind == "flex_start_vm" else "queued_resource"

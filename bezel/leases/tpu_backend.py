@@ -1,0 +1,217 @@
+"""The TPU API's queued resources, over REST v2alpha1: the only version with provisioning models and run durations.
+
+The address can be overridden by `GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT` (a name of ours: the Google provider's own
+`GOOGLE_TPU_V2_CUSTOM_ENDPOINT` belongs to whichever version that provider speaks). Source: discovery document of tpu
+v2alpha1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bezel.leases.backend import NOT_FOUND, no_such_zone
+from bezel.leases.clock import unix
+from bezel.leases.observation import NAMESPACE, Observation, Phase, State, phases_of
+from bezel.rest import ApiError, GoogleClient, endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KIND = "queued_resource"
+_STATES = {
+    "CREATING": State.WAITING,
+    "ACCEPTED": State.WAITING,
+    "WAITING_FOR_RESOURCES": State.WAITING,
+    "PROVISIONING": State.PROVISIONING,
+    "ACTIVE": State.ACTIVE,
+    "SUSPENDING": State.ENDING,
+    "SUSPENDED": State.ENDED,
+    "FAILED": State.FAILED,
+    "DELETING": State.DELETING,
+}
+# A node that never comes back; its queued resource follows a while later.
+_OVER = frozenset({"PREEMPTED", "TERMINATED"})
+
+
+class QueuedResources:
+    """Leases of one project from the TPU API.
+
+    Args:
+        client: Who asks.
+        project: Its id.
+    """
+
+    def __init__(self, client: GoogleClient, project: str) -> None:
+        self._client = client
+        self._project = project
+
+    def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
+        """POST queuedResources; its operation is over when the request is stored, not when capacity came."""
+        params = {"queuedResourceId": name, "requestId": request_id}
+        url = f"{self._parent(zone)}/queuedResources"
+        return str(self._client.post(url, json=dict(body), params=params, idempotent=True).get("name") or "")
+
+    def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
+        """GET the operation."""
+        del zone  # it stands in the operation's name
+        answer = self._client.get(f"{endpoint('TPU_V2ALPHA1')}{operation}")
+        error = answer.get("error") or {}
+        return bool(answer.get("done")), f"{error.get('message') or error}" if error else ""
+
+    def look(self, zone: str, name: str) -> Observation:
+        """GET the queued resource and its node; a node that outlived its queued resource is seen too."""
+        try:
+            found = self._client.get(f"{self._parent(zone)}/queuedResources/{name}")
+        except ApiError as error:
+            if no_such_zone(error):
+                return Observation(zone, name, State.REFUSED, reason=error.message, kind=KIND)
+            if error.status != NOT_FOUND:
+                raise
+            node = self._node(zone, name)
+            return _lone_node(zone, node) if node else Observation(zone, name, State.ABSENT, kind=KIND)
+        seen = self._read(zone, found)
+        node = self._node(zone, name) if seen.state is State.ACTIVE else None
+        return _on_node(seen, node) if node else seen
+
+    def delete(self, zone: str, name: str) -> None:
+        """DELETE by force, nodes included; a node that outlived its queued resource is deleted by itself."""
+        try:
+            self._client.request("DELETE", f"{self._parent(zone)}/queuedResources/{name}", params={"force": "true"})
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            self._delete_node(zone, name)
+
+    def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
+        """POST getGuestAttributes of the node; one of a single host has one worker."""
+        body = {"queryPath": f"{NAMESPACE}/"}
+        url = f"{self._parent(zone)}/nodes/{name}:getGuestAttributes"
+        try:
+            answer = self._client.post(url, json=body, idempotent=True)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return {}
+            raise
+        workers = answer.get("guestAttributes") or []
+        return phases_of(entry for worker in workers for entry in (worker.get("queryValue") or {}).get("items") or [])
+
+    def serial_output(self, zone: str, name: str) -> str:
+        """The API shows no console."""
+        del zone, name
+        return ""
+
+    def list(self, zone: str) -> list[Observation]:
+        """GET the zone's queued resources, and the nodes that belong to none."""
+        requests = list(self._client.pages(f"{self._parent(zone)}/queuedResources", "queuedResources"))
+        nodes = list(self._client.pages(f"{self._parent(zone)}/nodes", "nodes"))
+        by_name = {_short(node["name"]): node for node in nodes}
+        seen = [self._read(zone, found) for found in requests]
+        told = [_on_node(one, by_name[one.name]) if one.name in by_name else one for one in seen]
+        alone = by_name.keys() - {one.name for one in seen}
+        return told + [_lone_node(zone, by_name[name]) for name in sorted(alone)]
+
+    def hardware(self, zone: str, kind: str) -> bool:
+        """GET the zone's accelerator types."""
+        try:
+            types = self._client.pages(f"{self._parent(zone)}/acceleratorTypes", "acceleratorTypes")
+            return any(kind == one.get("type") for one in types)
+        except ApiError as error:
+            if error.status == NOT_FOUND or no_such_zone(error):
+                return False
+            raise
+
+    def _parent(self, zone: str) -> str:
+        return f"{endpoint('TPU_V2ALPHA1')}projects/{self._project}/locations/{zone}"
+
+    def _read(self, zone: str, found: Mapping[str, Any]) -> Observation:
+        said = found.get("state") or {}
+        word = str(said.get("state") or "CREATING")
+        node = _first_node(found)
+        created = str(found.get("createTime") or "")
+        error = (said.get("failedData") or {}).get("error") or {}
+        return Observation(
+            zone,
+            _short(found["name"]),
+            _STATES.get(word, State.WAITING),
+            word,
+            reason=str(error.get("message") or ""),
+            labels=node.get("labels") or {},
+            id=f"{found['name']}@{created}",
+            created_at=unix(created),
+            hardware=_hardware(node),
+            run_seconds=_seconds((found.get("runDuration") or {}).get("maxRunDuration")),
+            kind=KIND,
+        )
+
+    def _node(self, zone: str, name: str) -> dict[str, Any] | None:
+        try:
+            return self._client.get(f"{self._parent(zone)}/nodes/{name}")
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
+    def _delete_node(self, zone: str, name: str) -> None:
+        try:
+            self._client.request("DELETE", f"{self._parent(zone)}/nodes/{name}")
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+
+
+def _on_node(seen: Observation, node: Mapping[str, Any]) -> Observation:
+    """A request with what its node says."""
+    state = str(node.get("state") or "")
+    made = unix(node.get("createTime"))
+    end = unix((node.get("schedulingConfig") or {}).get("terminationTimestamp"))
+    if seen.run_seconds is not None:
+        # A node is made a while before it is ready; what it runs for counts from then on.
+        made = end - seen.run_seconds if end is not None else made
+        end = made + seen.run_seconds if end is None and made is not None else end
+    endpoints = node.get("networkEndpoints") or [{}]
+    return replace(
+        seen,
+        state=State.ENDED if seen.state is State.ACTIVE and state in _OVER else seen.state,
+        active_at=made if seen.state is State.ACTIVE else None,
+        ends_at=end if seen.state is State.ACTIVE else None,
+        node_state=state,
+        health=str(node.get("health") or ""),
+        address=str(endpoints[0].get("ipAddress") or ""),
+    )
+
+
+def _lone_node(zone: str, node: Mapping[str, Any]) -> Observation:
+    """A node without a request: nobody leases it any more, and it goes on."""
+    state = str(node.get("state") or "")
+    return Observation(
+        zone,
+        _short(node["name"]),
+        State.DELETING if state == "DELETING" else State.ENDED,
+        f"node {state} without a request",
+        labels=node.get("labels") or {},
+        id=f"{node['name']}@{node.get('createTime', '')}",
+        created_at=unix(node.get("createTime")),
+        node_state=state,
+        hardware=_hardware(node),
+        kind="node",
+    )
+
+
+def _first_node(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    specs = (found.get("tpu") or {}).get("nodeSpec") or [{}]
+    return specs[0].get("node") or {}
+
+
+def _hardware(node: Mapping[str, Any]) -> str:
+    config = node.get("acceleratorConfig") or {}
+    return str(node.get("acceleratorType") or f"{config.get('type', '')} {config.get('topology', '')}".strip())
+
+
+def _seconds(duration: object) -> float | None:
+    """Seconds of a google-duration, e.g. "14400s"."""
+    return float(duration[:-1]) if isinstance(duration, str) and duration.endswith("s") else None
+
+
+def _short(name: object) -> str:
+    return str(name).rpartition("/")[2]

@@ -1,0 +1,1 @@
+"""Access control: identities, tokens, IAM policies, and who may reach a port."""

@@ -1,0 +1,144 @@
+"""RS256 keys and JSON Web Tokens: localcloud's issuer, and the deployer's key file.
+
+Owns signing, verifying and the key file's shape. Leaves out what a claim allows: tokens.py and access.py decide.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import TYPE_CHECKING, cast
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from bezel.localcloud.core.paths import write_atomically
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bezel.localcloud.core.json_types import Json
+
+
+class TokenError(Exception):
+    """A token that is not what it claims to be; the text says why and never holds the token."""
+
+
+def new_key() -> rsa.RSAPrivateKey:
+    """A fresh 2048-bit RSA key."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def private_pem(key: rsa.RSAPrivateKey) -> str:
+    """PKCS 8 text of a private key, as Google's key files hold it."""
+    form = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+
+
+def public_pem(key: rsa.RSAPrivateKey) -> str:
+    """Text of the public half."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, form).decode()
+
+
+def load_private(pem: str) -> rsa.RSAPrivateKey:
+    """The key of a PKCS 8 text that localcloud wrote itself: the slow test of its numbers is left out."""
+    key = serialization.load_pem_private_key(pem.encode(), password=None, unsafe_skip_rsa_key_validation=True)
+    return cast("rsa.RSAPrivateKey", key)
+
+
+def key_id(key: rsa.RSAPrivateKey) -> str:
+    """40 hex digits that name a key, as Google's do."""
+    return hashlib.sha256(public_pem(key).encode()).hexdigest()[:40]
+
+
+def sign(claims: Json, key: rsa.RSAPrivateKey) -> str:
+    """A JSON Web Token with these claims."""
+    header = {"alg": "RS256", "kid": key_id(key), "typ": "JWT"}
+    signed = f"{_encode(json.dumps(header).encode())}.{_encode(json.dumps(claims).encode())}"
+    return f"{signed}.{_encode(key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def header_and_claims(token: str) -> tuple[Json, Json]:
+    """Both parts of a token, not verified.
+
+    Raises:
+        TokenError: If the text is no JSON Web Token.
+    """
+    try:
+        head, body, _ = token.split(".")
+        header, claims = json.loads(_decode(head)), json.loads(_decode(body))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise TokenError("not a JSON Web Token") from error
+    if not isinstance(header, dict) or not isinstance(claims, dict):
+        raise TokenError("not a JSON Web Token")
+    return header, claims
+
+
+def verify(token: str, public_key: str, *, now: float) -> Json:
+    """The claims of a token whose RS256 signature fits and whose time has neither ended nor not yet begun.
+
+    Raises:
+        TokenError: If one of these does not hold.
+    """
+    header, claims = header_and_claims(token)
+    if header.get("alg") != "RS256":
+        raise TokenError("not signed with RS256")
+    signed, _, signature = token.rpartition(".")
+    key = cast("rsa.RSAPublicKey", serialization.load_pem_public_key(public_key.encode()))
+    try:
+        key.verify(_decode(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+    except (InvalidSignature, ValueError) as error:
+        raise TokenError("signature does not fit") from error
+    expires, issued = claims.get("exp"), claims.get("iat", 0)
+    if not isinstance(expires, int | float) or not isinstance(issued, int | float):
+        raise TokenError("without a time of expiry")
+    # Google allows a clock to be wrong by five minutes at issue and by none at expiry.
+    if now >= expires:
+        raise TokenError("expired")
+    if issued > now + 300:
+        raise TokenError("issued in the future")
+    return claims
+
+
+def jwk(key: rsa.RSAPrivateKey) -> Json:
+    """The public half as a JSON Web Key."""
+    numbers = key.public_key().public_numbers()
+    exponent, modulus = (_encode(n.to_bytes((n.bit_length() + 7) // 8, "big")) for n in (numbers.e, numbers.n))
+    return {"kty": "RSA", "alg": "RS256", "use": "sig", "kid": key_id(key), "n": modulus, "e": exponent}
+
+
+def load_or_make(path: Path) -> rsa.RSAPrivateKey:
+    """The private key of a file, made with mode 0600 if there is none."""
+    if path.exists():
+        return load_private(path.read_text())
+    key = new_key()
+    write_atomically(path, private_pem(key).encode())
+    return key
+
+
+def key_file(key: rsa.RSAPrivateKey, *, email: str, unique_id: str, project: str, base: str) -> Json:
+    """A service account key file, as google-auth reads it, whose token_uri is localcloud's."""
+    return {
+        "type": "service_account",
+        "project_id": project,
+        "private_key_id": key_id(key),
+        "private_key": private_pem(key),
+        "client_email": email,
+        "client_id": unique_id,
+        "auth_uri": f"{base}/o/oauth2/auth",
+        "token_uri": f"{base}/token",
+        "auth_provider_x509_cert_url": f"{base}/oauth2/v1/certs",
+        "client_x509_cert_url": f"{base}/robot/v1/metadata/x509/{email}",
+        "universe_domain": "googleapis.com",
+    }
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,0 +1,88 @@
+"""Who may do what: predefined roles, the policies of a resource and of what it is in, and the test of a permission."""
+
+from __future__ import annotations
+
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.access.conditions import ConditionError, holds
+from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.paths import PROJECT
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.core.store import Store
+
+PROJECT_NAME = f"projects/{PROJECT}"
+_BASIC = {"projectOwner": "roles/owner", "projectEditor": "roles/editor", "projectViewer": "roles/viewer"}
+
+
+@cache
+def roles() -> dict[str, tuple[str, ...]]:
+    """Permission patterns of each role that may be granted."""
+    table = tomllib.loads((Path(__file__).parents[1] / "data" / "roles.toml").read_text())
+    return {role: tuple(patterns) for role, patterns in table.items()}
+
+
+class Access:
+    """Tests permissions against the policies in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def allows(self, email: str | None, permission: str, resource: str) -> bool:
+        """Whether an account (None: nobody known) has a permission on a resource.
+
+        Policies count of the resource, of what it is in (a version's secret, an object's bucket) and of the project.
+        """
+        return any(self._grants(name, email, permission, resource) for name in _with_parents(resource))
+
+    def _grants(self, name: str, email: str | None, permission: str, resource: str) -> bool:
+        policy = self._store.policy(name) or {}
+        return any(
+            _holds(binding["role"], permission)
+            and self._is_member(email, binding.get("members", []))
+            and _applies(binding, resource)
+            for binding in policy.get("bindings", [])
+        )
+
+    def _is_member(self, email: str | None, members: list[str]) -> bool:
+        if "allUsers" in members:
+            return True
+        if email is None:
+            return False
+        if not {"allAuthenticatedUsers", f"serviceAccount:{email}", f"user:{email}"}.isdisjoint(members):
+            return True
+        return any(self._is_basic_member(email, member) for member in members)
+
+    def _is_basic_member(self, email: str, member: str) -> bool:
+        kind, _, project = member.partition(":")
+        role = _BASIC.get(kind)
+        if role is None or project != PROJECT:
+            return False
+        policy = self._store.policy(PROJECT_NAME) or {}
+        own = {f"serviceAccount:{email}", f"user:{email}"}
+        return any(b["role"] == role and not own.isdisjoint(b.get("members", [])) for b in policy.get("bindings", []))
+
+
+def _holds(role: str, permission: str) -> bool:
+    return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))
+
+
+def _applies(binding: Json, resource: str) -> bool:
+    condition = binding.get("condition")
+    if condition is None:
+        return True
+    try:
+        return holds(condition.get("expression", ""), resource, PlatformClock.now())
+    except ConditionError:  # from before conditions were checked when written: it grants nothing
+        return False
+
+
+def _with_parents(resource: str) -> list[str]:
+    parts = resource.split("/")  # an object's name has slashes of its own: no step of two
+    parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -1)]
+    return list(dict.fromkeys([*parents, PROJECT_NAME]))

@@ -1,0 +1,115 @@
+"""Access and identity tokens of localcloud's own issuer: what is minted, what is taken.
+
+Tokens are signed, not stored: they outlive a restart of the daemon, as Google's outlive a server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.access import keys
+from bezel.localcloud.access.keys import TokenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    from bezel.localcloud.core.clock import PlatformClock
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.core.store import Store
+
+GOOGLE_TOKEN_URI = "https://oauth2.googleapis.com/token"  # noqa: S105 -- an address
+LIFETIME = 3600.0
+_ACCESS_AUDIENCE = "localcloud:access"
+
+
+class Tokens:
+    """Mints and verifies tokens for service accounts that exist."""
+
+    def __init__(self, key: rsa.RSAPrivateKey, store: Store, pace: PlatformClock, issuer: Callable[[], str]) -> None:
+        self._key = key
+        self._public = keys.public_pem(key)
+        self._store = store
+        self._pace = pace
+        self._issuer = issuer
+
+    def jwks(self) -> Json:
+        """Public keys as JSON Web Keys."""
+        return {"keys": [keys.jwk(self._key)]}
+
+    def pem_certificates(self) -> Json:
+        """Public keys by their ids, in PEM."""
+        return {keys.key_id(self._key): self._public}
+
+    def access_token(self, email: str, scope: str, lifetime: float = LIFETIME) -> tuple[str, float]:
+        """(token, Unix seconds of its expiry) for calls to the APIs."""
+        now = self._pace.now()
+        claims = {"aud": _ACCESS_AUDIENCE, "email": email, "scope": scope, "iat": int(now), "exp": now + lifetime}
+        return keys.sign(claims, self._key), now + lifetime
+
+    def identity_token(self, email: str, audience: str) -> str:
+        """A token that proves an account to one audience, for an hour."""
+        now = int(self._pace.now())
+        account = self._store.get("account", email) or {}
+        claims = {
+            "iss": self._issuer(),
+            "aud": audience,
+            "azp": account.get("uniqueId", email),
+            "sub": account.get("uniqueId", email),
+            "email": email,
+            "email_verified": True,
+            "iat": now,
+            "exp": now + int(LIFETIME),
+        }
+        return keys.sign(claims, self._key)
+
+    def caller(self, token: str) -> str:
+        """The account of an access token.
+
+        Raises:
+            TokenError: If it is no living access token of an account that exists.
+        """
+        claims = keys.verify(token, self._public, now=self._pace.now())
+        # Only identity tokens name an issuer; their audience is whatever somebody asked for.
+        if claims.get("aud") != _ACCESS_AUDIENCE or "iss" in claims:
+            raise TokenError("not an access token")
+        return self._living(claims)
+
+    def identity(self, token: str, audiences: set[str]) -> str:
+        """The account of an identity token for one of some audiences.
+
+        Raises:
+            TokenError: If it is no living identity token for them.
+        """
+        claims = keys.verify(token, self._public, now=self._pace.now())
+        if claims.get("aud") not in audiences:
+            raise TokenError("for another audience")
+        if claims.get("iss") != self._issuer():
+            raise TokenError("of another issuer")
+        return self._living(claims)
+
+    def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:
+        """(account, claims) of a JWT that an account signed with a key of its key file.
+
+        Raises:
+            TokenError: If signature, times, issuer or audience do not hold.
+        """
+        header, claims = keys.header_and_claims(assertion)
+        email = str(claims.get("iss", ""))
+        key = self._store.get("key", f"{email}/{header.get('kid', '')}")
+        if key is None or self._store.get("account", email) is None:
+            raise TokenError("signed by a key that no account has")
+        claims = keys.verify(assertion, key["publicKeyPem"], now=self._pace.now())
+        # google-auth names Google's own endpoint, whatever the key file's token_uri says.
+        if claims.get("aud") not in {token_uri, GOOGLE_TOKEN_URI}:
+            raise TokenError("for another audience")
+        if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:
+            raise TokenError("valid for more than an hour")
+        return email, claims
+
+    def _living(self, claims: Json) -> str:
+        account = self._store.get("account", str(claims.get("email", "")))
+        if account is None or account.get("disabled"):
+            raise TokenError("of an account that does not exist or is disabled")
+        return str(account["email"])

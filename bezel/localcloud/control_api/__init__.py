@@ -1,0 +1,1 @@
+"""localcloud's own API: faults, breakpoints, inventory."""

@@ -1,0 +1,54 @@
+"""What somebody else does to the deployed services: through the API, as anybody would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+
+from bezel.localcloud.core.paths import DEPLOYER
+
+if TYPE_CHECKING:
+    from bezel.localcloud.routing.router import Call
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+
+async def change_services(call: Call, max_instances: int) -> list[str]:
+    """Let every service have another greatest number of instances; the names of those services.
+
+    Raises:
+        httpx.HTTPStatusError: The API refused it.
+    """
+    changed = []
+    async with _client(call) as client:
+        for name, _ in call.cloud.store.rows("service"):
+            service = (await client.get(f"/run/v2/{name}")).raise_for_status().json()
+            service["template"]["scaling"] = service["template"].get("scaling", {}) | {
+                "maxInstanceCount": max_instances
+            }
+            (await client.patch(f"/run/v2/{name}", json=service)).raise_for_status()
+            changed.append(name)
+    return changed
+
+
+async def delete_services(call: Call) -> list[str]:
+    """Delete every service; their names.
+
+    Raises:
+        httpx.HTTPStatusError: The API refused it.
+    """
+    names = [name for name, _ in call.cloud.store.rows("service")]
+    async with _client(call) as client:
+        for name in names:
+            (await client.delete(f"/run/v2/{name}")).raise_for_status()
+    return names
+
+
+def _client(call: Call) -> httpx.AsyncClient:
+    # The application itself, past the layers that spoil and log what comes over the wire.
+    transport = httpx.ASGITransport(call.request.app)
+    token, _ = call.cloud.tokens.access_token(DEPLOYER, _SCOPE)
+    return httpx.AsyncClient(
+        transport=transport, base_url="http://localcloud", headers={"Authorization": f"Bearer {token}"}
+    )

@@ -1,0 +1,55 @@
+"""A disk that is full, told from other failures: what a caller hears of it, and what waits for room."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import sqlite3
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+_ROOM_SECONDS = 1.0  # between two looks whether the disk has room again
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# Not every file system says "full" while SQLite writes: a write that fails is all that it learns.
+_SQLITE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error is the disk's, which has no room or may take no more of this file."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) in _SQLITE
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def storage_full(root: Path) -> ApiError:
+    """500: what was asked for is not done, nor any part of it.
+
+    Args:
+        root: The folder that cannot take more.
+    """
+    text = (
+        f"localcloud's disk is full: {root} takes no more data, so nothing of this request was done. Free some space "
+        "there, then send it again."
+    )
+    return ApiError("INTERNAL", text)
+
+
+async def written(change: Callable[[], None]) -> None:
+    """Make a change of the store, as soon as the disk has room for it: how something ended must not be forgotten."""
+    while True:
+        try:
+            change()
+        except sqlite3.OperationalError as error:
+            if not is_full(error):
+                raise
+            log.warning("a change waits for room on the disk")
+            await asyncio.sleep(_ROOM_SECONDS)
+        else:
+            return

@@ -1,0 +1,137 @@
+"""Google's error model: canonical codes, their HTTP statuses, and the JSON body of a refusal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.localcloud.core.json_types import Json
+
+# google.rpc.Code: name -> (number, HTTP status). Source: googleapis/google/rpc/code.proto.
+CODES: dict[str, tuple[int, int]] = {
+    "INVALID_ARGUMENT": (3, 400),
+    "DEADLINE_EXCEEDED": (4, 504),
+    "NOT_FOUND": (5, 404),
+    "ALREADY_EXISTS": (6, 409),
+    "PERMISSION_DENIED": (7, 403),
+    "RESOURCE_EXHAUSTED": (8, 429),
+    "FAILED_PRECONDITION": (9, 400),
+    "ABORTED": (10, 409),
+    "UNIMPLEMENTED": (12, 501),
+    "INTERNAL": (13, 500),
+    "UNAVAILABLE": (14, 503),
+    "UNAUTHENTICATED": (16, 401),
+}
+
+# Cloud Storage and Compute Engine keep the older error list, with reasons of its own.
+_LEGACY_REASONS = {
+    400: "invalid",
+    401: "authError",
+    403: "forbidden",
+    404: "notFound",
+    409: "conflict",
+    412: "conditionNotMet",
+    413: "uploadTooLarge",
+    429: "rateLimitExceeded",
+}
+
+
+class ApiError(Exception):
+    """A refusal that goes to the caller as Google would word it.
+
+    Attributes:
+        code: Name of the google.rpc.Code, e.g. "NOT_FOUND".
+        message: Text for the reader; never holds a secret.
+        details: Messages of google.rpc.error_details as JSON.
+        status: HTTP status.
+        reason: Word of the older error list, where it is not the status's usual one.
+    """
+
+    def __init__(
+        self, code: str, message: str, details: Sequence[Json] = (), *, status: int | None = None, reason: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = tuple(details)
+        self.status = status or CODES[code][1]
+        self.reason = reason
+
+    def body(self, *, legacy: bool = False) -> Json:
+        """The JSON body; `legacy` is the shape of Cloud Storage and Compute Engine."""
+        if legacy:
+            entry = {
+                "message": self.message,
+                "domain": "global",
+                "reason": self.reason or _LEGACY_REASONS.get(self.status, "backendError"),
+            }
+            return {"error": {"code": self.status, "message": self.message, "errors": [entry]}}
+        error: Json = {"code": self.status, "message": self.message, "status": self.code}
+        if self.details:
+            error["details"] = list(self.details)
+        return {"error": error}
+
+    def rpc_status(self) -> Json:
+        """google.rpc.Status, as a failed operation holds it."""
+        status: Json = {"code": CODES[self.code][0], "message": self.message}
+        if self.details:
+            status["details"] = list(self.details)
+        return status
+
+
+def error_info(reason: str, metadata: Json | None = None) -> Json:
+    """google.rpc.ErrorInfo of the domain googleapis.com."""
+    info: Json = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "googleapis.com"}
+    return info | ({"metadata": metadata} if metadata else {})
+
+
+def unauthenticated(reason: str) -> ApiError:
+    """401 for a missing (`CREDENTIALS_MISSING`) or unusable (`ACCESS_TOKEN_TYPE_UNSUPPORTED`, ...) token."""
+    lead = (
+        "Request is missing required authentication credential."
+        if reason == "CREDENTIALS_MISSING"
+        else "Request had invalid authentication credentials."
+    )
+    text = (
+        f"{lead} Expected OAuth 2 access token, login cookie or other valid authentication credential. "
+        "See https://developers.google.com/identity/sign-in/web/devconsole-project."
+    )
+    return ApiError("UNAUTHENTICATED", text, [error_info(reason)])
+
+
+def permission_denied(permission: str, resource: str) -> ApiError:
+    """403 for a caller whose roles do not hold a permission; does not tell whether the resource exists."""
+    return ApiError(
+        "PERMISSION_DENIED",
+        f"Permission '{permission}' denied on resource '{resource}' (or it may not exist).",
+        [error_info("IAM_PERMISSION_DENIED", {"permission": permission, "resource": resource})],
+    )
+
+
+def service_disabled(api: str, title: str, project: str) -> ApiError:
+    """403 for a call to an API that the project has not enabled."""
+    url = f"https://console.developers.google.com/apis/api/{api}/overview?project={project}"
+    text = (
+        f"{title} has not been used in project {project} before or it is disabled. Enable it by visiting {url} then "
+        "retry. If you enabled this API recently, wait a few minutes for the action to propagate to our systems and "
+        "retry."
+    )
+    metadata = {
+        "service": api,
+        "serviceTitle": title,
+        "consumer": f"projects/{project}",
+        "containerInfo": project,
+        "activationUrl": url,
+    }
+    return ApiError("PERMISSION_DENIED", text, [error_info("SERVICE_DISABLED", metadata)])
+
+
+def invalid(message: str, *violations: tuple[str, str]) -> ApiError:
+    """400 with a BadRequest detail: one (field, description) a violation."""
+    details: list[Json] = []
+    if violations:
+        fields = [{"field": field, "description": description} for field, description in violations]
+        details.append({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": fields})
+    return ApiError("INVALID_ARGUMENT", message, details)

@@ -1,0 +1,211 @@
+"""The durable state: one SQLite file that its owner alone may read, every change in a transaction, whole after SIGKILL.
+
+Owns tables and transactions. Leaves out what the rows mean: names and bodies are Google's, kept as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from bezel.localcloud.core.json_types import Json
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS resources (
+  kind TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS policies (name TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS payloads (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS operations (name TEXT PRIMARY KEY, body TEXT NOT NULL, ends REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY, time REAL NOT NULL, entry TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS log_time ON log (time);
+"""
+_MOST_PAGES = 4294967294  # SQLite's own default
+
+
+class Store:
+    """Rows by kind and name. One thread uses it, so a transaction is never interleaved with another."""
+
+    def __init__(self, path: Path) -> None:
+        # Before SQLite makes it, which goes by the umask; what it keeps beside it gets the mode of this one.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        # WAL with synchronous=NORMAL: a killed process loses nothing committed; only a power cut could.
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")
+        self._connection.executescript(_SCHEMA)
+        self._depth = 0
+
+    def close(self) -> None:
+        """Close the file; the store is not usable afterwards."""
+        self._connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All changes inside are made together or not at all; may be nested, the outermost one counts."""
+        if self._depth:
+            yield
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._depth = 1
+        try:
+            yield
+        except BaseException:
+            # A full disk may have made SQLite take everything back already.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        else:
+            self._connection.execute("COMMIT")
+        finally:
+            self._depth = 0
+
+    def limit(self, *, full: bool) -> None:
+        """Let the file grow no more, as on a full disk, or again as it likes."""
+        if full:
+            self._connection.execute("VACUUM")  # so that no free page is left to write to
+        pages = self._connection.execute("PRAGMA page_count").fetchone()[0] if full else _MOST_PAGES
+        self._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    def setting(self, key: str) -> str | None:
+        """A value kept under a key, such as a port."""
+        row = self._connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def set_setting(self, key: str, value: str | None) -> None:
+        """Keep a value under a key, or forget it with None."""
+        if value is None:
+            self._connection.execute("DELETE FROM settings WHERE key = ?", (key,))
+        else:
+            self._connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
+
+    def next_number(self, key: str) -> int:
+        """1, 2, 3, ... for each key."""
+        with self.transaction():
+            number = int(self.setting(key) or 0) + 1
+            self.set_setting(key, str(number))
+        return number
+
+    def get(self, kind: str, name: str) -> Json | None:
+        """The body of a resource."""
+        row = self._connection.execute(
+            "SELECT body FROM resources WHERE kind = ? AND name = ?", (kind, name)
+        ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def put(self, kind: str, name: str, body: Json) -> None:
+        """Create or replace a resource."""
+        self._connection.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (kind, name, json.dumps(body)))
+
+    def delete(self, kind: str, name: str) -> None:
+        """Remove a resource and the policy of its name."""
+        with self.transaction():
+            self._connection.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name))
+            self.delete_policy(name)
+
+    def rows(self, kind: str, prefix: str = "", after: str = "", limit: int = -1) -> list[tuple[str, Json]]:
+        """(name, body) of a kind in order of names, those that start with `prefix` and come after `after`."""
+        rows = self._connection.execute(
+            "SELECT name, body FROM resources WHERE kind = ? AND name > ? AND substr(name, 1, ?) = ? "
+            "ORDER BY name LIMIT ?",
+            (kind, after, len(prefix), prefix, limit),
+        )
+        return [(name, json.loads(body)) for name, body in rows]
+
+    def policy(self, name: str) -> Json | None:
+        """The IAM policy set on a resource."""
+        row = self._connection.execute("SELECT body FROM policies WHERE name = ?", (name,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def put_policy(self, name: str, body: Json) -> None:
+        """Set the IAM policy of a resource."""
+        self._connection.execute("INSERT OR REPLACE INTO policies VALUES (?, ?)", (name, json.dumps(body)))
+
+    def delete_policy(self, name: str) -> None:
+        """Forget the IAM policy of a resource."""
+        self._connection.execute("DELETE FROM policies WHERE name = ?", (name,))
+
+    def policies(self) -> list[tuple[str, Json]]:
+        """Every policy set."""
+        rows = self._connection.execute("SELECT name, body FROM policies ORDER BY name")
+        return [(name, json.loads(body)) for name, body in rows]
+
+    def payload(self, name: str) -> bytes | None:
+        """A secret's bytes."""
+        row = self._connection.execute("SELECT data FROM payloads WHERE name = ?", (name,)).fetchone()
+        return bytes(row[0]) if row else None
+
+    def put_payload(self, name: str, data: bytes | None) -> None:
+        """Keep a secret's bytes, or forget them with None."""
+        if data is None:
+            self._connection.execute("DELETE FROM payloads WHERE name = ?", (name,))
+        else:
+            self._connection.execute("INSERT OR REPLACE INTO payloads VALUES (?, ?)", (name, data))
+
+    def operation(self, name: str) -> tuple[Json, float | None] | None:
+        """(body, when it ends in Unix seconds or None while that is open) of an operation."""
+        row = self._connection.execute("SELECT body, ends FROM operations WHERE name = ?", (name,)).fetchone()
+        return (json.loads(row[0]), row[1]) if row else None
+
+    def put_operation(self, name: str, body: Json, ends: float | None) -> None:
+        """Create or replace an operation."""
+        self._connection.execute("INSERT OR REPLACE INTO operations VALUES (?, ?, ?)", (name, json.dumps(body), ends))
+
+    def prune_operations(self, *, before: float, keep: int) -> None:
+        """Forget the operations that ended before a time (Unix seconds), and all ended ones but the last `keep`."""
+        self._connection.execute(
+            "DELETE FROM operations WHERE ends < ? OR name IN "
+            "(SELECT name FROM operations WHERE ends IS NOT NULL ORDER BY ends DESC LIMIT -1 OFFSET ?)",
+            (before, keep),
+        )
+
+    def add_log(self, entries: list[tuple[float, Json]], keep: int = 50_000) -> None:
+        """Append log entries (Unix seconds, entry); only the last `keep` are held."""
+        with self.transaction():
+            rows = [(time, json.dumps(entry)) for time, entry in entries]
+            self._connection.executemany("INSERT INTO log (time, entry) VALUES (?, ?)", rows)
+            self._connection.execute("DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?", (keep,))
+
+    def log_slice(
+        self,
+        *,
+        newest_first: bool,
+        after: tuple[float, int] | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        limit: int = 500,
+    ) -> list[tuple[tuple[float, int], Json]]:
+        """Entries of the log in order of time, at most `limit` of them.
+
+        Args:
+            newest_first: The order.
+            after: (Unix seconds, id) of the entry before the first one.
+            since: Unix seconds that none is before.
+            until: Unix seconds that none is after.
+            limit: How many.
+
+        Returns:
+            ((Unix seconds, id), entry) each.
+        """
+        order, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
+        terms: list[tuple[str, tuple[float, ...]]] = []
+        if after is not None:
+            terms.append((f"(time, id) {beyond} (?, ?)", after))
+        if since is not None:
+            terms.append(("time >= ?", (since,)))
+        if until is not None:
+            terms.append(("time <= ?", (until,)))
+        where = " AND ".join(["1", *(term for term, _ in terms)])
+        values = [value for _, given in terms for value in given]
+        rows = self._connection.execute(
+            f"SELECT time, id, entry FROM log WHERE {where} ORDER BY time {order}, id {order} LIMIT ?",  # noqa: S608 - words from above
+            (*values, limit),
+        )
+        return [((time, identifier), json.loads(entry)) for time, identifier, entry in rows]

@@ -1,0 +1,1 @@
+"""What every API shares on the wire: message definitions, field masks, paging, request log."""

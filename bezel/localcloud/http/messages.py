@@ -1,0 +1,221 @@
+"""Request bodies and query parameters held to Google's own definitions: unknown names, wrong types, wrong enum values.
+
+The definitions (data/messages.json) are trimmed from Google's discovery documents by tools/discovery_data.py, which
+also explains their notation. Owns the check and the normal form of what is taken: names in camelCase, int32 as numbers,
+int64 as strings, bytes in padded base64, nothing that is output only. Leaves out what a value means.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bezel.localcloud.core.errors import invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.localcloud.core.json_types import Json
+
+Fields = dict[str, str]  # name -> kind
+
+_RANGES = {
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "uint32": (0, 2**32 - 1),
+    "uint64": (0, 2**64 - 1),
+}
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_LONGEST_DURATION = 315_576_000_000  # seconds, about ten thousand years: google.protobuf.Duration
+
+
+class NotOfKindError(Exception):
+    """A value that is not of its kind."""
+
+
+@cache
+def definitions() -> dict[str, Fields]:
+    """Every message that a served request may hold."""
+    content = json.loads((Path(__file__).parents[1] / "data" / "messages.json").read_text())
+    messages: dict[str, Fields] = content["messages"]
+    return messages
+
+
+def checked_message(body: Json, message: str, where: str, *, keep_null: bool = False) -> Json:
+    """The body in its normal form.
+
+    Args:
+        body: What the caller sent.
+        message: Name of the definition, e.g. "run.GoogleCloudRunV2Service".
+        where: Name of the field that the body is bound to, e.g. "service"; "" for the whole request.
+        keep_null: Whether null means something (Cloud Storage, Compute Engine: "remove this"); else it is as if absent.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT with every wrong field.
+    """
+    check = _Check(message.partition(".")[0], keep_null)
+    found: Json = check.message(body, message, where)
+    if check.problems:
+        raise invalid("\n".join(text for _, text in check.problems), *check.problems)
+    return found
+
+
+class _Check:
+    """One pass over one body; collects (field, text) of what is wrong."""
+
+    def __init__(self, api: str, keep_null: bool) -> None:
+        self.problems: list[tuple[str, str]] = []
+        self._api = api
+        self._keep_null = keep_null
+
+    def message(self, body: Any, message: str, where: str) -> Any:
+        if not isinstance(body, dict):
+            self.problems.append((where, f"Invalid value at '{where}' ({message.partition('.')[2]})"))
+            return body
+        fields = definitions()[message]
+        kept = {}
+        for given, value in body.items():
+            name = camel(given)
+            if name not in fields and (value is None or value == []):
+                continue  # as Google has it: the published provider sends some names that its API does not know
+            if name not in fields:
+                at = f" at '{where}'" if where else ""
+                text = f'Invalid JSON payload received. Unknown name "{given}"{at}: Cannot find field.'
+                self.problems.append((where, text))
+            elif value is None and not self._keep_null:
+                continue
+            else:
+                path = f"{where}.{snake(name)}" if where else snake(name)
+                checked = self._value(value, fields[name].removeprefix("!"), path)
+                if not fields[name].startswith("!"):
+                    kept[name] = checked
+        return kept
+
+    def _value(self, value: Any, kind: str, where: str) -> Any:
+        if value is None and self._keep_null:
+            return None
+        if kind.startswith("[]") and isinstance(value, list):
+            return [self._value(item, kind[2:], f"{where}[{index}]") for index, item in enumerate(value)]
+        if kind.startswith("{}") and isinstance(value, dict):
+            return {key: self._value(item, kind[2:], f"{where}[{key}]") for key, item in value.items()}
+        if kind.startswith("@"):
+            return self.message(value, f"{self._api}.{kind[1:]}", where)
+        try:
+            return scalar(value, kind)
+        except NotOfKindError:
+            # A secret's payload is shown to nobody, not even when it has the wrong type.
+            shown = "" if where.startswith("payload") else f", {json.dumps(value)[:200]}"
+            self.problems.append((where, f"Invalid value at '{where}' ({shown_kind(kind)}){shown}"))
+            return value
+
+
+def camel(name: str) -> str:
+    """The camelCase of a name in snake_case."""
+    return re.sub(r"_([a-z])", lambda match: match.group(1).upper(), name)
+
+
+def snake(name: str) -> str:
+    """The snake_case of a name in camelCase."""
+    return re.sub(r"[A-Z]", lambda match: f"_{match.group().lower()}", name)
+
+
+def shown_kind(kind: str) -> str:
+    """A kind as Google's refusals name it."""
+    if kind in {"timestamp", "duration", "mask"}:
+        name = {"timestamp": "Timestamp", "duration": "Duration", "mask": "FieldMask"}[kind]
+        return f"type.googleapis.com/google.protobuf.{name}"
+    return "TYPE_ENUM" if kind.startswith("enum:") else f"TYPE_{kind.strip('[]{}').upper()}"
+
+
+def scalar(value: Any, kind: str) -> Any:
+    """A single value of a kind, in its normal form.
+
+    Raises:
+        NotOfKindError: If it is none.
+    """
+    if kind in _RANGES:
+        return _whole(value, kind)
+    if kind in _SCALARS:
+        return _SCALARS[kind](value)
+    if kind.startswith("enum:") and value in kind.removeprefix("enum:").split("|"):
+        return value
+    raise NotOfKindError
+
+
+def _whole(value: Any, kind: str) -> int | str:
+    text = str(value)
+    least, most = _RANGES[kind]
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(text) > 40:
+        raise NotOfKindError
+    match = re.fullmatch(r"(-?[0-9]+)(\.0+)?", text)
+    if match is None or not least <= int(match[1]) <= most:
+        raise NotOfKindError
+    number = int(match[1])
+    return str(number) if kind.endswith("64") else number
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise NotOfKindError
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise NotOfKindError
+    return value
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise NotOfKindError
+    return value
+
+
+def _bytes(value: Any) -> str:
+    """Base64, also the URL-safe one and without padding, as protobuf's JSON takes it."""
+    text = _text(value).replace("-", "+").replace("_", "/")
+    body = text.rstrip("=")
+    if not re.fullmatch(r"[A-Za-z0-9+/]*", body) or len(body) % 4 == 1 or len(text) - len(body) > 2:
+        raise NotOfKindError
+    return base64.b64encode(base64.b64decode(body + "=" * (-len(body) % 4))).decode()
+
+
+def _timestamp(value: Any) -> str:
+    match = _TIMESTAMP.fullmatch(_text(value))
+    if match is None:
+        raise NotOfKindError
+    try:
+        datetime.fromisoformat(match[1].upper() + match[2].upper())
+    except ValueError:
+        raise NotOfKindError from None
+    return str(value)
+
+
+def _duration(value: Any) -> str:
+    match = re.fullmatch(r"-?([0-9]{1,12})(\.[0-9]{1,9})?s", _text(value))
+    if match is None or int(match[1]) > _LONGEST_DURATION:
+        raise NotOfKindError
+    return str(value)
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "string": _text,
+    "mask": _text,
+    "bool": _flag,
+    "double": _real,
+    "bytes": _bytes,
+    "timestamp": _timestamp,
+    "duration": _duration,
+    "any": _anything,
+}

@@ -1,0 +1,156 @@
+"""Which methods Google's APIs have, which of them are served here, and the query parameters of those.
+
+The table (data/methods.json) is trimmed from Google's discovery documents by tools/discovery_data.py. Owns finding a
+method and checking a query against it. Leaves out what answers it: the modules of `apis`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.http.messages import NotOfKindError, camel, scalar, shown_kind, snake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bezel.localcloud.core.json_types import Json
+
+# Parameters of every method, as each discovery document lists them.
+_OF_EVERY_METHOD = frozenset(
+    {"alt", "callback", "fields", "key", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
+     "access_token", "oauth_token", "$.xgafv"}
+)  # fmt: skip
+# What these parameters of Cloud Storage ask for makes no difference here: nobody is billed, there are no access control
+# lists, and an object has one generation.
+_WITHOUT_EFFECT = frozenset({"userProject", "projection", "versions"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method that is served.
+
+    Attributes:
+        id: Google's name for it, e.g. "run.projects.locations.services.get".
+        http: GET, POST, ...
+        path: Path here, every parameter as {}.
+        version: Version of the API, e.g. "v2".
+        query: Kinds of its query parameters.
+        required: Those that must be given.
+        request: Message of the body, "" for none.
+        response: Message of the answer, "" for none.
+    """
+
+    id: str
+    http: str
+    path: str
+    version: str
+    query: dict[str, str]
+    required: tuple[str, ...] = field(default=())
+    request: str = ""
+    response: str = ""
+
+
+@cache
+def _table() -> Json:
+    content: Json = json.loads((Path(__file__).parents[1] / "data" / "methods.json").read_text())
+    return content
+
+
+@cache
+def served() -> dict[tuple[str, str], Method]:
+    """The served methods by (HTTP method, path with {} for every parameter)."""
+    methods = [Method(**row | {"required": tuple(row.get("required", ()))}) for row in _table()["served"]]
+    return {(method.http, method.path): method for method in methods}
+
+
+def method_of(http: str, route: str) -> Method | None:
+    """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
+    path = re.sub(r"\{[^}]*\}", "{}", route).removeprefix("/upload").removeprefix("/download").rstrip("/")
+    # Compute Engine's two versions are served alike, under the beta's document: the provider calls the beta.
+    path = path.replace("/compute/beta/", "/compute/v1/")
+    fitting = (method for (verb, template), method in served().items() if verb == http and _fits(template, path))
+    return served().get((http, path)) or next(fitting, None)
+
+
+def unserved(http: str, path: str) -> str | None:
+    """Google's name for a method that a path belongs to and that is not served here.
+
+    Args:
+        http: GET, POST, ...
+        path: Path of a request, still encoded.
+
+    Returns:
+        The method's id; where only the API is known "compute"; None if Google has no such method.
+    """
+    if path.startswith("/compute/"):
+        return "compute"
+    return next((name for verb, form, name in _others() if verb == http and form.fullmatch(path)), None)
+
+
+def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozenset[str]) -> dict[str, str]:
+    """The query's values by their names in camelCase.
+
+    Args:
+        method: What is called.
+        given: Names and values as they came.
+        heeded: What the handler does something with.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for an unknown name, a value of the wrong type, a required one that is missing;
+            UNIMPLEMENTED for one that Google has and localcloud does nothing with.
+    """
+    values: dict[str, str] = {}
+    problems = []
+    for name, value in given:
+        known = name if name in method.query else camel(name)
+        if name in _OF_EVERY_METHOD:
+            if (name == "alt" and value not in {"", "json", "media"}) or (name == "callback" and value):
+                raise ApiError("UNIMPLEMENTED", f"localcloud answers in JSON: leave {name}={value} out.")
+            values[name] = value
+            continue
+        kind = method.query.get(known, "").removeprefix("[]")
+        if not kind:
+            text = f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query parameter.'
+            text += f" Field '{name}' could not be found in request message."
+            problems.append((name, text))
+        elif known not in heeded and known not in _WITHOUT_EFFECT:
+            text = f"localcloud does not serve the query parameter '{name}' of {method.id}: leave it out."
+            raise ApiError("UNIMPLEMENTED", text)
+        else:
+            try:
+                values[known] = _normal(value, kind)
+            except NotOfKindError:
+                text = f"Invalid value at '{snake(known)}' ({shown_kind(kind)}), {json.dumps(value)[:200]}"
+                problems.append((snake(known), text))
+    problems += [(name, f"Required parameter: {name}") for name in method.required if not values.get(name)]
+    if problems:
+        raise invalid("\n".join(text for _, text in problems), *problems)
+    return values
+
+
+def _normal(value: str, kind: str) -> str:
+    """A value as text in its normal form; an empty one is as if it were not given."""
+    if value in {"", "true", "false"} and kind in {"bool", "string"}:
+        return value
+    return str(scalar(value, kind)) if value else ""
+
+
+@cache
+def _others() -> list[tuple[str, re.Pattern[str], str]]:
+    rows = [(*line.split(" "), name) for line, name in _table()["others"].items()]
+    return [(verb, _form(template), name) for verb, template, name in rows]
+
+
+def _fits(template: str, path: str) -> bool:
+    return _form(template).fullmatch(path) is not None
+
+
+@cache
+def _form(template: str) -> re.Pattern[str]:
+    return re.compile(re.escape(template).replace(r"\{\}", "[^/:]+"))

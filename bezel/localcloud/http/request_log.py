@@ -1,0 +1,93 @@
+"""The log of the wire: one JSON line a request, without bodies, authorization or anything secret.
+
+Also where a call is stopped at its boundary, if somebody asked for that (`holds`).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+from bezel.localcloud.core.logfile import LogFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from bezel.localcloud.http.breakpoints import Breakpoints
+
+# Arguments that are, or work like, credentials.
+_SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", "token"})
+
+
+class WireLog:
+    """ASGI middleware that appends to a file; whoever has the whole answer finds its line there."""
+
+    def __init__(self, app: ASGIApp, path: Path, holds: Breakpoints) -> None:
+        self._app = app
+        self._file = LogFile(path)
+        self._holds = holds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and note it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status, noted = time.time(), 0, False
+        hold = self._holds.taking(scope["method"], scope["path"])
+
+        def note() -> None:
+            nonlocal noted
+            line = {
+                "time": round(began, 6),
+                "method": scope["method"],
+                "path": scope["path"],
+                "query": _query(scope["query_string"]),
+                "status": status,
+                "ms": round((time.time() - began) * 1000, 3),
+            }
+            self._file.write(json.dumps(line) + "\n")
+            noted = True
+
+        async def noting_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if hold is not None and hold.when == "after":
+                    await hold.stop()
+            elif not message.get("more_body") and not noted:
+                note()
+            await send(message)
+
+        try:
+            if hold is not None and hold.when == "before":
+                # Read first: the body of a client that is killed meanwhile would be lost.
+                receive = await _received(receive)
+                await hold.stop()
+                if hold.dropped:
+                    return
+            await self._app(scope, receive, noting_send)
+        finally:
+            if not noted:
+                note()
+
+
+async def _received(receive: Receive) -> Receive:
+    """The request's body, taken in as a whole, to be received again."""
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    rest = iter(messages)
+
+    async def again() -> Message:
+        return next(rest, None) or await receive()
+
+    return again
+
+
+def _query(raw: bytes) -> str:
+    pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
+    return urlencode([(key, "-" if key in _SECRET_ARGUMENTS else value) for key, value in pairs])

@@ -1,0 +1,155 @@
+"""A uvicorn server on a socket that is already bound, started and stopped within a running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from bezel.localcloud.http.wellformed import LONGEST_HEAD, REFUSAL, well_formed
+from bezel.loopback.asgi_guard import LINGER, LINGER_SECONDS, OWN, Door
+from bezel.loopback.peer_uid import is_own
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Iterator
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_HANG_UP = "localcloud.hang_up"
+
+
+async def hang_up(scope: Scope, receive: Receive) -> None:
+    """Close the connection of a request whatever has been answered so far; returns when it is gone."""
+    scope[_HANG_UP]()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class _Protocol(H11Protocol):
+    """A connection that knows whose it is, and that an application may close: ASGI itself has no word for either.
+
+    What is not HTTP/1.1 is answered here, once, and ends the connection; the application learns nothing of it.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._refused = False
+        self._discarded = 0
+        app = self.app
+
+        async def with_both(scope: Scope, receive: Receive, send: Send) -> None:
+            request = well_formed(scope)
+            if request is None:
+                self._refuse()
+                return
+            request[_HANG_UP] = self.transport.close
+            request[OWN] = self._own
+            await app(request, receive, send)
+
+        self.app = with_both
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Ask at once whose it is: of a client that has gone nobody knows it any more."""
+        super().connection_made(transport)
+        self._own = is_own(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
+
+    def data_received(self, data: bytes) -> None:
+        """Hand it to the parser, unless the client has been refused: then a little is read for nothing.
+
+        Closed over unread bytes, the connection would be reset, and the client might never see the answer.
+        """
+        if not self._refused:
+            super().data_received(data)
+            return
+        self._discarded += len(data)
+        if self._discarded > LINGER:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, for what the parser refuses
+        """Answer what the parser refuses."""
+        self._refuse()
+
+    def _refuse(self) -> None:
+        self._refused = True
+        begun = self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}
+        if self.cycle is not None:  # the error may be in the body of a request that an application has begun on
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if begun or self.transport.is_closing():
+            self.transport.close()
+            return
+        self.transport.write(REFUSAL)
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+class _Server(uvicorn.Server):
+    """The daemon handles its signals itself, once for all servers, and wakes up for none of them in vain."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    def end(self) -> None:
+        """Stop accepting, cut off what is under way."""
+        self.should_exit = self.force_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        """Keep the date of the answers' headers; uvicorn's own loop looks ten times a second whether it should end."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), 1.0)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class HttpServer:
+    """One listening socket and the application behind its door."""
+
+    def __init__(self, app: ASGIApp, listener: socket.socket, most: Callable[[str], int]) -> None:
+        """Stand at a socket.
+
+        Args:
+            app: What answers.
+            listener: Bound and listening.
+            most: Path -> how many bytes a request's body may have there.
+        """
+        config = uvicorn.Config(
+            Door(app, most),
+            http=_Protocol,
+            ws="none",
+            interface="asgi3",
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            access_log=False,
+            log_config=None,
+            h11_max_incomplete_event_size=LONGEST_HEAD,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = _Server(config)
+        self._listener = listener
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Serve; returns when connections are accepted."""
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+        while not self._server.started and not self._task.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.005)
+
+    async def close(self) -> None:
+        """Stop accepting, cut off what is under way."""
+        self._server.end()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._listener.close()

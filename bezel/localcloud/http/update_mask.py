@@ -1,0 +1,61 @@
+"""Update masks: which fields of a resource a PATCH changes. Pure.
+
+A field that the mask names is taken from the body, and cleared if the body leaves it out; what the mask does not name
+stays, whatever the body says; "*" names every field that may be set.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.http.messages import camel, definitions
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from bezel.localcloud.core.json_types import Json
+
+
+def masked(old: Json, body: Json, mask: list[str], message: str, settable: AbstractSet[str]) -> Json:
+    """The settable fields of a resource after a PATCH.
+
+    Args:
+        old: The resource as it is.
+        body: What the caller sent.
+        mask: Paths in camelCase or snake_case, such as "template.service_account"; not empty.
+        message: Name of the resource's definition.
+        settable: Its fields that may be changed.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a path that is no field or cannot be changed.
+    """
+    if mask == ["*"]:
+        return {key: value for key, value in body.items() if key in settable}
+    wanted = copy.deepcopy({key: value for key, value in old.items() if key in settable})
+    for path in mask:
+        *parents, last = [camel(part) for part in path.split(".")]
+        _check(path, [*parents, last], message, settable)
+        target, source = wanted, body
+        for parent in parents:
+            target, source = target.setdefault(parent, {}), source.get(parent) or {}
+        if last in source:
+            target[last] = source[last]
+        else:
+            target.pop(last, None)
+    return wanted
+
+
+def _check(path: str, names: list[str], message: str, settable: AbstractSet[str]) -> None:
+    api, kind = message.partition(".")[0], f"@{message.partition('.')[2]}"
+    for name in names:
+        if kind.startswith("{}"):  # the key of a map
+            kind = kind[2:]
+        elif kind.startswith("@") and name in definitions()[f"{api}.{kind[1:]}"]:
+            kind = definitions()[f"{api}.{kind[1:]}"][name].removeprefix("!")
+        else:
+            raise invalid(f"Field '{path}' of the update mask is unknown.", ("update_mask", path))
+    if names[0] not in settable:
+        text = f"Field '{path}' of the update mask cannot be updated; these can: {', '.join(sorted(settable))}."
+        raise invalid(text, ("update_mask", path))

@@ -1,0 +1,219 @@
+"""What docker keeps on a machine: images pulled, containers started with the simulated server in them."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+import uuid
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.node.containers import Container
+from bezel.localcloud.node.docker_run import RefusedError
+from bezel.localcloud.node.relay import Relay
+from bezel.localcloud.node.socket_owner import NODE_VARIABLE, owner
+from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
+from bezel.localcloud.processes.variables import handed_on
+from bezel.localcloud.services.artifact_registry.images import parse_reference
+from bezel.localcloud.services.artifact_registry.registry import find_image
+from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel.localcloud.services.cloud_run.runtime.container_command import Container as Launched
+from bezel.localcloud.services.cloud_run.runtime.container_command import serve_arguments
+from bezel.localcloud.services.cloud_run.spec import revision_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.machines.node_spec import NodeSpec
+    from bezel.localcloud.node.docker_run import RunOptions
+    from bezel.localcloud.node.reachability import Ways
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command
+
+_PORT = 8000  # vLLM's own, where no argument names another
+
+
+@cache
+def machines() -> dict[str, Json]:
+    """What each kind of machine is made of, see machines.toml."""
+    return tomllib.loads(Path(__file__).with_name("machines.toml").read_text())
+
+
+class DockerDaemon:
+    """The images and containers of one machine.
+
+    Attributes:
+        installed: Whether the machine has docker at all.
+        images: References that were pulled.
+        ways: The network around the machine.
+        disk: The folder that is the machine's file system: no path of a command leads out of it.
+    """
+
+    def __init__(
+        self,
+        cloud: Context,
+        spec: NodeSpec,
+        ways: Ways,
+        launcher: Callable[[Launched], Command],
+        speed: float,
+        disk: Path,
+    ) -> None:
+        self.installed = "docker" not in spec.metadata.get("bezel-packages", "").split()
+        self.images: set[str] = set()
+        self.ways = ways
+        self.disk = disk.resolve()
+        self._cloud = cloud
+        self._spec = spec
+        self._launcher = launcher
+        self._speed = speed
+        self._containers: dict[str, tuple[Container, list[Relay]]] = {}
+        self.hub = ""  # where the model hub is for what runs here
+
+    def check_login(self, registry: str, token: str) -> None:
+        """Take a token for a registry.
+
+        Raises:
+            RefusedError: It is none, or the registry is out of reach.
+        """
+        self._check_reach(registry)
+        try:
+            self._cloud.tokens.caller(token)
+        except TokenError:
+            text = f"Error response from daemon: login attempt to https://{registry}/v2/ failed with status: "
+            raise RefusedError(text + "401 Unauthorized") from None
+
+    def pull(self, image: str, token: str) -> None:
+        """Get an image.
+
+        Raises:
+            RefusedError: There is none, the token's account may not read it, or its registry is out of reach.
+        """
+        reference = parse_reference(image)
+        if reference is None:
+            raise RefusedError("invalid reference format")
+        self._check_reach(reference.registry)
+        try:
+            find_image(self._cloud, reference, self._cloud.tokens.caller(token) if token else None)
+        except TokenError:
+            raise RefusedError("Error response from daemon: unauthorized: authentication failed") from None
+        except ApiError as error:
+            raise RefusedError(f"Error response from daemon: {error.message}") from None
+        self.images.add(image)
+
+    async def run(self, options: RunOptions, image: str, command: tuple[str, ...]) -> str:
+        """Start a container; its id.
+
+        Raises:
+            RefusedError: The name or the port is taken, or the image is not there.
+        """
+        if options.name in self._containers:
+            raise RefusedError(f'docker: Error response from daemon: Conflict. "{options.name}" is in use.', 125)
+        if image not in self.images:
+            raise RefusedError(f"Unable to find image '{image}' locally", 125)
+        try:
+            arguments = serve_arguments((options.entrypoint, *command), ())
+            address = self._cloud.sockets.new(_port(arguments))
+            launched = self._launcher(self._launched(options, image, arguments, address))
+        except RevisionFailureError as failure:
+            raise RefusedError(f"docker: Error response from daemon: {failure.text}", 127) from None
+        container = Container(launched, address, options.restarts, self._speed)
+        try:
+            relays = await self._expose(_port(arguments), address) if options.host_network else []
+            self._containers[options.name] = container, relays
+            await container.start()
+        except OSError as error:
+            raise RefusedError(f"docker: Error response from daemon: {error}", 125) from None
+        return uuid.uuid4().hex * 2
+
+    def container(self, name: str) -> Container:
+        """A container that is there, running or not.
+
+        Raises:
+            RefusedError: There is none of that name.
+        """
+        if name not in self._containers:
+            raise RefusedError(f"Error response from daemon: No such container: {name}")
+        return self._containers[name][0]
+
+    async def remove(self, name: str) -> None:
+        """End a container and forget it.
+
+        Raises:
+            RefusedError: There is none of that name.
+        """
+        container = self.container(name)
+        _, relays = self._containers.pop(name)
+        await asyncio.gather(*(relay.close() for relay in relays))
+        await container.stop()
+
+    async def close(self) -> None:
+        """End all containers."""
+        await asyncio.gather(*(self.remove(name) for name in list(self._containers)))
+
+    def _check_reach(self, registry: str) -> None:
+        reached = self.ways.google() if registry.endswith(".pkg.dev") else self.ways.internet()
+        if not reached:
+            why = "net/http: request canceled while waiting for connection (Client.Timeout exceeded)"
+            raise RefusedError(f'Error response from daemon: Get "https://{registry}/v2/": {why}')
+
+    async def _expose(self, port: int, behind: str) -> list[Relay]:
+        """The port at each of the machine's addresses.
+
+        Raises:
+            OSError: Something else of this computer listens there.
+        """
+        relays: list[Relay] = []
+        try:
+            for address in filter(None, (self._spec.address, self._spec.external_address)):
+                relays.append(Relay(behind, partial(self._admits, address, port)))
+                await relays[-1].listen(address, port)
+        except OSError:
+            await asyncio.gather(*(relay.close() for relay in relays))
+            raise
+        return relays
+
+    async def _admits(self, address: str, port: int, peer: tuple[str, int]) -> bool:
+        return self.ways.admits(await asyncio.to_thread(owner, peer, (address, port)), address, port)
+
+    def _launched(self, options: RunOptions, image: str, arguments: tuple[str, ...], address: str) -> Launched:
+        machine = machines()[self._spec.hardware]
+        reached = options.privileged if machine["reached_by"] == "privileged" else options.gpus
+        limits = {
+            "cpu": str(machine["cpu"]),
+            "memory": f"{machine['memory_gib']}Gi",
+            "nvidia.com/gpu": str(machine["accelerators"] if reached else 0),
+        }
+        container = {
+            "image": image,
+            "resources": {"limits": limits},
+            "ports": [{"containerPort": _port(arguments)}],
+        }
+        # The launcher takes what Cloud Run would be told of such a container.
+        template = {"containers": [container], "nodeSelector": {"accelerator": machine["accelerator"]}}
+        return Launched(
+            args=arguments,
+            environment=self._environment(options.environment),
+            mounts=options.volumes,
+            spec=revision_spec(template, {}),
+            address=address,
+            speed=self._speed,
+            faults=self._cloud.faults.container_file,
+        )
+
+    def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        own = {NODE_VARIABLE: self._spec.name, DIRECTORY_VARIABLE: str(self._cloud.layout.root)}
+        return {"HF_ENDPOINT": self.hub} | handed_on(given) | own
+
+
+def _port(arguments: tuple[str, ...]) -> int:
+    """Where a server with these arguments listens."""
+    for place, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name == "--port":
+            text = value or (arguments[place + 1] if place + 1 < len(arguments) else "")
+            return int(text) if text.isdigit() else _PORT
+    return _PORT

@@ -1,0 +1,27 @@
+"""A `docker run` as asked for, and the failure of a command. Shapes only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class RefusedError(Exception):
+    """A command that failed; the text is what it prints."""
+
+    def __init__(self, text: str, code: int = 1) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What `docker run` was asked for beside the image and its command."""
+
+    name: str
+    restarts: int
+    host_network: bool
+    privileged: bool
+    gpus: bool
+    entrypoint: str
+    environment: dict[str, str]
+    volumes: dict[str, str]

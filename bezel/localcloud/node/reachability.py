@@ -1,0 +1,70 @@
+"""What a machine reaches, and who reaches it: asked anew for each connection, since networks change."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.node.socket_owner import NODE_VARIABLE
+from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
+from bezel.localcloud.services.compute.vpc import allowed, has_nat, private_google_access
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bezel.localcloud.core.store import Store
+    from bezel.localcloud.machines.node_spec import NodeSpec
+
+# A host of the internet (RFC 5737): what every process counts as that is in no network of the cloud.
+_STRANGER = "203.0.113.7"
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The network around one machine.
+
+    Attributes:
+        subnetwork_of: Where the Cloud Run instance of an id sends from: `projects/P/regions/R/subnetworks/S`, "" for
+            one without direct VPC egress.
+    """
+
+    store: Store
+    spec: NodeSpec
+    subnetwork_of: Callable[[str], str]
+
+    def internet(self) -> bool:
+        """Whether the machine gets out to the internet."""
+        return bool(self.spec.external_address) or has_nat(self.store, self.spec.subnetwork)
+
+    def google(self) -> bool:
+        """Whether it gets to Google's APIs and registries."""
+        return self.internet() or private_google_access(self.store, self.spec.subnetwork)
+
+    def admits(self, sender: Mapping[str, str], address: str, port: int) -> bool:
+        """Whether a connection from a process gets to a port of the machine.
+
+        Args:
+            sender: Variables of the process, see socket_owner.py.
+            address: Which of the machine's addresses it was made to; to the external one it comes from the internet.
+            port: Of the machine.
+        """
+        if sender.get(NODE_VARIABLE) == self.spec.name:
+            return True  # from itself: no firewall is between
+        source = _STRANGER if address == self.spec.external_address else self._address_of(sender)
+        return source is not None and allowed(
+            self.store,
+            network=self.spec.network,
+            tags=self.spec.tags,
+            service_account=self.spec.service_account,
+            source=source,
+            port=port,
+        )
+
+    def _address_of(self, sender: Mapping[str, str]) -> str | None:
+        """Where in the machine's network a sender is, None for one that is not in it."""
+        instance = sender.get(INSTANCE_VARIABLE)
+        subnetwork = self.store.get("subnetwork", self.subnetwork_of(instance)) if instance else None
+        if subnetwork is None or subnetwork["network"] != self.spec.network:
+            return None
+        return str(ipaddress.IPv4Network(subnetwork["ipCidrRange"])[2])

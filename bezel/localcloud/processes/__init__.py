@@ -1,0 +1,1 @@
+"""Processes of the daemon: guards, sockets, ports, orphans."""

@@ -1,0 +1,180 @@
+"""IAM policies of resources: read, and replace under the check of the etag, the same for every API."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.access.conditions import ConditionError, parsed
+from bezel.localcloud.access.permissions import roles
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import Json, b64
+from bezel.localcloud.core.paths import PROJECT
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.store import Store
+    from bezel.localcloud.routing.router import Call
+
+_MEMBER = re.compile(
+    r"allUsers|allAuthenticatedUsers|(serviceAccount|user|group|domain|principal|principalSet|projectOwner|projectEditor|projectViewer|deleted):\S+"
+)
+# Accounts of Google's own that exist without anyone having made them.
+_GOOGLES = re.compile(r".*@([a-z0-9-]+\.)*gserviceaccount\.com")
+
+
+def read_policy(store: Store, name: str, version: str = "") -> Json:
+    """The policy of a resource; one never set has an etag too, so that the first write can be checked.
+
+    Args:
+        store: Where policies are kept.
+        name: Name of the resource.
+        version: `requestedPolicyVersion` as it came. A policy with conditions shows them in version 3 only; to others
+            it has roles of no use in their place, as Google's has, so that nobody takes a grant for unconditional.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a version that does not exist.
+    """
+    if version not in {"", "0", "1", "3"}:
+        text = f"Requested policy version {version} is none of 0, 1 and 3."
+        raise invalid(text, ("options.requested_policy_version", version))
+    found = _current(store, name)
+    if version == "3" or found["version"] < 3:
+        return found
+    return found | {"version": 1, "bindings": [_without_condition(binding) for binding in found["bindings"]]}
+
+
+def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | None = None) -> Json:
+    """Replace the policy of a resource, or what the mask names of it.
+
+    Args:
+        store: Where policies are kept.
+        name: Name of the resource.
+        request: {"policy": ..., "updateMask": ...}.
+        stale: What is answered when the etag is not the current one, where the API has an answer of its own.
+
+    Raises:
+        ApiError: ABORTED if the etag is not the current one; INVALID_ARGUMENT for unknown roles, members and versions,
+            for conditions without version 3, and for a mask of anything else.
+    """
+    policy = request.get("policy")
+    if policy is None:
+        raise invalid("Policy is required.", ("policy", "must be given"))
+    mask = {path for path in request.get("updateMask", "").split(",") if path} or {"bindings", "etag"}
+    if not mask <= {"bindings", "etag", "version", "auditConfigs", "audit_configs"}:
+        raise invalid("The update mask names what is no field of a policy.", ("update_mask", ",".join(sorted(mask))))
+    with store.transaction():
+        current = _current(store, name)
+        if policy.get("etag", "") not in {"", current["etag"]}:
+            raise stale or _concurrent(policy["etag"], current["etag"])
+        given = _merged(store, policy.get("bindings") or [])
+        _check_version(policy, current, given)
+        bindings = given if "bindings" in mask else current.get("bindings", [])
+        written: Json = {"version": 3 if any("condition" in b for b in bindings) else 1}
+        written["etag"] = b64(b"etag-%08d" % store.next_number("policy"))
+        audits = policy if {"auditConfigs", "audit_configs"} & mask else current
+        if bindings:
+            written["bindings"] = bindings
+        if audits.get("auditConfigs"):
+            written["auditConfigs"] = audits["auditConfigs"]
+        store.put_policy(name, written)
+    return written
+
+
+def forget_member(store: Store, account: Json) -> None:
+    """Mark a deleted service account in every policy; a new one of the same name does not get its grants."""
+    gone = f"serviceAccount:{account['email']}"
+    marked = f"deleted:{gone}?uid={account['uniqueId']}"
+    for name, policy in store.policies():
+        bindings = policy.get("bindings", [])
+        if any(gone in binding["members"] for binding in bindings):
+            for binding in bindings:
+                binding["members"] = [marked if member == gone else member for member in binding["members"]]
+            store.put_policy(name, policy)
+
+
+def _current(store: Store, name: str) -> Json:
+    return store.policy(name) or {"version": 1, "etag": "ACAB"}
+
+
+def _without_condition(binding: Json) -> Json:
+    if "condition" not in binding:
+        return binding
+    mark = hashlib.sha256(json.dumps(binding["condition"], sort_keys=True).encode()).hexdigest()[:20]
+    return {"role": f"{binding['role']}_withcond_{mark}", "members": binding["members"]}
+
+
+def _concurrent(given: str, current: str) -> ApiError:
+    return ApiError(
+        "ABORTED",
+        "There were concurrent policy changes. Please retry the whole read-modify-write with exponential "
+        f"backoff. The request's ETag '{given}' did not match the current policy's ETag '{current}'.",
+    )
+
+
+def _check_version(policy: Json, current: Json, given: list[Json]) -> None:
+    version = policy.get("version", 0)
+    if version not in {0, 1, 3}:
+        raise invalid(f"Policy version {version} is none of 0, 1 and 3.", ("policy.version", str(version)))
+    if version == 3:
+        return
+    if any("condition" in binding for binding in given):
+        text = "A policy with conditional role bindings must specify version 3; set policy.version to 3."
+        raise invalid(text, ("policy.version", "must be 3"))
+    if current["version"] == 3 and policy.get("etag"):
+        text = "The current policy has conditional role bindings: read it and write it with version 3."
+        raise invalid(text, ("policy.version", "must be 3"))
+
+
+def _merged(store: Store, bindings: list[Json]) -> list[Json]:
+    merged: dict[tuple[str, str], Json] = {}
+    for binding in bindings:
+        role, members, condition = binding.get("role", ""), binding.get("members") or [], binding.get("condition")
+        if role not in roles() and not re.fullmatch(r"(projects|organizations)/[^/]+/roles/\w+", role):
+            raise invalid(f"Role {role} is not supported for this resource.", ("policy.bindings.role", role))
+        for member in members:
+            _check_member(store, member)
+        if condition is not None:
+            _check_condition(condition)
+        if members:
+            entry = merged.setdefault((role, repr(condition)), {"role": role, "members": []})
+            entry["members"] = sorted({*entry["members"], *members})
+            if condition is not None:
+                entry["condition"] = condition
+    return [merged[key] for key in sorted(merged)]
+
+
+def _check_condition(condition: Json) -> None:
+    field = "policy.bindings.condition"
+    if not condition.get("expression"):
+        raise invalid("A condition needs an expression.", (f"{field}.expression", "is required"))
+    try:
+        parsed(condition["expression"])
+    except ConditionError as error:
+        text = f"localcloud does not evaluate this part of a condition: {error}. It knows request.time, resource.name, "
+        text += "resource.type and resource.service with comparisons, startsWith and endsWith, joined by &&, || and !."
+        raise ApiError("UNIMPLEMENTED", text) from None
+
+
+def _check_member(store: Store, member: str) -> None:
+    if not _MEMBER.fullmatch(member):
+        raise invalid(f"The member {member} is of an unknown type. Please set a valid type prefix for the member.")
+    kind, _, email = member.partition(":")
+    if kind != "serviceAccount":
+        return
+    ours = email.endswith(f"@{PROJECT}.iam.gserviceaccount.com")
+    if (ours and store.get("account", email) is None) or not _GOOGLES.fullmatch(email):
+        raise invalid(f"Service account {email} does not exist.")
+
+
+def held_permissions(call: Call, name: str, asked: list[str]) -> Json:
+    """The answer of every testIamPermissions: those of some permissions that the caller has on a resource.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a permission with a wildcard.
+    """
+    if wild := [permission for permission in asked if "*" in permission]:
+        raise invalid(f"Permissions with wildcards are not allowed: {', '.join(wild)}.", ("permissions", wild[0]))
+    held = [permission for permission in asked if call.cloud.access.allows(call.caller, permission, name)]
+    return {"permissions": held} if held else {}

@@ -1,0 +1,45 @@
+"""The same request sent twice: by its `requestId` it is known again, and answered with the operation it began."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.localcloud.routing.router import Call
+
+
+def once(call: Call, begin: Callable[[], str]) -> str:
+    """Name of the operation that `begin` starts, or of the one that the same request has started before.
+
+    What `begin` stores and what tells the request again are kept together or not at all. It returns "" for a request
+    that is stored without its caller hearing of it.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for an id that is no UUID; DEADLINE_EXCEEDED where the caller is not to hear of it.
+    """
+    store, key = call.cloud.store, _key(call)
+    with store.transaction():
+        operation = store.setting(key) if key else None
+        if operation is None or store.operation(operation) is None:
+            operation = begin()
+            if key and operation:
+                store.set_setting(key, operation)
+    if not operation:
+        raise ApiError("DEADLINE_EXCEEDED", "Deadline expired before operation could complete.")
+    return operation
+
+
+def _key(call: Call) -> str:
+    given = call.query("requestId")
+    if not given:
+        return ""
+    try:
+        return f"request {call.request.method} {call.request.url.path} {uuid.UUID(given)}"
+    except ValueError:
+        text = f"Invalid value for field 'requestId': '{given}'. Must be a UUID."
+        raise ApiError("INVALID_ARGUMENT", text) from None

@@ -1,0 +1,301 @@
+"""From a request to a handler: routing, the caller's token, enabled APIs, permissions, and errors in Google's shape.
+
+Every route but localcloud's own serves one method of Google's discovery documents; its query and its body are held to
+that method before the handler sees them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.core.disk_full import is_full, storage_full
+from bezel.localcloud.core.errors import ApiError, invalid, permission_denied, service_disabled, unauthenticated
+from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.http.messages import checked_message
+from bezel.localcloud.http.methods import Method, check_query, method_of, served, unserved
+from bezel.localcloud.http.paging import page_of
+from bezel.localcloud.http.partial_response import picked
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.http.paging import Items
+    from bezel.localcloud.routing.context import Context
+
+    Answer = Json | Response
+    Handler = Callable[["Call"], Answer | Awaitable[Answer]]
+
+log = logging.getLogger(__name__)
+
+
+class _Segment(Convertor[str]):
+    """One segment of a path, without the colon that begins a custom method."""
+
+    regex = "[^/:]+"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _Segment())
+
+
+@dataclass
+class Call:
+    """One request to one handler.
+
+    Attributes:
+        cloud: Everything that exists.
+        request: As it came.
+        caller: E-mail of the service account whose token came with it.
+        arguments: The query, names in camelCase, values of the type that Google's method gives them.
+        body: The body as the method's message; {} where it has none or where the handler reads it itself.
+    """
+
+    cloud: Context
+    request: Request
+    caller: str
+    arguments: dict[str, str] = field(default_factory=dict)
+    body: Json = field(default_factory=dict)
+
+    def param(self, name: str) -> str:
+        """A part of the path."""
+        value = str(self.request.path_params[name])
+        return PROJECT if name == "project" else value
+
+    def query(self, name: str, default: str = "") -> str:
+        """A query argument by its name in camelCase."""
+        return self.arguments.get(name, default)
+
+    def flag(self, name: str) -> bool:
+        """A query argument that is true or false."""
+        return self.query(name) == "true"
+
+    def number(self, name: str) -> int:
+        """A query argument of localcloud's own that is a number, 0 without it.
+
+        Raises:
+            ApiError: INVALID_ARGUMENT.
+        """
+        text = self.query(name) or "0"
+        if not (text.isascii() and text.isdigit()):
+            raise invalid(f"Invalid value at '{name}' (TYPE_INT32), \"{text}\"", (name, "must be a number"))
+        return int(text)
+
+    async def json(self) -> Json:
+        """The body of a method of localcloud's own.
+
+        Raises:
+            ApiError: INVALID_ARGUMENT.
+        """
+        return json_object(await self.request.body())
+
+    def mask(self) -> list[str]:
+        """The paths of `updateMask`, in the order given."""
+        return [path for path in self.query("updateMask").split(",") if path]
+
+    def name(self, template: str) -> str:
+        """A resource name from a template such as "projects/{project}/secrets/{secret}"."""
+        return template.format_map({key: self.param(key) for key in self.request.path_params})
+
+    def page(self, items: Items, key: str, *, default: int = 100, most: int = 1000) -> Json:
+        """One page of (name, body): its bodies under `key`, and the token of the next page if there is one.
+
+        Args:
+            items: All there is, in the order of their names.
+            key: Name of the list in the answer.
+            default: Items of a page for a caller that does not say.
+            most: Items of a page at most; who asks for more gets so many.
+
+        Raises:
+            ApiError: INVALID_ARGUMENT for a negative size and for a token that this method did not give out.
+        """
+        shown, token = self.paged(items, default=default, most=most)
+        page: Json = {key: [body for _, body in shown]} if shown else {}
+        return page | ({"nextPageToken": token} if token else {})
+
+    def paged(self, items: Items, *, default: int, most: int) -> tuple[Items, str]:
+        """As `page`, with the items and the token of the next page ("" after the last one) for the handler to show."""
+        size = int(self.query("pageSize") or self.query("maxResults") or 0)
+        if size < 0:
+            raise invalid(f"page_size {size} is negative: leave it out or give at most {most}.", ("page_size", "< 0"))
+        return page_of(items, min(size or default, most), self.query("pageToken"), self.request.url.path)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    method: str
+    path: str
+    needs: str
+    on: str
+    query: frozenset[str]
+    field: str
+    reads_body: bool
+    serves: Method | None
+    handler: Handler
+
+
+@dataclass
+class Api:
+    """The handlers of one Google API.
+
+    Attributes:
+        service: Name in Service Usage; "" for what is always there.
+        title: Name for people.
+        legacy: Errors in the older shape of Cloud Storage and Compute Engine, and null in a body means "remove".
+        locations: Where the API's resources can be, for those that have a location.
+    """
+
+    service: str
+    title: str
+    legacy: bool = False
+    locations: frozenset[str] = frozenset()
+    rules: list[_Rule] = field(default_factory=list)
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        *,
+        needs: str = "",
+        on: str = "projects/{project}",
+        query: str = "",
+        body: str = "",
+        reads_body: bool = False,
+    ) -> Callable[[Handler], Handler]:
+        """Register a handler.
+
+        Args:
+            method: GET, POST, ...
+            path: Google's own one behind the API's prefix.
+            needs: The permission that the caller needs.
+            on: The resource that it is needed on.
+            query: Names of the query parameters that the handler heeds, blanks between them.
+            body: The field of the request message that the body is bound to, as refusals name it.
+            reads_body: Whether the handler takes the body as it comes.
+        """
+
+        def register(handler: Handler) -> Handler:
+            serves, heeded = method_of(method, path), frozenset(query.split())
+            self.rules.append(_Rule(method, path, needs, on, heeded, body, reads_body, serves, handler))
+            return handler
+
+        return register
+
+    def routes(self, cloud: Context) -> list[Route]:
+        """The rules as routes of the HTTP server."""
+        return [Route(rule.path, _endpoint(cloud, self, rule), methods=[rule.method]) for rule in self.rules]
+
+
+def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        try:
+            call = _admit(cloud, api, rule, request)
+            if rule.serves and rule.serves.request and not rule.reads_body:
+                given = json_object(await request.body())
+                call.body = checked_message(given, rule.serves.request, rule.field, keep_null=api.legacy)
+            answer = rule.handler(call)
+            if inspect.isawaitable(answer):
+                answer = await answer
+            if not isinstance(answer, Response) and (fields := call.query("fields")):
+                answer = picked(answer, fields)
+        except ApiError as error:
+            if error.status == 304:  # has no body
+                return Response(status_code=304)
+            return JSONResponse(error.body(legacy=api.legacy), error.status, _challenge(error))
+        except Exception as error:
+            log.exception("%s %s failed", request.method, request.url.path)
+            full = is_full(error)
+            internal = storage_full(cloud.layout.root) if full else ApiError("INTERNAL", "Internal error encountered.")
+            return JSONResponse(internal.body(legacy=api.legacy), internal.status)
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
+
+    return endpoint
+
+
+def _challenge(error: ApiError) -> dict[str, str]:
+    return {"WWW-Authenticate": 'Bearer realm="https://accounts.google.com/"'} if error.status == 401 else {}
+
+
+def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
+    caller = caller_of(cloud, request.headers.get("authorization"))
+    call = Call(cloud, request, caller)
+    project = request.path_params.get("project", PROJECT)
+    if project not in {PROJECT, PROJECT_NUMBER, "-", "_"}:
+        raise permission_denied(rule.needs or "resourcemanager.projects.get", f"projects/{project}")
+    if api.service and not cloud.is_enabled(api.service):
+        raise service_disabled(api.service, api.title, PROJECT)
+    given = request.query_params.multi_items()
+    call.arguments = check_query(rule.serves, given, rule.query) if rule.serves else dict(given)
+    location = request.path_params.get("location", "-")
+    if location != "-" and location not in api.locations:
+        raise ApiError("PERMISSION_DENIED", f"Permission denied on 'locations/{location}' (or it may not exist).")
+    if rule.needs:
+        resource = call.name(rule.on)
+        if not cloud.access.allows(caller, rule.needs, resource):
+            raise permission_denied(rule.needs, resource)
+    return call
+
+
+def json_object(raw: bytes) -> Json:
+    """A body as a JSON object; an absent body is an empty one.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for what is no JSON (nor are NaN and half a surrogate pair) or no object.
+    """
+    try:
+        body = json.loads(raw, parse_constant=_no_number) if raw else {}
+        if b"\\u" in raw:
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise invalid("Invalid JSON payload received. Unable to parse the body.") from None
+    if not isinstance(body, dict):
+        raise invalid("Invalid JSON payload received. Root element must be a message.")
+    return body
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
+
+
+def caller_of(cloud: Context, authorization: str | None) -> str:
+    """E-mail of the account whose access token a header holds.
+
+    Raises:
+        ApiError: UNAUTHENTICATED.
+    """
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise unauthenticated("CREDENTIALS_MISSING")
+    try:
+        return cloud.tokens.caller(token.strip())
+    except TokenError:
+        raise unauthenticated("ACCESS_TOKEN_TYPE_UNSUPPORTED") from None
+
+
+def unknown_method(request: Request) -> Response:
+    """The answer where no rule fits: 501 for a method that only Google has, 404 for one that nobody has."""
+    verb, path = request.method, request.scope["raw_path"].decode("ascii", "replace").partition("?")[0]
+    prefix = path.split("/")[1]
+    if name := unserved(verb, path):
+        served_here = sorted({method.id for method in served().values() if method.path.startswith(f"/{prefix}/")})
+        text = f"localcloud does not serve {name} ({verb} {path}). Of this API it serves: {', '.join(served_here)}."
+        error = ApiError("UNIMPLEMENTED", text)
+    else:
+        error = ApiError("NOT_FOUND", f"Method not found: {verb} {path}")
+    return JSONResponse(error.body(legacy=prefix in {"storage", "compute"}), error.status)

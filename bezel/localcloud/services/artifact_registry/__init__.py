@@ -1,0 +1,1 @@
+"""Artifact Registry and the registry protocol: repositories, manifests, images."""

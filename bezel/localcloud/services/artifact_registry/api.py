@@ -1,0 +1,166 @@
+"""Artifact Registry v1: repositories, among them remote ones that mirror an upstream registry."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.core.regions import regions
+from bezel.localcloud.http.update_mask import masked
+from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.router import Api
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call
+
+api = Api("artifactregistry.googleapis.com", "Artifact Registry API", locations=regions() | {"us", "europe", "asia"})
+_LOCATION = "/artifactregistry/v1/projects/{project:id}/locations/{location:id}"
+_ONE = _LOCATION + "/repositories/{repository:id}"
+_NAME = "projects/{project}/locations/{location}/repositories/{repository}"
+_TYPE = "type.googleapis.com/google.devtools.artifactregistry.v1.Repository"
+_CREATE_SECONDS, _DELETE_SECONDS = 10.0, 5.0  # of the platform's time
+_UPDATABLE = frozenset(
+    {"description", "labels", "cleanupPolicies", "cleanupPolicyDryRun", "remoteRepositoryConfig", "dockerConfig"}
+)
+_KEPT = _UPDATABLE | {"format", "mode", "disallowUnspecifiedMode"}
+# Nothing here would act upon these.
+_UNSERVED = frozenset({"kmsKeyName", "mavenConfig", "platformLogsConfig", "virtualRepositoryConfig"})
+_METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
+
+
+@api.route(
+    "POST",
+    _LOCATION + "/repositories",
+    needs="artifactregistry.repositories.create",
+    query="repositoryId",
+    body="repository",
+)
+def create(call: Call) -> Json:
+    """Create a repository."""
+    repository_id, body = call.query("repositoryId"), call.body
+    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", repository_id):
+        raise invalid(
+            f"Invalid repository ID {repository_id!r}.", ("repository_id", "lower case letters, digits, hyphens")
+        )
+    mode, remote = body.get("mode", "STANDARD_REPOSITORY"), body.get("remoteRepositoryConfig")
+    _refuse_unserved(body, mode)
+    if not body.get("format"):
+        raise invalid("Repository format is required.", ("repository.format", "DOCKER"))
+    if (mode == "REMOTE_REPOSITORY") != bool(remote):
+        raise invalid(
+            "A remote repository needs remote_repository_config, others must not have it.", ("repository.mode", mode)
+        )
+    location = call.param("location")
+    name = f"projects/{PROJECT}/locations/{location}/repositories/{repository_id}"
+    now = timestamp(call.cloud.pace.now())
+    repository = {
+        "name": name,
+        "createTime": now,
+        "updateTime": now,
+        "registryUri": f"{location}-docker.pkg.dev/{PROJECT}/{repository_id}",
+        "satisfiesPzi": True,
+        "vulnerabilityScanningConfig": {
+            "lastEnableTime": now,
+            "enablementState": "SCANNING_DISABLED",
+            "enablementStateReason": "API containerscanning.googleapis.com is not enabled.",
+        },
+    } | {key: value for key, value in body.items() if key in _KEPT and value not in ("", False, {}, [])}
+    repository["mode"] = mode
+    with call.cloud.store.transaction():
+        if call.cloud.store.get("repository", name):
+            raise ApiError("ALREADY_EXISTS", "the repository already exists")
+        call.cloud.store.put("repository", name, repository)
+        parent = f"projects/{PROJECT}/locations/{location}"
+        return call.cloud.operations.timed(parent, _METADATA, {"@type": _TYPE} | repository, _CREATE_SECONDS)
+
+
+@api.route("GET", _LOCATION + "/repositories", needs="artifactregistry.repositories.list", query="pageSize pageToken")
+def list_repositories(call: Call) -> Json:
+    """Repositories of a location."""
+    prefix = call.name("projects/{project}/locations/{location}/repositories/")
+    return call.page(call.cloud.store.rows("repository", prefix), "repositories")
+
+
+@api.route("GET", _ONE, needs="artifactregistry.repositories.get", on=_NAME)
+def get(call: Call) -> Json:
+    """One repository."""
+    return _repository(call)
+
+
+@api.route("PATCH", _ONE, needs="artifactregistry.repositories.update", on=_NAME, query="updateMask", body="repository")
+def patch(call: Call) -> Json:
+    """Change what the mask names (all that may be changed without one); answers with the repository."""
+    _refuse_unserved(call.body)
+    with call.cloud.store.transaction():
+        old = _repository(call)
+        changed = masked(old, call.body, call.mask() or ["*"], "artifactregistry.Repository", _UPDATABLE)
+        repository = {key: value for key, value in old.items() if key not in _UPDATABLE}
+        repository |= {key: value for key, value in changed.items() if value}
+        if (old["mode"] == "REMOTE_REPOSITORY") != bool(repository.get("remoteRepositoryConfig")):
+            text = "A remote repository keeps its remote_repository_config, others must not have it."
+            raise invalid(text, ("repository.remote_repository_config", old["mode"]))
+        repository["updateTime"] = timestamp(call.cloud.pace.now())
+        call.cloud.store.put("repository", repository["name"], repository)
+    return repository
+
+
+@api.route("DELETE", _ONE, needs="artifactregistry.repositories.delete", on=_NAME)
+def delete(call: Call) -> Json:
+    """Delete a repository with all it holds."""
+    with call.cloud.store.transaction():
+        name = _repository(call)["name"]
+        call.cloud.store.delete("repository", name)
+        parent = call.name("projects/{project}/locations/{location}")
+        empty = {"@type": "type.googleapis.com/google.protobuf.Empty"}
+        return call.cloud.operations.timed(parent, _METADATA, empty, _DELETE_SECONDS)
+
+
+@api.route(
+    "GET",
+    _ONE + ":getIamPolicy",
+    needs="artifactregistry.repositories.getIamPolicy",
+    on=_NAME,
+    query="options.requestedPolicyVersion",
+)
+def get_policy(call: Call) -> Json:
+    """Policy of a repository."""
+    return read_policy(call.cloud.store, _repository(call)["name"], call.query("options.requestedPolicyVersion"))
+
+
+@api.route("POST", _ONE + ":setIamPolicy", needs="artifactregistry.repositories.setIamPolicy", on=_NAME)
+def set_policy(call: Call) -> Json:
+    """Replace it."""
+    return write_policy(call.cloud.store, _repository(call)["name"], call.body)
+
+
+@api.route("POST", _ONE + ":testIamPermissions")
+def test_permissions(call: Call) -> Json:
+    """Those of the given permissions that the caller has on a repository."""
+    return held_permissions(call, _repository(call)["name"], call.body.get("permissions") or [])
+
+
+@api.route("GET", _LOCATION + "/operations/{operation:id}")
+def get_operation(call: Call) -> Json:
+    """An operation."""
+    return call.cloud.operations.get(call.name("projects/{project}/locations/{location}/operations/{operation}"))
+
+
+def _refuse_unserved(body: Json, mode: str = "STANDARD_REPOSITORY") -> None:
+    if refused := sorted(body.keys() & _UNSERVED):
+        text = f"localcloud does not serve {', '.join(refused)} of a repository: leave it out."
+        raise ApiError("UNIMPLEMENTED", text)
+    if body.get("format", "DOCKER") != "DOCKER" or mode not in {"STANDARD_REPOSITORY", "REMOTE_REPOSITORY"}:
+        text = f"localcloud serves standard and remote repositories of format DOCKER, not {body.get('format')} {mode}."
+        raise ApiError("UNIMPLEMENTED", text)
+
+
+def _repository(call: Call) -> Json:
+    name = call.name(_NAME)
+    found = call.cloud.store.get("repository", name)
+    if found is None:
+        raise ApiError("NOT_FOUND", f"Requested entity was not found: {name}")
+    return found

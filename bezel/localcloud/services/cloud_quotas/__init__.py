@@ -1,0 +1,1 @@
+"""Cloud Quotas v1."""

@@ -1,0 +1,68 @@
+"""Cloud Quotas v1: the GPUs, CPUs and memory that Cloud Run allows in each region, and the chips and GPUs to lease.
+
+The shape is QuotaInfo's of Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota, and
+asking for more: what a project has here is in data/cloud_run.toml and data/machines.toml.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.paths import PROJECT_NUMBER
+from bezel.localcloud.core.regions import regions
+from bezel.localcloud.faults.platform import gpu_quota
+from bezel.localcloud.machines.capacity import metric_of, quota_places
+from bezel.localcloud.routing.router import Api
+from bezel.localcloud.services.cloud_run.quotas import CPU_METRIC, MEMORY_METRIC, gpu_quota_of
+from bezel.localcloud.services.cloud_run.spec import limits
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call
+
+api = Api("cloudquotas.googleapis.com", "Cloud Quotas API", locations=frozenset({"global"}))
+_INFO = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/{service:id}/quotaInfos/{quota:id}"
+
+
+@api.route("GET", _INFO, needs="cloudquotas.quotas.get")
+def get_info(call: Call) -> Json:
+    """What a quota allows, and where.
+
+    Raises:
+        ApiError: NOT_FOUND for any other quota.
+    """
+    service, wanted = call.param("service"), call.param("quota")
+    for accelerator, known in limits()["accelerators"].items():
+        for redundant in (False, True):
+            quota = gpu_quota_of(accelerator, redundant=redundant)
+            if (service, wanted) != ("run.googleapis.com", quota.name):
+                continue
+            value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
+            return _info(service, wanted, quota.metric, value, "region", known["regions"])
+    of_region = {
+        "CpuAllocPerProjectRegion": ("cpu_milli", CPU_METRIC),
+        "MemAllocPerProjectRegion": ("memory_bytes", MEMORY_METRIC),
+    }
+    if service == "run.googleapis.com" and wanted in of_region:
+        limit, metric = of_region[wanted]
+        return _info(service, wanted, metric, limits()["quotas"][limit], "region", sorted(regions()))
+    leased = call.cloud.machines.quotas()
+    if wanted in leased:
+        owner, dimension, places = quota_places(wanted)
+        if owner == service:
+            return _info(service, wanted, metric_of(wanted), leased[wanted], dimension, places)
+    raise ApiError("NOT_FOUND", f"Quota info {wanted} of {service} was not found.")
+
+
+def _info(service: str, quota: str, metric: str, value: int, dimension: str, places: list[str]) -> Json:
+    return {
+        "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{service}/quotaInfos/{quota}",
+        "quotaId": quota,
+        "service": service,
+        "metric": metric,
+        "isPrecise": True,
+        "containerType": "PROJECT",
+        "dimensions": [dimension],
+        "dimensionsInfos": [{"details": {"value": str(value)}, "applicableLocations": places}],
+    }

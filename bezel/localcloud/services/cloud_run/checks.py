@@ -1,0 +1,236 @@
+"""What Cloud Run refuses at once, before anything is made: each violation with its field. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.json_types import seconds_of
+from bezel.localcloud.http.messages import snake
+from bezel.localcloud.services.cloud_run.quotas import own_violations
+from bezel.localcloud.services.cloud_run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.localcloud.core.json_types import Json
+
+Violation = tuple[str, str]
+_RESERVED = {"PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION"}
+_RESERVED_NAMESPACES = {"run.googleapis.com", "cloud.googleapis.com", "serving.knative.dev", "autoscaling.knative.dev"}
+_COUNTS = ("minInstanceCount", "maxInstanceCount", "manualInstanceCount")
+_CONTAINER = "service.template.containers[0]"
+
+
+def violations(service: Json, service_id: str, location: str) -> list[Violation]:
+    """(field, what is wrong) of everything that is wrong with a service."""
+    found = list(_violations(service, service_id, location))
+    if found:
+        return found
+    texts = own_violations(service["template"], service.get("scaling") or {})
+    return [("service.template.scaling.max_instance_count", text) for text in texts]
+
+
+def _violations(service: Json, service_id: str, location: str) -> Iterator[Violation]:
+    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?", service_id):
+        yield (
+            "service_id",
+            f"'{service_id}': only lower case letters, digits and hyphens, a letter first, below 50 characters",
+        )
+    template = service.get("template") or {}
+    if not template.get("containers"):
+        yield "service.template.containers", "at least one container is required"
+        return
+    container = serving_container(template)
+    if not container.get("image"):
+        yield f"{_CONTAINER}.image", "is required"
+    yield from _resources(template, container, location)
+    yield from _scaling("service.scaling", service.get("scaling") or {})
+    yield from _scaling("service.template.scaling", template.get("scaling") or {})
+    yield from _probes(container, has_gpu=_gpus(container) > 0)
+    yield from _requests(template)
+    yield from _traffic(service.get("traffic") or [])
+    yield from _names(service, template, service_id)
+    yield from _ports(template)
+    yield from _environment(container)
+    yield from _volumes(template, container)
+
+
+def _gpus(container: Json) -> int:
+    value = _limits_of(container).get("nvidia.com/gpu", "0")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 4 else 0
+
+
+def _limits_of(container: Json) -> Json:
+    found: Json = (container.get("resources") or {}).get("limits") or {}
+    return found
+
+
+def _resources(template: Json, container: Json, location: str) -> Iterator[Violation]:
+    field = f"{_CONTAINER}.resources.limits"
+    given = _limits_of(container)
+    try:
+        cpu, memory = cores(str(given.get("cpu", "1"))), size_in_bytes(str(given.get("memory", "512Mi")))
+    except ValueError as error:
+        yield field, str(error)
+        return
+    if accelerator := (template.get("nodeSelector") or {}).get("accelerator"):
+        yield from _accelerator(template, container, accelerator, location, cpu, memory)
+        return
+    if given.get("nvidia.com/gpu", "0") != "0":
+        yield "service.template.node_selector.accelerator", "is required where nvidia.com/gpu is given"
+    bounds = limits()["instances"]
+    if f"{cpu:g}" not in bounds["cpus"] and not 0.08 <= cpu < 1:
+        yield f"{field}.cpu", f"Invalid value specified for cpu. {cpu:g} is none of {', '.join(bounds['cpus'])}"
+    if memory > bounds["max_memory_gib"] * GIB:
+        yield f"{field}.memory", f"{given['memory']} is more than {bounds['max_memory_gib']}Gi"
+
+
+def _scaling(field: str, scaling: Json) -> Iterator[Violation]:
+    counts, bound = {name: scaling.get(name, 0) for name in _COUNTS}, limits()["instances"]["most"]
+    for name, count in counts.items():
+        if not 0 <= count <= bound:
+            yield f"{field}.{snake(name)}", f"{count} is not between 0 and {bound}"
+    least, most = counts["minInstanceCount"], counts["maxInstanceCount"]
+    if most and least > most:
+        yield f"{field}.min_instance_count", f"{least} is more than max_instance_count {most}"
+
+
+def _accelerator(
+    template: Json, container: Json, accelerator: str, location: str, cpu: float, memory: int
+) -> Iterator[Violation]:
+    field = f"{_CONTAINER}.resources.limits"
+    known = limits()["accelerators"].get(accelerator)
+    if known is None:
+        names = ", ".join(limits()["accelerators"])
+        yield "service.template.node_selector.accelerator", f"'{accelerator}' is not supported; supported: {names}"
+        return
+    if location not in known["regions"]:
+        where = ", ".join(known["regions"])
+        yield (
+            "service.template.node_selector.accelerator",
+            f"{accelerator} is not available in {location}; it is in {where}",
+        )
+    if _gpus(container) != known["per_instance"]:
+        yield f"{field}.nvidia.com/gpu", f"must be {known['per_instance']} with {accelerator}"
+    if cpu < known["min_cpu"]:
+        yield (
+            f"{field}.cpu",
+            f"Invalid value specified for cpu: {accelerator} needs at least {known['min_cpu']}, {cpu:g} given",
+        )
+    if not known["min_memory_gib"] * GIB <= memory <= known["max_memory_gib"] * GIB:
+        text = f"must be between {known['min_memory_gib']}Gi and {known['max_memory_gib']}Gi with {accelerator}"
+        yield f"{field}.memory", f"Invalid value specified for memory: {memory / GIB:g}Gi {text}"
+    if (container.get("resources") or {}).get("cpuIdle"):
+        yield f"{_CONTAINER}.resources.cpu_idle", "must be false with a GPU: it needs instance-based billing"
+    if template.get("executionEnvironment") == "EXECUTION_ENVIRONMENT_GEN1":
+        yield "service.template.execution_environment", "must be EXECUTION_ENVIRONMENT_GEN2 with a GPU"
+
+
+def _probes(container: Json, *, has_gpu: bool) -> Iterator[Violation]:
+    bounds = limits()["probes"]
+    if container.get("startupProbe"):
+        startup, field = probe(container["startupProbe"]), f"{_CONTAINER}.startup_probe"
+        most = bounds["startup_window_gpu" if has_gpu else "startup_window"]
+        window = startup.period * startup.failures
+        if window > most:
+            text = f"{startup.failures} failures x {startup.period:g}s is {window:g}s, more than {most}s"
+            yield f"{field}.failure_threshold", text
+        yield from _timing(container["startupProbe"], field, bounds["startup_max_delay"], bounds["startup_max_period"])
+    if container.get("livenessProbe"):
+        field = f"{_CONTAINER}.liveness_probe"
+        yield from _timing(
+            container["livenessProbe"], field, bounds["liveness_max_delay"], bounds["liveness_max_period"]
+        )
+
+
+def _timing(body: Json, field: str, max_delay: int, max_period: int) -> Iterator[Violation]:
+    found = probe(body)
+    if not 0 <= found.initial_delay <= max_delay:
+        yield f"{field}.initial_delay_seconds", f"{found.initial_delay:g} is not between 0 and {max_delay}"
+    if not 1 <= found.period <= max_period:
+        yield f"{field}.period_seconds", f"{found.period:g} is not between 1 and {max_period}"
+    if not 1 <= found.timeout <= found.period:
+        text = f"{found.timeout:g} is not between 1 and period_seconds {found.period:g}"
+        yield f"{field}.timeout_seconds", text
+    if found.failures < 1:
+        yield f"{field}.failure_threshold", "must be at least 1"
+
+
+def _requests(template: Json) -> Iterator[Violation]:
+    bounds = limits()["requests"]
+    concurrency = int(template.get("maxInstanceRequestConcurrency") or 1)
+    if not 1 <= concurrency <= bounds["max_concurrency"]:
+        yield (
+            "service.template.max_instance_request_concurrency",
+            f"{concurrency} is not between 1 and {bounds['max_concurrency']}",
+        )
+    try:
+        timeout = seconds_of(template.get("timeout"), 300)
+    except ValueError as error:
+        yield "service.template.timeout", str(error)
+        return
+    if timeout > bounds["max_timeout_seconds"]:
+        yield "service.template.timeout", f"{timeout:g}s is more than {bounds['max_timeout_seconds']}s"
+
+
+def _traffic(targets: list[Json]) -> Iterator[Violation]:
+    percents = [target.get("percent", 0) for target in targets]
+    if targets and (sum(percents) != 100 or min(percents) < 0):
+        yield "service.traffic", "the percentages must add up to 100, none of them below 0"
+    tags = [target["tag"] for target in targets if target.get("tag")]
+    if len(tags) != len(set(tags)):
+        yield "service.traffic.tag", "a tag is given more than once"
+    for target in targets:
+        pinned = target.get("type") == "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
+        if pinned != bool(target.get("revision")):
+            yield "service.traffic.revision", "is required with, and only with, TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION"
+
+
+def _names(service: Json, template: Json, service_id: str) -> Iterator[Violation]:
+    revision = template.get("revision")
+    if revision and not re.fullmatch(rf"{re.escape(service_id)}-[a-z0-9]([a-z0-9-]*[a-z0-9])?", revision):
+        yield "service.template.revision", f"'{revision}' does not begin with the service's name and a hyphen"
+    if revision and len(revision) > 63:
+        yield "service.template.revision", f"'{revision}' is longer than 63 characters"
+    if len(service.get("description", "")) > 512:
+        yield "service.description", "is longer than 512 characters"
+    for where, holder in (("service", service), ("service.template", template)):
+        for kind in ("labels", "annotations"):
+            for key in holder.get(kind) or {}:
+                if key.partition("/")[0] in _RESERVED_NAMESPACES:
+                    yield f"{where}.{kind}", f"'{key}': Cloud Run's API v2 takes no {kind} of this namespace"
+
+
+def _ports(template: Json) -> Iterator[Violation]:
+    if len(template["containers"]) > 1:
+        yield "service.template.containers", "localcloud runs one container an instance: take the others out"
+    ports = template["containers"][0].get("ports") or []
+    if len(ports) > 1:
+        yield f"{_CONTAINER}.ports", "only one port is allowed"
+    for port in ports:
+        if not 1 <= port.get("containerPort", 8080) <= 65535:
+            yield f"{_CONTAINER}.ports", f"{port['containerPort']} is not between 1 and 65535"
+
+
+def _environment(container: Json) -> Iterator[Violation]:
+    names = [str(entry.get("name", "")) for entry in container.get("env") or []]
+    for name in names:
+        if name in _RESERVED:
+            yield (
+                f"{_CONTAINER}.env",
+                f"The following reserved env names were provided: {name}. These values are set by the system",
+            )
+        elif not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", name):
+            yield f"{_CONTAINER}.env", f"'{name}' is not a name for an environment variable"
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{_CONTAINER}.env", f"'{name}' is given more than once"
+
+
+def _volumes(template: Json, container: Json) -> Iterator[Violation]:
+    volumes = {volume.get("name") for volume in template.get("volumes") or []}
+    for mount in container.get("volumeMounts") or []:
+        if mount.get("name") not in volumes:
+            yield f"{_CONTAINER}.volume_mounts", f"no volume is named '{mount.get('name')}'"
+        if not str(mount.get("mountPath", "")).startswith("/"):
+            yield f"{_CONTAINER}.volume_mounts", f"mount path '{mount.get('mountPath', '')}' is not absolute"

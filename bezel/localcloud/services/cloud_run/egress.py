@@ -1,0 +1,61 @@
+"""Direct VPC egress of a service: what Cloud Run refuses of it, and from which subnetwork its instances send.
+
+Knows one interface. Leaves out which firewall lets what comes from there through: that is `vpc.py`'s.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.services.compute.links import last, relative
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.core.store import Store
+    from bezel.localcloud.services.cloud_run.checks import Violation
+
+_FIELD = "service.template.vpc_access"
+_LONGEST_PREFIX = 26  # Cloud Run takes addresses by sixteens, twice as many as instances (its documentation)
+
+
+def subnetwork_of(template: Json, region: str) -> str:
+    """Full name of the subnetwork that instances of a template (or revision) send from, "" for none.
+
+    Source: the discovery document of run v2; with a network alone it is the subnetwork of the same name.
+    """
+    for interface in (template.get("vpcAccess") or {}).get("networkInterfaces") or []:
+        if given := interface.get("subnetwork") or last(interface.get("network") or ""):
+            return relative(given if "/" in given else f"regions/{region}/subnetworks/{given}")
+    return ""
+
+
+def egress_violations(store: Store, template: Json, region: str) -> Iterator[Violation]:
+    """(field, what is wrong) of a template's `vpcAccess`."""
+    access = template.get("vpcAccess") or {}
+    interfaces = access.get("networkInterfaces") or []
+    if access.get("connector"):
+        yield f"{_FIELD}.connector", "localcloud has no Serverless VPC Access connectors: use network_interfaces"
+    if len(interfaces) > 1:
+        yield f"{_FIELD}.network_interfaces", "only one network interface is supported"
+    for interface in interfaces:
+        yield from _interface_violations(store, interface, subnetwork_of(template, region), region)
+
+
+def _interface_violations(store: Store, interface: Json, subnetwork: str, region: str) -> Iterator[Violation]:
+    field, given = f"{_FIELD}.network_interfaces", interface.get("network") or ""
+    network = relative(given if "/" in given or not given else f"global/networks/{given}")
+    if not subnetwork:
+        yield field, "at least one of network and subnetwork must be specified"
+        return
+    if network and store.get("network", network) is None:
+        yield f"{field}.network", f"network '{network}' does not exist"
+        return
+    found = store.get("subnetwork", subnetwork)
+    if found is None or f"/regions/{region}/" not in subnetwork:
+        yield f"{field}.subnetwork", f"subnetwork '{subnetwork}' does not exist in region {region}"
+    elif network and found["network"] != network:
+        yield f"{field}.subnetwork", f"subnetwork '{subnetwork}' does not belong to network '{network}'"
+    elif (length := int(found["ipCidrRange"].rpartition("/")[2])) > _LONGEST_PREFIX:
+        yield f"{field}.subnetwork", f"the range of subnetwork '{subnetwork}' is a /{length}, less than /26"

@@ -1,0 +1,101 @@
+"""Cloud Run v2: the executions of jobs and their tasks, looked at, cancelled and deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json, timestamp
+from bezel.localcloud.core.regions import regions
+from bezel.localcloud.routing.router import Api
+from bezel.localcloud.services.cloud_run import job_status
+from bezel.localcloud.services.cloud_run.jobs_api import JOB, NAME, PARENT, check_etag, forget, missing, validated
+from bezel.localcloud.services.cloud_run.status import short
+
+if TYPE_CHECKING:
+    from bezel.localcloud.routing.router import Call
+
+api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
+_ONE = JOB + "/executions/{execution:id}"
+_EXECUTION = NAME + "/executions/{execution}"
+_TASK = _EXECUTION + "/tasks/{task}"
+_DELETE_SECONDS = 2.0  # of the platform's time
+
+
+@api.route("GET", JOB + "/executions", needs="run.executions.list", on=NAME, query="pageSize pageToken")
+def list_executions(call: Call) -> Json:
+    """Executions of a job, newest first."""
+    found = call.cloud.store.rows("execution", f"{call.name(NAME)}/executions/")
+    newest_first = sorted(found, key=lambda item: item[1]["createTime"], reverse=True)
+    rows = [(f"{n:06d}", call.cloud.shown(body)) for n, (_, body) in enumerate(newest_first)]
+    return call.page(rows, "executions")
+
+
+@api.route("GET", _ONE, needs="run.executions.get", on=_EXECUTION)
+def get(call: Call) -> Json:
+    """One execution."""
+    return call.cloud.shown(_execution(call))
+
+
+@api.route("POST", _ONE + ":cancel", needs="run.executions.cancel", on=_EXECUTION)
+def cancel(call: Call) -> Json:
+    """End an execution's tasks; the operation ends when they have.
+
+    Raises:
+        ApiError: FAILED_PRECONDITION for one that has ended.
+    """
+    cloud = call.cloud
+    with cloud.store.transaction():
+        execution = _execution(call)
+        check_etag(execution, call.body.get("etag", ""))
+        name = execution["name"]
+        metadata = {"@type": job_status.EXECUTION_TYPE} | cloud.shown(execution)
+        pending = cloud.store.get("jobRun", name)
+        if pending is None:
+            raise ApiError("FAILED_PRECONDITION", f"Execution {short(name)} has completed: it cannot be cancelled.")
+        if call.body.get("validateOnly"):
+            return validated(call, metadata, metadata)
+        operation = cloud.operations.begin(call.name(PARENT), metadata)
+        cloud.store.put("jobRun", name, {"operations": [*pending["operations"], operation], "cancelled": True})
+    cloud.jobs.cancel(name)
+    return cloud.operations.get(operation)
+
+
+@api.route("DELETE", _ONE, needs="run.executions.delete", on=_EXECUTION, query="etag validateOnly")
+def delete(call: Call) -> Json:
+    """Delete an execution with its tasks, which end."""
+    cloud = call.cloud
+    with cloud.store.transaction():
+        execution = _execution(call)
+        check_etag(execution, call.query("etag"))
+        name = execution["name"]
+        metadata = {"@type": job_status.EXECUTION_TYPE} | cloud.shown(execution)
+        response = metadata | {"deleteTime": timestamp(cloud.pace.now())}
+        if call.flag("validateOnly"):
+            return validated(call, metadata, response)
+        forget(cloud, name)
+        return cloud.operations.timed(call.name(PARENT), metadata, response, _DELETE_SECONDS)
+
+
+@api.route("GET", _ONE + "/tasks", needs="run.tasks.list", on=_EXECUTION, query="pageSize pageToken")
+def list_tasks(call: Call) -> Json:
+    """Tasks of an execution, in order of their indices."""
+    found = call.cloud.store.rows("task", f"{_execution(call)['name']}/tasks/")
+    by_index = sorted(found, key=lambda item: item[1]["index"])
+    return call.page([(f"{body['index']:06d}", call.cloud.shown(body)) for _, body in by_index], "tasks")
+
+
+@api.route("GET", _ONE + "/tasks/{task:id}", needs="run.tasks.get", on=_TASK)
+def get_task(call: Call) -> Json:
+    """One task."""
+    found = call.cloud.store.get("task", call.name(_TASK))
+    if found is None:
+        raise missing("TASK", call.param("task"), call.param("location"))
+    return call.cloud.shown(found)
+
+
+def _execution(call: Call) -> Json:
+    found = call.cloud.store.get("execution", call.name(_EXECUTION))
+    if found is None:
+        raise missing("EXECUTION", call.param("execution"), call.param("location"))
+    return found

@@ -1,0 +1,74 @@
+"""Why a revision cannot become ready: the platform's words, the operation's code, the condition that fails. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+
+
+class RevisionFailureError(Exception):
+    """A revision that will not be ready.
+
+    Attributes:
+        text: What the platform says after "Revision ... is not ready and cannot serve traffic.".
+        code: google.rpc.Code of the operation's error.
+        reason: The field of a run v2 Condition that tells the reason, e.g. {"revisionReason": "..."}.
+        condition: The condition of the revision that failed.
+    """
+
+    def __init__(self, text: str, *, code: str, reason: Json, condition: str) -> None:
+        super().__init__(text)
+        self.text = text
+        self.code = code
+        self.reason = reason
+        self.condition = condition
+
+
+def container_failure(text: str) -> RevisionFailureError:
+    """The container did not come up."""
+    reason = {"revisionReason": "HEALTH_CHECK_CONTAINER_ERROR"}
+    return RevisionFailureError(text, code="FAILED_PRECONDITION", reason=reason, condition="ContainerHealthy")
+
+
+class KilledError(RevisionFailureError):
+    """The container was killed while it started, which is no fault of its own: another one is worth a try."""
+
+    def __init__(self, text: str) -> None:
+        failure = container_failure(text)
+        super().__init__(text, code=failure.code, reason=failure.reason, condition=failure.condition)
+
+
+def quota_failure(text: str) -> RevisionFailureError:
+    """The project may not have that much."""
+    reason = {"reason": "REVISION_FAILED"}
+    return RevisionFailureError(text, code="RESOURCE_EXHAUSTED", reason=reason, condition="ResourcesAvailable")
+
+
+def image_missing(image: str) -> RevisionFailureError:
+    """No such image."""
+    text, reason = f"Image '{image}' not found.", {"reason": "CONTAINER_MISSING"}
+    return RevisionFailureError(text, code="NOT_FOUND", reason=reason, condition="ContainerReady")
+
+
+def image_unreadable(image: str, agent: str) -> RevisionFailureError:
+    """The platform's agent may not read the image."""
+    text = (
+        f"Google Cloud Run Service Agent {agent} must have permission to read the image, {image}. Ensure that the "
+        "provided container image URL is correct and that the above account has permission to access the image."
+    )
+    reason = {"reason": "CONTAINER_IMAGE_UNAUTHORIZED"}
+    return RevisionFailureError(text, code="PERMISSION_DENIED", reason=reason, condition="ContainerReady")
+
+
+def secret_failure(text: str, code: str) -> RevisionFailureError:
+    """A secret is not there, or the runtime account may not read it."""
+    reason = {"reason": "SECRETS_ACCESS_CHECK_FAILED"}
+    return RevisionFailureError(text, code=code, reason=reason, condition="ContainerReady")
+
+
+def internal_failure() -> RevisionFailureError:
+    """The fault is localcloud's own; its daemon.log tells more."""
+    reason = {"reason": "INTERNAL"}
+    return RevisionFailureError("Internal error.", code="INTERNAL", reason=reason, condition="ContainerReady")

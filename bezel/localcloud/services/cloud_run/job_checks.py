@@ -1,0 +1,75 @@
+"""What Cloud Run refuses of a job at once, before anything is made: each violation with its field. Pure.
+
+A task's container is held to the rules of a service's (checks.py). Sources: the discovery document of run v2, and Cloud
+Run's pages on jobs (a timeout of 168 hours and 10 retries at most, 10,000 tasks).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.json_types import seconds_of
+from bezel.localcloud.services.cloud_run.checks import violations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.services.cloud_run.checks import Violation
+
+TASK_SECONDS = 600.0
+RETRIES = 3
+_MOST_TASKS = 10_000
+_MOST_RETRIES = 10
+_MOST_SECONDS = 168 * 3600
+_SET_BY_PLATFORM = re.compile(r"CLOUD_RUN_(JOB|EXECUTION|TASK_(INDEX|COUNT|ATTEMPT))")
+# Parts of a service's template that a task's has as well.
+_SHARED = ("containers", "volumes", "nodeSelector", "executionEnvironment")
+# What would make executions by itself, or late.
+UNSERVED = ("runExecutionToken", "startExecutionToken")
+
+
+def job_violations(job: Json, job_id: str, location: str) -> list[Violation]:
+    """(field, what is wrong) of everything that is wrong with a job."""
+    return list(_violations(job, job_id, location))
+
+
+def _violations(job: Json, job_id: str, location: str) -> Iterator[Violation]:
+    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?", job_id):
+        yield "job_id", f"'{job_id}': only lower case letters, digits and hyphens, a letter first, below 50 characters"
+    template = job.get("template") or {}
+    task = template.get("template") or {}
+    shared = {key: task[key] for key in _SHARED if key in task}
+    for field, text in violations({"template": shared} | _named(job), "job", location):
+        told = field.replace("service.template", "job.template.template", 1).replace("service", "job", 1)
+        yield told, text
+    yield from execution_violations(template, "job.template")
+    for container in task.get("containers") or []:
+        for name in (str(entry.get("name", "")) for entry in container.get("env") or []):
+            if _SET_BY_PLATFORM.fullmatch(name):
+                yield "job.template.template.containers[0].env", f"{name} is reserved: it is set by the system"
+
+
+def execution_violations(template: Json, field: str) -> Iterator[Violation]:
+    """What is wrong with the numbers of an execution's template."""
+    task, count = template.get("template") or {}, template.get("taskCount", 0)
+    if not 0 <= count <= _MOST_TASKS:
+        yield f"{field}.task_count", f"{count} is not between 1 and {_MOST_TASKS}"
+    parallelism = template.get("parallelism", 0)
+    if not 0 <= parallelism <= max(count, 1):
+        yield f"{field}.parallelism", f"{parallelism} is not between 0 and task_count {max(count, 1)}"
+    retries = task.get("maxRetries", RETRIES)
+    if not 0 <= retries <= _MOST_RETRIES:
+        yield f"{field}.template.max_retries", f"{retries} is not between 0 and {_MOST_RETRIES}"
+    try:
+        timeout = seconds_of(task.get("timeout"), TASK_SECONDS)
+    except ValueError as error:
+        yield f"{field}.template.timeout", str(error)
+        return
+    if not 0 < timeout <= _MOST_SECONDS:
+        yield f"{field}.template.timeout", f"{timeout:g}s is not between 1s and {_MOST_SECONDS}s"
+
+
+def _named(job: Json) -> Json:
+    return {key: job[key] for key in ("labels", "annotations") if key in job}

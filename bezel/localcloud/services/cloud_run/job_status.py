@@ -1,0 +1,216 @@
+"""Jobs, executions and tasks as run v2 shows them: made, counted, ended. Pure."""
+
+from __future__ import annotations
+
+import random
+import string
+import uuid
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
+from bezel.localcloud.services.cloud_run.job_checks import RETRIES, TASK_SECONDS
+from bezel.localcloud.services.cloud_run.status import condition, short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
+
+JOB_TYPE = "type.googleapis.com/google.cloud.run.v2.Job"
+EXECUTION_TYPE = "type.googleapis.com/google.cloud.run.v2.Execution"
+# How a task may end, as the counts of its execution are called.
+SUCCEEDED, FAILED, CANCELLED = "succeededCount", "failedCount", "cancelledCount"
+_OF_JOB = ("ContainerReady", "ResourcesAvailable")
+_OF_TASK = (
+    "containers", "volumes", "maxRetries", "timeout", "serviceAccount", "executionEnvironment", "encryptionKey",
+    "vpcAccess", "nodeSelector", "gpuZonalRedundancyDisabled",
+)  # fmt: skip
+
+
+def etag() -> str:
+    """A fingerprint that nothing had before."""
+    return f'"{uuid.uuid4().hex[:12]}"'
+
+
+def ready_job(now: float) -> Json:
+    """The status of a job that may be run."""
+    return {
+        "terminalCondition": condition("Ready", "CONDITION_SUCCEEDED", now),
+        "conditions": [condition(kind, "CONDITION_SUCCEEDED", now) for kind in _OF_JOB],
+    }
+
+
+def failed_job(failure: RevisionFailureError, now: float) -> Json:
+    """The status of a job whose image or secrets cannot be had."""
+    terminal = condition("Ready", "CONDITION_FAILED", now, failure.text, failure.reason)
+    found = condition("ContainerReady", "CONDITION_FAILED", now, failure.text, failure.reason)
+    return {"terminalCondition": terminal, "conditions": [found]}
+
+
+def new_execution(job: Json, template: Json, creator: str, now: float) -> Json:
+    """An execution of a job that has not started.
+
+    Args:
+        job: As it is stored.
+        template: Its ExecutionTemplate with the overrides in it.
+        creator: Who runs it.
+        now: Unix seconds.
+    """
+    letters = random.choices(string.ascii_lowercase + string.digits, k=5)  # noqa: S311 - a name, not a secret
+    name = f"{job['name']}/executions/{short(job['name'])}-{''.join(letters)}"
+    count = template.get("taskCount") or 1
+    task = {"maxRetries": RETRIES, "timeout": f"{TASK_SECONDS:g}s", "serviceAccount": DEFAULT_COMPUTE_ACCOUNT}
+    return {
+        "name": name,
+        "uid": str(uuid.uuid4()),
+        "generation": "1",
+        "createTime": timestamp(now),
+        "updateTime": timestamp(now),
+        "creator": creator,
+        "launchStage": job["launchStage"],
+        "job": short(job["name"]),
+        "labels": (job.get("labels") or {}) | (template.get("labels") or {}),
+        "annotations": template.get("annotations") or {},
+        "parallelism": template.get("parallelism") or count,
+        "taskCount": count,
+        "template": task | (template.get("template") or {}),
+        "reconciling": True,
+        "observedGeneration": "1",
+        "conditions": [condition("Completed", "CONDITION_RECONCILING", now)],
+        "logUri": _logs_url(short(job["name"]), short(name)),
+        "etag": etag(),
+    }
+
+
+def new_task(execution: Json, index: int, now: float) -> Json:
+    """A task that waits for its turn."""
+    template = execution["template"]
+    return {
+        "name": f"{execution['name']}/tasks/{short(execution['name'])}-task{index}",
+        "uid": str(uuid.uuid4()),
+        "generation": "1",
+        "createTime": timestamp(now),
+        "updateTime": timestamp(now),
+        "labels": execution["labels"],
+        "job": execution["job"],
+        "execution": short(execution["name"]),
+        "index": index,
+        "reconciling": True,
+        "observedGeneration": "1",
+        "conditions": [condition("Completed", "CONDITION_PENDING", now)],
+        "logUri": execution["logUri"],
+        "etag": etag(),
+    } | {key: template[key] for key in _OF_TASK if key in template}
+
+
+def started(row: Json, now: float) -> Json:
+    """An execution or a task that runs; what it was begun with stays."""
+    began = {"scheduledTime": timestamp(now)} if "index" in row else {}
+    began |= {"startTime": timestamp(now)}
+    conditions = [
+        condition("Completed", "CONDITION_RECONCILING", now),
+        condition("Started", "CONDITION_SUCCEEDED", now),
+    ]
+    return began | row | {"conditions": conditions, "updateTime": timestamp(now), "etag": etag()}
+
+
+def retried_task(task: Json, now: float, result: Json) -> Json:
+    """A task whose attempt ended with a result (a TaskAttemptResult), and that runs once more."""
+    more = {"retried": task.get("retried", 0) + 1, "lastAttemptResult": result}
+    return task | more | {"updateTime": timestamp(now), "etag": etag()}
+
+
+def ended_task(task: Json, now: float, outcome: str, result: Json) -> Json:
+    """A task that will not run again.
+
+    Args:
+        task: As it is stored.
+        now: Unix seconds.
+        outcome: One of `SUCCEEDED`, `FAILED`, `CANCELLED`.
+        result: Its last TaskAttemptResult, {} for none.
+    """
+    message = str((result.get("status") or {}).get("message") or "")
+    return _ended(task, outcome, message, now) | ({"lastAttemptResult": result} if result else {})
+
+
+def ended_execution(execution: Json, tasks: Sequence[Json], *, cancelled: bool, now: float) -> Json:
+    """An execution none of whose tasks will run again."""
+    failed = next((task for task in tasks if outcome_of(task) == FAILED), None)
+    if cancelled:
+        outcome, message = CANCELLED, "The execution was cancelled."
+    elif failed:
+        said = failed["conditions"][0].get("message", "")
+        outcome, message = FAILED, f"Task {short(failed['name'])} failed with message: {said}"
+    else:
+        outcome, message = SUCCEEDED, ""
+    return _ended(execution, outcome, message, now) | counts(tasks)
+
+
+def counts(tasks: Sequence[Json]) -> dict[str, int]:
+    """The counts of an execution, from its tasks."""
+    found = {SUCCEEDED: 0, FAILED: 0, CANCELLED: 0}
+    for outcome in (outcome_of(task) for task in tasks):
+        if outcome:
+            found[outcome] += 1
+    running = sum("startTime" in task and not outcome_of(task) for task in tasks)
+    return found | {"runningCount": running, "retriedCount": sum(bool(task.get("retried")) for task in tasks)}
+
+
+def outcome_of(row: Json) -> str:
+    """How an execution or a task ended, "" while it has not."""
+    if "completionTime" not in row:
+        return ""
+    completed = row["conditions"][0]
+    if completed["state"] == "CONDITION_SUCCEEDED":
+        return SUCCEEDED
+    return CANCELLED if completed.get("executionReason") == "CANCELLED" else FAILED
+
+
+def reference(execution: Json) -> Json:
+    """An execution as its job refers to it."""
+    states = {SUCCEEDED: "EXECUTION_SUCCEEDED", FAILED: "EXECUTION_FAILED", CANCELLED: "EXECUTION_CANCELLED"}
+    running = "EXECUTION_RUNNING" if "startTime" in execution else "EXECUTION_PENDING"
+    found = {"name": short(execution["name"]), "createTime": execution["createTime"]}
+    found["completionStatus"] = states.get(outcome_of(execution), running)
+    return found | ({"completionTime": execution["completionTime"]} if "completionTime" in execution else {})
+
+
+def attempt_result(code: int | None, *, timed_out: float = 0.0) -> Json:
+    """How one attempt of a task ended, a TaskAttemptResult.
+
+    Args:
+        code: The process's exit status, minus the signal's number; None where it never started.
+        timed_out: The seconds that it was given and that were not enough, 0 for an end of its own.
+    """
+    if timed_out:
+        status = {"code": 4, "message": f"The configured timeout of {timed_out:g}s was reached."}
+        return {"status": status, "termSignal": 15}
+    if code == 0:
+        return {"status": {}}
+    if code is None:
+        return {"status": {"code": 13, "message": "The container could not be started."}}
+    if code < 0:
+        return {"status": {"code": 2, "message": "The container was ended by a signal."}, "termSignal": -code}
+    return {"status": {"code": 2, "message": "The container exited with an error."}, "exitCode": code}
+
+
+def _ended(row: Json, outcome: str, message: str, now: float) -> Json:
+    state = "CONDITION_SUCCEEDED" if outcome == SUCCEEDED else "CONDITION_FAILED"
+    reasons = {FAILED: {"executionReason": "NON_ZERO_EXIT_CODE"}, CANCELLED: {"executionReason": "CANCELLED"}}
+    rest = [one for one in row["conditions"] if one["type"] != "Completed"]
+    return row | {
+        "reconciling": False,
+        "completionTime": timestamp(now),
+        "updateTime": timestamp(now),
+        "conditions": [condition("Completed", state, now, message, reasons.get(outcome)), *rest],
+        "etag": etag(),
+    }
+
+
+def _logs_url(job: str, execution: str) -> str:
+    return (
+        f"https://console.cloud.google.com/logs/viewer?project={PROJECT}&resource=cloud_run_job/job_name/{job}"
+        f"&advancedFilter=labels.%22run.googleapis.com/execution_name%22%3D%22{execution}%22"
+    )

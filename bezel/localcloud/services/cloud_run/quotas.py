@@ -1,0 +1,125 @@
+"""What a project may have in a region of Cloud Run, and what its services ask for. Pure.
+
+Two counts, as Cloud Run makes them. At once, when a service is written: the most instances of this service alone, times
+its GPUs, CPUs and memory; too many are refused with the number that would do. When a revision is made: the GPUs of all
+services of the region, each with the most instances that its newest revision may have, and with what its older
+revisions still hold; so a service whose most instances are the whole quota cannot roll to a new revision while the old
+one holds an instance. GPUs with and without zonal redundancy are counted apart; the quota of the RTX PRO 6000 is in
+thousandths of a GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.services.cloud_run.spec import limits, revision_spec
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
+
+
+# Names as users published them in listings of their quotas, 2026.
+CPU_METRIC, MEMORY_METRIC = "run.googleapis.com/cpu_allocation", "run.googleapis.com/mem_allocation"
+
+
+@dataclass(frozen=True)
+class GpuQuota:
+    """A quota of GPUs.
+
+    Attributes:
+        name: Google's id of it.
+        gpus: How many GPUs it allows in a region.
+        unit: What one GPU counts in it: 1, or 1000 where it is in milli-GPU.
+        metric: What it counts, as Cloud Quotas and Cloud Monitoring name it.
+    """
+
+    name: str
+    gpus: int
+    unit: int
+    metric: str
+
+    def told(self, gpus: int) -> str:
+        """A number of GPUs as the quota counts them."""
+        return f"{gpus * self.unit}{' milli-GPU' if self.unit > 1 else ''}"
+
+
+def gpu_quota_of(accelerator: str, *, redundant: bool) -> GpuQuota:
+    """The quota that an accelerator counts in."""
+    known = limits()["accelerators"][accelerator]
+    suffix = "_redundant" if redundant else ""
+    unit = known["quota_unit"]
+    # As the names of both accelerators that there are.
+    metric = f"run.googleapis.com/{accelerator.replace('-', '_')}_gpu_allocation"
+    metric += "" if redundant else "_no_zonal_redundancy"
+    return GpuQuota(known[f"quota{suffix}_name"], known[f"quota{suffix}"] // unit, unit, metric)
+
+
+def amounts(spec: RevisionSpec) -> Iterator[tuple[str, int]]:
+    """(metric, how much an instance counts in it) of each quota."""
+    yield CPU_METRIC, round(spec.cpu * 1000)
+    yield MEMORY_METRIC, spec.memory
+    if spec.accelerators:
+        quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
+        yield quota.metric, spec.accelerators * quota.unit
+
+
+def most_instances(spec: RevisionSpec, service_scaling: Json) -> int:
+    """Instances that a revision may have when all traffic goes to it."""
+    if service_scaling.get("scalingMode") == "MANUAL":
+        return int(service_scaling.get("manualInstanceCount") or 0)
+    return max(spec.min_instances, spec.max_instances)
+
+
+def gpus_wanted(
+    services: Iterable[tuple[Json, Mapping[str, Json], Counter[str]]], accelerator: str, *, redundant: bool
+) -> int:
+    """GPUs of one quota that the services of a region may come to hold.
+
+    Args:
+        services: (service, its revisions by name, how many instances each revision holds at this moment).
+        accelerator: The kind that is counted.
+        redundant: Whether those with zonal redundancy are.
+    """
+    wanted = 0
+    for service, revisions, held in services:
+        scaling = service.get("scaling") or {}
+        newest = service.get("latestCreatedRevision" if service.get("reconciling") else "latestReadyRevision", "")
+        for name in {newest, *held} & revisions.keys():
+            spec = revision_spec(revisions[name], scaling)
+            if (spec.accelerator, spec.redundant) == (accelerator, redundant):
+                wanted += spec.accelerators * (most_instances(spec, scaling) if name == newest else held[name])
+    return wanted
+
+
+def own_violations(template: Json, service_scaling: Json) -> Iterator[str]:
+    """What a service alone asks for beyond the quotas of its region.
+
+    Args:
+        template: The revision's template; its quantities are well-formed.
+        service_scaling: Scaling of the service.
+    """
+    spec = revision_spec(template, service_scaling)
+    given = [s.get("maxInstanceCount") for s in (template.get("scaling") or {}, service_scaling)]
+    if not any(given) and service_scaling.get("scalingMode") != "MANUAL":
+        return  # the platform then takes as many as it may have
+    most, quotas = most_instances(spec, service_scaling), limits()["quotas"]
+    if spec.accelerators:
+        quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
+        yield from _violated(most, "in order to set GPU requirements", quota.name, spec.accelerators, quota.gpus)
+    cpu = round(spec.cpu * 1000)
+    yield from _violated(most, "to set the requested total CPU", "CpuAllocPerProjectRegion", cpu, quotas["cpu_milli"])
+    total = quotas["memory_bytes"]
+    yield from _violated(most, "to set the requested total memory", "MemAllocPerProjectRegion", spec.memory, total)
+
+
+def _violated(most: int, why: str, name: str, each: int, allowed: int) -> Iterator[str]:
+    if most * each > allowed:
+        yield (
+            f"Max instances must be set to {allowed // each} or fewer {why}. Quota violated: "
+            f"{name} requested: {most * each} allowed: {allowed}"
+        )

@@ -1,0 +1,143 @@
+"""What a revision refers to and what the platform checks when it makes one: quota, image, secrets, buckets."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER, RUN_AGENT
+from bezel.localcloud.faults.platform import gpu_quota, hides_secret
+from bezel.localcloud.services.artifact_registry.images import parse_reference
+from bezel.localcloud.services.artifact_registry.registry import find_image
+from bezel.localcloud.services.cloud_run.failures import (
+    container_failure,
+    image_missing,
+    image_unreadable,
+    quota_failure,
+    secret_failure,
+)
+from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_wanted
+from bezel.localcloud.services.secret_manager.api import find_version, payload_of
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.services.cloud_run.spec import Mount, RevisionSpec
+
+
+_READING = ("storage.objects.list", "storage.objects.get")
+_ADDRESS = re.compile(r"gs://([a-z0-9][a-z0-9._-]+)")
+
+
+def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
+    """Count the GPUs that the services of a region may come to hold, see quotas.py.
+
+    Raises:
+        RevisionFailureError: RESOURCE_EXHAUSTED.
+    """
+    if not spec.accelerators:
+        return
+    quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
+    allowed = gpu_quota(cloud.faults, quota.gpus)
+    services = [
+        (service, dict(cloud.store.rows("revision", f"{name}/revisions/")), cloud.services.held(name))
+        for name, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/")
+    ]
+    wanted = gpus_wanted(services, spec.accelerator, redundant=spec.redundant)
+    if wanted > allowed:
+        raise quota_failure(
+            f"Quota exceeded for total allowable count of GPUs per project per region: {quota.name} is "
+            f"{quota.told(allowed)} in {location}, the maximum instances of all services, and what older revisions "
+            f"still hold, need {quota.told(wanted)}."
+        )
+
+
+def check_image(cloud: Context, image: str) -> None:
+    """Find the image as Cloud Run's own agent may read it.
+
+    Raises:
+        RevisionFailureError: If it is not there or not readable.
+    """
+    reference = parse_reference(image)
+    if reference is None:
+        raise image_missing(image)
+    try:
+        find_image(cloud, reference, RUN_AGENT)
+    except ApiError as error:
+        refused = error.code == "PERMISSION_DENIED"
+        raise (image_unreadable(image, RUN_AGENT) if refused else image_missing(image)) from None
+
+
+def resolve_environment(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
+    """The container's environment with the secrets' values, read as its service account.
+
+    Raises:
+        RevisionFailureError: If a secret is not there or not readable; never holds a value.
+    """
+    resolved = {}
+    for entry in spec.environment:
+        source = (entry.get("valueSource") or {}).get("secretKeyRef")
+        resolved[entry["name"]] = _secret(cloud, spec, source) if source else str(entry.get("value", ""))
+    return resolved
+
+
+def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
+    secret, version = str(source.get("secret", "")).rpartition("/")[2], str(source.get("version") or "latest")
+    name = f"projects/{PROJECT}/secrets/{secret}"
+    shown = f"projects/{PROJECT_NUMBER}/secrets/{secret}/versions/{version}"
+    if not cloud.access.allows(spec.service_account, "secretmanager.versions.access", name):
+        text = (
+            f"Permission denied on secret: {shown} for Revision service account {spec.service_account}. The service "
+            "account used must be granted the 'Secret Manager Secret Accessor' role "
+            "(roles/secretmanager.secretAccessor) at the secret, project or higher level."
+        )
+        raise secret_failure(text, "PERMISSION_DENIED")
+    try:
+        if hides_secret(cloud.faults, name):
+            raise ApiError("NOT_FOUND", f"Secret [projects/{PROJECT_NUMBER}/secrets/{secret}] not found.")  # noqa: TRY301
+        return payload_of(cloud.store, *find_version(cloud.store, name, version)).decode()
+    except ApiError as error:
+        text = f"Secret {shown} was not found or cannot be read: {error.message}"
+        raise secret_failure(text, error.code) from None
+    except UnicodeDecodeError:
+        raise secret_failure(f"Secret {shown} is not UTF-8 text.", "FAILED_PRECONDITION") from None
+
+
+def resolve_mounts(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
+    """Mount path -> folder of this machine for each mounted bucket.
+
+    Beside them `gs://BUCKET` -> folder for each bucket that an argument names and the service account may read: a
+    server needs no mount for those.
+
+    Raises:
+        RevisionFailureError: If a bucket is not there or the service account may not read it.
+    """
+    named = {bucket for argument in spec.args for bucket in _ADDRESS.findall(argument)}
+    readable = {
+        f"gs://{bucket}": str(cloud.objects.bucket_folder(bucket)) for bucket in named if _may_read(cloud, spec, bucket)
+    }
+    return readable | {mount.path: _mount(cloud, spec, mount) for mount in spec.mounts}
+
+
+def _may_read(cloud: Context, spec: RevisionSpec, bucket: str) -> bool:
+    return cloud.store.get("bucket", bucket) is not None and all(
+        cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{bucket}") for permission in _READING
+    )
+
+
+def _mount(cloud: Context, spec: RevisionSpec, mount: Mount) -> str:
+    begin = f'Mounting volume "{mount.volume}" (bucket "{mount.bucket}") failed'
+    if cloud.store.get("bucket", mount.bucket) is None:
+        raise container_failure(f"{begin}: bucket not found. Create it, or name the right one.")
+    for permission in _READING:
+        if not cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{mount.bucket}"):
+            raise container_failure(
+                f"{begin}: {spec.service_account} does not have {permission} access to the bucket. Grant it "
+                "roles/storage.objectViewer on the bucket."
+            )
+    root = cloud.objects.bucket_folder(mount.bucket)
+    folder = root / mount.only_dir
+    if not folder.resolve().is_relative_to(root.resolve()) or not folder.is_dir():
+        raise container_failure(f'{begin}: the bucket has no directory "{mount.only_dir}".')
+    return str(folder)

@@ -1,0 +1,1 @@
+"""What runs behind Cloud Run's API: instances, autoscaling, ingress, job tasks."""

@@ -1,0 +1,142 @@
+"""The command line and the environment of a container: what is started where Cloud Run would start the image."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.processes.sockets import LISTEN_VARIABLE, PREFIX
+from bezel.localcloud.services.cloud_run.failures import container_failure
+from bezel.localcloud.services.cloud_run.spec import GIB
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
+
+# How a vLLM image may be told to serve; its own entrypoint is the first.
+_ENTRYPOINTS = (("vllm", "serve"), ("python3", "-m", "vllm.entrypoints.openai.api_server"))
+# What an interpreter and a real engine need of the machine; nothing else of the daemon's environment gets in.
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container to start.
+
+    Attributes:
+        args: What follows `vllm serve`.
+        environment: The container's own variables, secrets resolved.
+        mounts: Mount path -> folder of this machine.
+        address: Path of the socket that stands for the container's port, see sockets.py.
+        faults: File that tells a simulated server what is to go wrong in it.
+    """
+
+    args: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    mounts: Mapping[str, str]
+    spec: RevisionSpec
+    address: str
+    speed: float
+    faults: Path
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to execute, and what the platform's log should say about it."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments of `vllm serve`, whether the image's entrypoint is kept or spelled out.
+
+    Raises:
+        RevisionFailureError: If the command is none that the image has.
+    """
+    if not command:
+        return args
+    for entrypoint in _ENTRYPOINTS:
+        if command[: len(entrypoint)] == entrypoint:
+            return command[len(entrypoint) :] + args
+    raise container_failure(
+        f"Application exec likely failed: {command[0]!r} is not a command that serves in this image."
+    )
+
+
+def environment_of(container: Container) -> dict[str, str]:
+    """All variables of the process: the machine's few, the container's own, and what tells it where it runs."""
+    spec = container.spec
+    hardware = {
+        "accelerator": spec.accelerator,
+        "accelerators": spec.accelerators,
+        "cpu": int(spec.cpu) if spec.cpu == int(spec.cpu) else spec.cpu,
+        "memory_gib": spec.memory / GIB,
+    }
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    package_root = str(Path(__file__).parents[5])
+    paths = [package_root, *filter(None, [inherited.get("PYTHONPATH")])]
+    return (
+        inherited
+        | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+        | dict(container.environment)
+        | {
+            "PORT": str(spec.port),
+            LISTEN_VARIABLE: f"{PREFIX}{container.address}",
+            "LOCALCLOUD_HARDWARE": json.dumps(hardware),
+            "LOCALCLOUD_MOUNTS": json.dumps(dict(container.mounts)),
+            "LOCALCLOUD_SPEED": f"{container.speed:g}",
+            "LOCALCLOUD_FAULTS": str(container.faults),
+        }
+    )
+
+
+def program(container: Container, name: str) -> Command:
+    """A program of this machine, by the container's own command and with its own environment.
+
+    It listens where `GATEWAY_ADDRESS` and `PORT` say: what HAProxy makes of them is the path of a socket.
+
+    Args:
+        container: What to start; its `args` are not looked at.
+        name: Of the program, to be found beside this interpreter (`make setup` puts it there) or on PATH.
+
+    Raises:
+        RevisionFailureError: If there is no such program, or no command.
+    """
+    if not container.spec.command:
+        raise container_failure(f"localcloud starts an image of {name} by a command only, and the container has none.")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    if shutil.which(name, path=path) is None:
+        raise container_failure(
+            f"{name} is not on this machine: run `make setup`, or install it so that it is on PATH."
+        )
+    address, _, port = container.address.rpartition(":")
+    variables = {"PATH": path, "PORT": port, "GATEWAY_ADDRESS": f"unix@{address}"}
+    return Command((*container.spec.command, *container.spec.args), {**container.environment, **variables})
+
+
+def simulated(container: Container) -> Command:
+    """Localcloud's simulated vLLM with the very arguments of the container."""
+    argv = (sys.executable, "-m", "bezel.simulated_vllm", *container.args)
+    return Command(argv, environment_of(container))
+
+
+def real(container: Container) -> Command:
+    """The `vllm` of this machine with a local model; the platform's log says what was rewritten."""
+    from bezel.localcloud.services.cloud_run.runtime.real_vllm import command
+
+    model = os.environ.get("LOCALCLOUD_VLLM_MODEL", "")
+    if not model:
+        raise container_failure("LOCALCLOUD_VLLM_MODEL is not set: it names the folder of the model for the real vLLM.")
+    try:
+        argv, notes, defaults = command(container.args, model_dir=Path(model), address=container.address)
+    except OSError as error:
+        raise container_failure(f"LOCALCLOUD_VLLM_MODEL={model} holds no model: {error}") from None
+    return Command(tuple(argv), defaults | environment_of(container), tuple(notes))

@@ -1,0 +1,326 @@
+"""Makes what runs follow what the store says: revisions come up, take traffic, retire; a restart carries on.
+
+Owns deployments, pools and fronts of all services. Leaves out the API's messages (api.py) and one request's way
+(ingress.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.disk_full import written
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.logbook import LogSource
+from bezel.localcloud.services.cloud_run import egress, status, traffic
+from bezel.localcloud.services.cloud_run.failures import (
+    KilledError,
+    RevisionFailureError,
+    container_failure,
+    internal_failure,
+)
+from bezel.localcloud.services.cloud_run.references import check_image, check_quota
+from bezel.localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, Scaling
+from bezel.localcloud.services.cloud_run.runtime.containers import container_command
+from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
+from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+from bezel.localcloud.services.cloud_run.runtime.routed import RevisionRoute
+from bezel.localcloud.services.cloud_run.spec import revision_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from bezel.localcloud.core.clock import InstanceTiming
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
+    from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
+
+log = logging.getLogger(__name__)
+_KILLS = 3  # so many containers of one start may be killed while they start: another one is tried
+_PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
+
+
+class Controller:
+    """Everything that runs behind Cloud Run's API."""
+
+    def __init__(self, cloud: Context, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
+        self._cloud = cloud
+        self._launcher = launcher
+        self._timing = timing
+        self._fronts: dict[tuple[str, str], Ingress] = {}
+        self._random = random.Random()  # noqa: S311 - shares of traffic
+        self._pools: dict[str, RevisionRoute] = {}
+        self._instances: list[tuple[str, Instance]] = []
+        self._deployments: dict[str, asyncio.Task[None]] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def resume(self) -> None:
+        """Bring up what the store says: fronts, least instances, deployments that were under way."""
+        for name, service in self._cloud.store.rows("service"):
+            uri = self.open_front(name)
+            urls = {"uri": uri, "urls": [uri]} | self.routing(service)
+            if any(service.get(key) != value for key, value in urls.items()):
+                self._cloud.store.put("service", name, service | urls)
+            if (pending := self._cloud.store.get("deployment", name)) is not None:
+                self._start_deployment(name, pending["operation"], pending["revision"])
+            for revision in self._reachable(service):
+                self._pool(revision, service).pool.fit()
+
+    async def close(self) -> None:
+        """End everything that runs; the store keeps what should run."""
+        for task in self._deployments.values():
+            task.cancel()
+        await asyncio.gather(*self._deployments.values(), return_exceptions=True)
+        await asyncio.gather(*(front.close() for front in self._fronts.values()))
+        await asyncio.gather(*(routed.pool.close() for routed in self._pools.values()))
+        for task in list(self._background):
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    def open_front(self, name: str, tag: str = "") -> str:
+        """The address of a service or of one of its tags; the same one for the same name, where its port is free."""
+        if (name, tag) not in self._fronts:
+            key = f"front {name} {tag}".rstrip()
+            front = Ingress(self._cloud, self.route, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
+            self._fronts[name, tag] = front
+            self._cloud.store.set_setting(key, str(front.port))
+            self._spawn(front.serve())
+        return self._fronts[name, tag].uri
+
+    def routing(self, service: Json) -> Json:
+        """The part of a service's status that tells where its traffic goes; its tags have addresses from now on."""
+        if not service.get("latestReadyRevision"):
+            return {}
+        wanted = {target["tag"] for target in service["traffic"] if target.get("tag")}
+        for name, tag in [key for key in self._fronts if key[0] == service["name"] and key[1]]:
+            if tag not in wanted:
+                self._spawn(self._fronts.pop((name, tag)).close())
+        statuses = [
+            dict(target) | ({"uri": self.open_front(service["name"], target["tag"])} if target.get("tag") else {})
+            for target in service["traffic"]
+        ]
+        return {"trafficStatuses": statuses}
+
+    def deploy(self, name: str, operation: str, revision: str) -> None:
+        """Bring up a revision that the store holds, and end the operation with it."""
+        self._cloud.store.put("deployment", name, {"operation": operation, "revision": revision})
+        self._start_deployment(name, operation, revision)
+
+    def superseded(self, name: str) -> None:
+        """A deployment under way counts no more: its operation is aborted."""
+        if task := self._deployments.pop(name, None):
+            task.cancel()
+            self._keep(task)
+        if pending := self._cloud.store.get("deployment", name):
+            error = ApiError("ABORTED", f"The operation was superseded by a newer change of {status.short(name)}.")
+            self._cloud.operations.finish(pending["operation"], error=error)
+            self._cloud.store.delete("deployment", name)
+
+    def rescaled(self, service: Json) -> None:
+        """The traffic of a service, or the bounds of its scaling, have changed."""
+        for revision in self._reachable(service):
+            pool = self._pool(revision, service).pool
+            pool.scaling = self._scaling(revision, service)
+            pool.fit()
+        self._retire_unreachable(service)
+
+    def removed(self, name: str) -> None:
+        """A service is gone: end its fronts and all its instances."""
+        self.superseded(name)
+        for key in [key for key in self._fronts if key[0] == name]:
+            self._spawn(self._fronts.pop(key).close())
+        for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
+            self._spawn(self._pools.pop(revision).pool.close())
+
+    def held(self, name: str) -> Counter[str]:
+        """How many instances each revision of a service has at this moment, retired ones included."""
+        return Counter(
+            revision
+            for revision, instance in self._instances
+            if revision.startswith(f"{name}/") and not instance.exited.is_set()
+        )
+
+    def subnetwork_of(self, instance: str) -> str:
+        """Full name of the subnetwork that an instance sends from, "" for one without direct VPC egress, or none."""
+        for name, found in self._instances:
+            if found.id == instance:
+                return egress.subnetwork_of(self._cloud.store.get("revision", name) or {}, found.source.location)
+        return ""
+
+    def route(self, name: str, tag: str = "") -> RevisionRoute | None:
+        """Where the next request to a service, or to a tag's own address, goes; None while no revision is ready."""
+        service = self._cloud.store.get("service", name)
+        if service is None:
+            return None
+        if tag:
+            chosen = next((target.revision for target in traffic.targets(service) if target.tag == tag), None)
+        else:
+            chosen = traffic.pick(traffic.shares(service), self._random.random())
+        revision = self._cloud.store.get("revision", chosen) if chosen else None
+        return self._pool(revision, service) if revision else None
+
+    def _reachable(self, service: Json) -> list[Json]:
+        """The revisions that a request can get to, by a share of the traffic or by a tag."""
+        names = dict.fromkeys(target.revision for target in traffic.targets(service) if target.percent or target.tag)
+        return [revision for name in names if (revision := self._cloud.store.get("revision", name))]
+
+    def _pool(self, revision: Json, service: Json) -> RevisionRoute:
+        if revision["name"] not in self._pools:
+            self._pools[revision["name"]] = self._new_pool(revision, service)
+        return self._pools[revision["name"]]
+
+    def _new_pool(self, revision: Json, service: Json) -> RevisionRoute:
+        spec = revision_spec(revision, service.get("scaling") or {})
+        source = LogSource(service["name"].split("/")[3], status.short(service["name"]), status.short(revision["name"]))
+        pool = Autoscaler(
+            lambda why: self._start(spec, source, revision["name"], why), self._scaling(revision, service)
+        )
+        return RevisionRoute(pool, spec, source)
+
+    def _scaling(self, revision: Json, service: Json) -> Scaling:
+        spec = revision_spec(revision, service.get("scaling") or {})
+        least, most = traffic.bounds(service, revision)
+        return Scaling(
+            concurrency=spec.concurrency,
+            least=least,
+            most=most,
+            idle_seconds=self._timing.idle_seconds,
+            queue_seconds=self._timing.queue_seconds,
+            liveness=spec.liveness,
+        )
+
+    async def _start(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
+        for _ in range(_KILLS):
+            with contextlib.suppress(KilledError):
+                return await self._start_once(spec, source, revision, reason)
+        return await self._start_once(spec, source, revision, reason)
+
+    async def _start_once(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
+        instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
+        try:
+            platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
+            speed = self._timing.startup_speed
+            command = container_command(self._cloud, self._launcher, spec, instance.address, speed, platform)
+            # Before it starts: what it sends first already comes from its subnetwork.
+            self._forget(None)
+            self._instances.append((revision, instance))
+            try:
+                await instance.start(command, reason)
+            except OSError as error:
+                self._forget(instance)
+                raise container_failure(f"Application exec likely failed: {error}.") from None
+            healthy = await instance.healthy(spec.startup, self._timing)
+        except RevisionFailureError as failure:
+            self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
+            raise
+        except BaseException:
+            await instance.stop()
+            self._forget(instance)
+            raise
+        if not healthy:
+            why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
+            killed = instance.was_killed
+            await instance.stop()
+            raise KilledError(why) if killed else container_failure(why)
+        return instance
+
+    def _forget(self, ended: Instance | None) -> None:
+        """Keep no instance that has ended, and not this one."""
+        kept = [item for item in self._instances if item[1] is not ended and not item[1].exited.is_set()]
+        self._instances = kept
+
+    def _start_deployment(self, name: str, operation: str, revision: str) -> None:
+        task = asyncio.create_task(self._deploy(name, operation, revision))
+        self._deployments[name] = task
+
+        def forget(done: asyncio.Task[None]) -> None:
+            if self._deployments.get(name) is done:
+                del self._deployments[name]
+
+        task.add_done_callback(forget)
+
+    async def _deploy(self, name: str, operation: str, revision_name: str) -> None:
+        store = self._cloud.store
+        await asyncio.sleep(self._cloud.pace.seconds(_PROVISION_SECONDS))
+        service, revision = store.get("service", name), store.get("revision", revision_name)
+        if service is None or revision is None:
+            return
+        # Its bounds are those that it will have with the traffic of the latest ready revision.
+        routed = self._new_pool(revision, service | {"latestReadyRevision": revision_name})
+        try:
+            check_quota(self._cloud, routed.source.location, routed.spec)
+            check_image(self._cloud, routed.spec.image)
+            if not service["template"].get("healthCheckDisabled"):
+                await routed.pool.first()
+        except RevisionFailureError as failure:
+            await written(partial(self._finish_failed, name, operation, revision_name, failure))
+        except asyncio.CancelledError:
+            await routed.pool.close()
+            raise
+        except Exception:
+            log.exception("deployment of %s failed", revision_name)
+            await written(partial(self._finish_failed, name, operation, revision_name, internal_failure()))
+        else:
+            self._pools[revision_name] = routed
+            await written(partial(self._finish_ready, name, operation, revision_name))
+
+    def _finish_ready(self, name: str, operation: str, revision_name: str) -> None:
+        store, now = self._cloud.store, self._cloud.pace.now()
+        with store.transaction():
+            service, revision = store.get("service", name) or {}, store.get("revision", revision_name) or {}
+            store.put("revision", revision_name, status.ready_revision(revision, now))
+            service |= {"latestReadyRevision": revision_name} | status.ready_status(service, now)
+            service |= self.routing(service)
+            store.put("service", name, service)
+            store.delete("deployment", name)
+            self._cloud.operations.finish(
+                operation, response={"@type": status.SERVICE_TYPE} | self._cloud.shown(service)
+            )
+        self.rescaled(service)
+
+    def _finish_failed(self, name: str, operation: str, revision_name: str, failure: RevisionFailureError) -> None:
+        store, now = self._cloud.store, self._cloud.pace.now()
+        with store.transaction():
+            service, revision = store.get("service", name) or {}, store.get("revision", revision_name) or {}
+            store.put("revision", revision_name, status.failed_revision(revision, failure, now))
+            store.put("service", name, service | status.failed_status(service, revision_name, failure, now))
+            store.delete("deployment", name)
+            message = status.failure_message(revision_name, failure)
+            self._cloud.operations.finish(operation, error=ApiError(failure.code, message))
+
+    def _retire_unreachable(self, service: Json) -> None:
+        reachable = {revision["name"] for revision in self._reachable(service)}
+        for name in [key for key in self._pools if key.startswith(f"{service['name']}/") and key not in reachable]:
+            retired = self._pools.pop(name)
+            self._spawn(retired.pool.close(patience=retired.spec.timeout))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        self._keep(asyncio.create_task(_logged(work)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+
+async def _logged(work: Coroutine[None, None, None]) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        try:
+            await work
+        except Exception:
+            log.exception("background work failed")
+
+
+def _why_unhealthy(spec: RevisionSpec, probe: ProbeSpec, *, exited: bool) -> str:
+    if probe.path is not None and not exited:
+        return "The user-provided container failed the configured startup probe checks."
+    return (
+        "The user-provided container failed to start and listen on the port defined provided by the "
+        f"PORT={spec.port} environment variable within the allocated timeout. This can happen when the container port "
+        "is misconfigured or if the timeout is too short. The health check timeout can be extended."
+    )

@@ -1,0 +1,329 @@
+"""The front of one service: who may call, which instance answers, and the way there and back, unbuffered.
+
+Requests are read whole (the platform bounds them at 32 MiB), answers are passed on chunk by chunk as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import logging
+import re
+import socket
+import time
+import uuid
+from typing import TYPE_CHECKING, NoReturn
+
+from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.core.logbook import LogSource
+from bezel.localcloud.faults.wire import FaultMiddleware
+from bezel.localcloud.http.serving import HttpServer
+from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.services.cloud_run.runtime.autoscaler import NoInstanceError
+from bezel.localcloud.services.cloud_run.runtime.upstream import NotListeningError, Upstream, UpstreamError
+from bezel.localcloud.services.cloud_run.spec import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Receive, Scope, Send
+
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+    from bezel.localcloud.services.cloud_run.runtime.routed import RevisionRoute
+
+    Headers = list[tuple[bytes, bytes]]
+
+log = logging.getLogger(__name__)
+_HOP_BY_HOP = frozenset(
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade "
+    b"transfer-encoding".split()
+)
+# What the front says itself, whatever the client said.
+_OURS = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-cloud-trace-context", b"traceparent"))
+_GONE = 499
+_ANY_LENGTH = 1 << 62
+# How long an instance whose connection broke may take to turn out as ended.
+_ENDING_SECONDS = 0.25
+_PUBLIC = "INGRESS_TRAFFIC_ALL"
+_NOT_FOUND = (404, "Page not found", "The requested URL was not found on this server.")
+# What the log of requests says where Cloud Run itself answers.
+_BROKEN = (
+    "The request failed because either the HTTP response was malformed or connection to the instance had an error. "
+    "Additional troubleshooting documentation can be found at: "
+    "https://cloud.google.com/run/docs/troubleshooting#malformed-response-or-connection-error"
+)
+_TOO_LATE = (
+    "The request has been terminated because it has reached the maximum request timeout. To change this limit, see "
+    "https://cloud.google.com/run/docs/configuring/request-timeout"
+)
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: int, title: str, text: str, *, challenge: bool = False, logged: str = "") -> None:
+        super().__init__(title)
+        self.status, self.title, self.text, self.challenge = status, title, text, challenge
+        self.logged = logged or title
+
+
+class Ingress:
+    """A listening port that stands for the address of a service, or of one of its tags."""
+
+    def __init__(
+        self,
+        cloud: Context,
+        route: Callable[[str, str], RevisionRoute | None],
+        name: str,
+        tag: str,
+        listener: socket.socket,
+    ) -> None:
+        self._cloud = cloud
+        self._route = route
+        self._name = name
+        self._tag = tag
+        # It refuses a body that is too long itself, in Cloud Run's own words.
+        self._server = HttpServer(FaultMiddleware(self._app, cloud.faults, "service"), listener, lambda _: _ANY_LENGTH)
+        self.port = int(listener.getsockname()[1])
+        self.uri = f"http://127.0.0.1:{self.port}"
+
+    async def serve(self) -> None:
+        """Answer from now on; what connected since the port listens is answered too."""
+        await self._server.start()
+
+    async def close(self) -> None:
+        """Stop listening; requests under way are cut off."""
+        await self._server.close()
+
+    async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = _Request(scope, receive, send)
+        message, routed = "", None
+        try:
+            await request.read_body()
+            headers = self._authorized(request)
+            routed = self._route(self._name, self._tag)
+            if routed is None:
+                raise _RefusedError(*_NOT_FOUND)  # noqa: TRY301
+            await self._serve(request, headers, routed)
+        except _RefusedError as refused:
+            message = refused.logged
+            await request.refuse(refused)
+        finally:
+            self._note(request, routed, message)
+
+    def _authorized(self, request: _Request) -> Headers:
+        service = self._cloud.store.get("service", self._name) or {}
+        if service.get("ingress", _PUBLIC) != _PUBLIC or service.get("defaultUriDisabled"):
+            raise _RefusedError(*_NOT_FOUND)
+        resource, allows = self._name, self._cloud.access.allows
+        if service.get("invokerIamDisabled") or allows(None, "run.routes.invoke", resource):
+            return request.headers
+        name, token = request.identity_token()
+        path = html.escape(request.path)
+        if not token:
+            text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
+            raise _RefusedError(403, "Forbidden", text)
+        try:
+            # A tag's own address is no audience: tokens for it are for the service.
+            audiences = {service["uri"], f"{service['uri']}/", *service.get("customAudiences", [])}
+            caller = self._cloud.tokens.identity(token, audiences)
+        except TokenError as error:
+            log.info("%s refused a token: %s", self._name, error)
+            text = f"Your client does not have permission to the requested URL <code>{path}</code>."
+            raise _RefusedError(401, "Unauthorized", text, challenge=True) from None
+        if not allows(caller, "run.routes.invoke", resource):
+            text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
+            raise _RefusedError(403, "Forbidden", text)
+        # The container learns who called, and gets nothing that it could call others with.
+        unsigned = f"Bearer {token.rpartition('.')[0]}.SIGNATURE_REMOVED_BY_GOOGLE".encode()
+        return [*((key, value) for key, value in request.headers if key != name), (name, unsigned)]
+
+    async def _serve(self, request: _Request, headers: Headers, routed: RevisionRoute) -> None:
+        serving = asyncio.ensure_future(self._forward(request, headers, routed))
+        gone = asyncio.ensure_future(request.gone())
+        try:
+            await asyncio.wait({serving, gone}, timeout=routed.spec.timeout, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+            elif gone.done():
+                request.status = request.status or _GONE
+            elif not request.started:
+                raise _RefusedError(504, "Gateway Timeout", "upstream request timeout", logged=_TOO_LATE)
+            else:
+                request.cut_off()
+        finally:
+            for task in (serving, gone):
+                task.cancel()
+            await asyncio.gather(serving, gone, return_exceptions=True)
+
+    async def _forward(self, request: _Request, headers: Headers, routed: RevisionRoute) -> None:
+        while True:
+            try:
+                instance = await routed.pool.acquire()
+            except NoInstanceError as error:
+                title = "Rate exceeded." if error.status == 429 else "Service Unavailable"
+                raise _RefusedError(error.status, title, error.message, logged=error.message) from None
+            try:
+                await self._exchange(request, headers, instance)
+            except NotListeningError:
+                routed.pool.discard(instance)
+                continue
+            except UpstreamError as error:
+                log.info("%s: connection to an instance broke: %s", self._name, error)
+                if request.started:
+                    request.cut_off()
+                # A process that ends breaks its connections first: nobody else shall be sent to it meanwhile.
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(instance.exited.wait(), _ENDING_SECONDS)
+                text = "upstream connect error or disconnect/reset before headers"
+                raise _RefusedError(503, "Service Unavailable", text, logged=_BROKEN) from None
+            finally:
+                routed.pool.release(instance)
+            return
+
+    async def _exchange(self, request: _Request, headers: Headers, instance: Instance) -> None:
+        request.instance = instance.source
+        kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP | _OURS]
+        came_through = [value for key, value in headers if key == b"x-forwarded-for"]
+        kept += [
+            (b"x-forwarded-for", b", ".join([*came_through, request.client.encode()])),
+            (b"x-forwarded-proto", b"http"),
+            (b"x-cloud-trace-context", f"{request.trace}/{int(request.span, 16)};o=1".encode()),
+            (b"traceparent", f"00-{request.trace}-{request.span}-01".encode()),
+        ]
+        async with Upstream(instance.address) as upstream:
+            status, answer = await upstream.ask(request.method, request.target, kept, request.body)
+            dropped = _HOP_BY_HOP | {b"server", b"date"}
+            answer = [(key, value) for key, value in answer if key not in dropped]
+            await request.begin(status, [*answer, (b"server", b"Google Frontend")])
+            async for piece in upstream.pieces():
+                await request.chunk(piece)
+            await request.end()
+
+    def _note(self, request: _Request, routed: RevisionRoute | None, message: str) -> None:
+        location, service = self._name.split("/")[3], self._name.rpartition("/")[2]
+        source = request.instance or (routed.source if routed else LogSource(location, service, ""))
+        entry = {
+            "requestMethod": request.method,
+            "requestUrl": f"{self.uri}{request.path}",
+            "requestSize": str(len(request.body)),
+            "status": request.status or _GONE,
+            "responseSize": str(request.sent),
+            "userAgent": request.header(b"user-agent"),
+            "remoteIp": request.client,
+            "serverIp": "127.0.0.1",
+            "latency": f"{time.monotonic() - request.began:.6f}s",
+            "protocol": "HTTP/1.1",
+        }
+        self._cloud.logbook.request(source, entry, message, trace=(request.trace, request.span))
+
+
+class _Request:
+    """One request and what has been answered so far."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        query = scope["query_string"].decode("latin-1")
+        self.target = scope["raw_path"].decode("latin-1").partition("?")[0] + (f"?{query}" if query else "")
+        self.headers: Headers = [(bytes(key).lower(), bytes(value)) for key, value in scope["headers"]]
+        self.client = scope["client"][0] if scope.get("client") else ""
+        self.body = b""
+        self.began = time.monotonic()
+        self.status, self.sent, self.started = 0, 0, False
+        self.trace, self.span = self._traced()
+        self.instance: LogSource | None = None
+
+    def header(self, name: bytes) -> str:
+        return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
+
+    def _traced(self) -> tuple[str, str]:
+        """(trace, span) in hex digits; a client that traces already has its trace carried on."""
+        for name, pattern in ((b"traceparent", r"00-([0-9a-f]{32})-"), (b"x-cloud-trace-context", r"([0-9a-f]{32})\b")):
+            if found := re.match(pattern, self.header(name)):
+                return found[1], uuid.uuid4().hex[:16]
+        return uuid.uuid4().hex, uuid.uuid4().hex[:16]
+
+    def identity_token(self) -> tuple[bytes, str]:
+        """(header, token); a header of Cloud Run's own comes first, so that Authorization stays free for the app."""
+        for name in (b"x-serverless-authorization", b"authorization"):
+            scheme, _, token = self.header(name).partition(" ")
+            if scheme.lower() == "bearer" and token.strip():
+                return name, token.strip()
+        return b"authorization", ""
+
+    async def read_body(self) -> None:
+        most, parts, size = limits()["requests"]["max_body_bytes"], [], 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise _RefusedError(_GONE, "Client Closed Request", "")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise _RefusedError(413, "Request Entity Too Large", "The request was larger than 32 MiB.")
+            if not message.get("more_body"):
+                break
+        self.body = b"".join(parts)
+
+    async def gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def begin(self, status: int, headers: Headers) -> None:
+        self.status, self.started = status, True
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def chunk(self, data: bytes) -> None:
+        self.sent += len(data)
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        await self._send({"type": "http.response.body", "body": b""})
+
+    def cut_off(self) -> NoReturn:
+        """Break the connection in the middle of the answer, so that the client cannot take it for a whole one."""
+        msg = "the answer was cut off"
+        raise ConnectionAbortedError(msg)
+
+    async def refuse(self, refused: _RefusedError) -> None:
+        page = (
+            '<html><head>\n<meta http-equiv="content-type" content="text/html;charset=utf-8">\n'
+            f"<title>{refused.status} {refused.title}</title>\n</head>\n<body text=#000000 bgcolor=#ffffff>\n"
+            f"<h1>Error: {refused.title}</h1>\n<h2>{refused.text}</h2>\n<h2></h2>\n</body></html>\n"
+        ).encode()
+        headers = [
+            (b"content-type", b"text/html; charset=UTF-8"),
+            (b"content-length", str(len(page)).encode()),
+            (b"server", b"Google Frontend"),
+        ]
+        if refused.challenge:
+            text = 'Bearer error="invalid_token" error_description="The access token could not be verified"'
+            headers.append((b"www-authenticate", text.encode()))
+        await self.begin(refused.status, headers)
+        await self.chunk(page)
+        await self.end()
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket of 127.0.0.1, on a port if it is free, else (or of 0) on any."""
+    for wanted in (port or free_port(), free_port()):
+        with contextlib.suppress(OSError):
+            return _listening(wanted)
+    return _listening(0)
+
+
+def _listening(port: int) -> socket.socket:
+    # With the protocol named asyncio sends without delay; without it every answer would wait 40 ms for an ACK.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(2048)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,251 @@
+"""One instance: a process group of its own, its output in the log, its health, its end.
+
+Owns the process from start to the last byte of its output. Leaves out how many there should be (pool.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.processes.process_guard import Output, guard
+from bezel.localcloud.services.cloud_run.runtime.probes import passes
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.clock import InstanceTiming
+    from bezel.localcloud.core.logbook import Logbook, LogSource
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command
+    from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
+
+INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
+REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
+_LONGEST_LINE = 64 * 1024
+_GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
+_OUT_OF_MEMORY = 137  # a simulated server's exit status where the kernel would have killed a real one
+_INTERPRETER = 60.0  # real seconds for a process to say its first word
+
+
+class Instance:
+    """A container that runs.
+
+    Attributes:
+        id: Made-up id, in the log's labels and in the process's environment.
+        address: Path of the socket that it listens at.
+        in_flight: Requests that it answers right now.
+        idle_since: When its last request ended, in the event loop's seconds.
+        exited: Set when the process has ended.
+        code: Its exit status then, minus the signal's number where one ended it; None before.
+        source: The revision or task, and this instance's id.
+    """
+
+    def __init__(self, source: LogSource, spec: RevisionSpec, address: str, logbook: Logbook) -> None:
+        self.id = uuid.uuid4().hex
+        self.address = address
+        self._socket = Path(address)
+        self.in_flight = 0
+        self.idle_since = 0.0
+        self.exited = asyncio.Event()
+        self.code: int | None = None
+        self.source = replace(source, instance=self.id)
+        self._spec = spec
+        self._logbook = logbook
+        self._spoke = asyncio.Event()
+        self._stopping = False
+        self._tasks: list[asyncio.Task[None]] = []
+        # A simulated server tells here how many seconds of the platform its start took.
+        self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
+        self._process: asyncio.subprocess.Process | None = None
+        self._guard: asyncio.subprocess.Process | None = None
+        self._output: dict[str, Output] = {}
+
+    async def start(self, command: Command, reason: str) -> None:
+        """Start the process, for a reason that the log tells; its output goes to the log from now on.
+
+        Raises:
+            OSError: If there is no such command.
+        """
+        self._logbook.platform(self.source, "INFO", f"Starting new instance. Reason: {reason}")
+        for note in command.notes:
+            self._logbook.platform(self.source, "NOTICE", note)
+        self._output = {name: Output() for name in ("stdout", "stderr")}
+        try:
+            self._process = await self._spawn(command)
+            self._guard = await guard(self._process.pid)
+        except OSError:
+            self._signal(signal.SIGKILL)
+            self._close_output()
+            raise
+        pumps = [asyncio.create_task(self._pump(name, await pipe.reader())) for name, pipe in self._output.items()]
+        self._tasks = [*pumps, asyncio.create_task(self._watch(pumps))]
+
+    async def _spawn(self, command: Command) -> asyncio.subprocess.Process:
+        environment = {INSTANCE_VARIABLE: self.id, REPORT_VARIABLE: str(self._report.fileno())}
+        try:
+            return await asyncio.create_subprocess_exec(
+                *command.argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=self._output["stdout"].inlet,
+                stderr=self._output["stderr"].inlet,
+                env=dict(command.environment) | environment,
+                pass_fds=(self._report.fileno(),),
+                start_new_session=True,
+            )
+        finally:
+            for pipe in self._output.values():
+                os.close(pipe.inlet)
+
+    def _close_output(self) -> None:
+        for pipe in self._output.values():
+            pipe.close()
+
+    async def healthy(self, probe: ProbeSpec, timing: InstanceTiming) -> bool:
+        """Wait until a startup probe passes; False if the process ends or the probe's window does.
+
+        The window is one of the platform's time. Of a simulated server the seconds count that it says its start took:
+        what this machine needed besides, to run a process, would be hours on a fast clock. Any other process has the
+        window, from its first word on. The log tells how it went.
+        """
+        attempts = await self._attempts(probe, timing)
+        kind, where = _kind("STARTUP", probe), _where(self.source.service, probe, self._spec.port)
+        if attempts:
+            if told := self._start_seconds():
+                attempts = 1 + int(max(0.0, told - probe.initial_delay) / probe.period)
+            text = f"{kind} probe succeeded after {_times(attempts, 'attempt')} for {where}."
+            self._logbook.platform(self.source, "INFO", text)
+        else:
+            # One whose container ends was cut off; one that gives up has failed as often as it may.
+            cut_off = self.exited.is_set()
+            failed = _times(1 if cut_off else probe.failures, "time")
+            text = f"{kind} probe failed {failed} consecutively for {where}. The instance was not started."
+            how = "CANCELLED" if cut_off else "ERROR_CONNECTION_FAILED"
+            self._logbook.platform(self.source, "ERROR", f"{text}\nConnection failed with status {how}.")
+        return attempts > 0
+
+    async def _attempts(self, probe: ProbeSpec, timing: InstanceTiming) -> int:
+        """How often the probe was tried until it passed; 0 if it did not in time."""
+        tried = 0
+        loop, speed = asyncio.get_running_loop(), timing.startup_speed
+        spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
+        ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
+        while not self.exited.is_set() and loop.time() < deadline:
+            if deadline == float("inf") and (self._spoke.is_set() or loop.time() > spoken_by):
+                ready_at = loop.time() + probe.initial_delay / speed
+                deadline = loop.time() + probe.window / speed + timing.machine_seconds
+            if loop.time() >= ready_at:
+                tried += 1
+                if await self._passes(probe, max(probe.timeout / speed, 1.0)):
+                    return 0 if self.exited.is_set() or self._start_seconds() > probe.window else tried
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.exited.wait(), pause)
+        return 0
+
+    async def alive(self, probe: ProbeSpec) -> None:
+        """Return when a liveness probe has failed as often as it may; traffic's own time, never sped up."""
+        failures = 0
+        await asyncio.sleep(probe.initial_delay)
+        while failures < probe.failures:
+            await asyncio.sleep(probe.period)
+            failures = 0 if await self._passes(probe, probe.timeout) else failures + 1
+        where = _where(self.source.service, probe, self._spec.port)
+        text = f"{_kind('LIVENESS', probe)} probe failed {_times(failures, 'time')} consecutively for {where}."
+        self._logbook.platform(self.source, "ERROR", f"{text} The instance has been shut down.")
+
+    async def stop(self) -> None:
+        """End the whole process group, politely first; returns when nothing of it is left."""
+        self._stopping = True
+        if self._process is None:
+            return
+        self._signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.exited.wait(), _GRACE)
+        self._signal(signal.SIGKILL)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _passes(self, probe: ProbeSpec, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
+        # Of the container's ports the one that it takes requests at is the only one that something here stands for.
+        return probe.port in {0, self._spec.port} and await passes(probe, self.address, timeout)
+
+    def _start_seconds(self) -> float:
+        """Seconds of the platform that a simulated server's start took, 0 of any other process or while it starts."""
+        if self._report.closed:
+            return 0.0
+        self._report.seek(0)
+        return float(self._report.read() or 0)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    async def _pump(self, name: str, stream: asyncio.StreamReader) -> None:
+        rest = b""
+        while chunk := await stream.read(_LONGEST_LINE):
+            self._spoke.set()
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LONGEST_LINE:
+                lines, rest = [*lines, rest], b""
+            if texts := [line.decode(errors="replace").rstrip("\r") for line in lines if line.strip()]:
+                self._logbook.output(self.source, name, texts)
+        if rest.strip():
+            self._logbook.output(self.source, name, [rest.decode(errors="replace")])
+
+    async def _watch(self, pumps: list[asyncio.Task[None]]) -> None:
+        if self._process is None:
+            return
+        code = await self._process.wait()
+        # A grandchild may hold the pipes open: it goes with the group.
+        self._signal(signal.SIGKILL)
+        _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
+        for pump in deaf:  # a process that left the group holds them open
+            pump.cancel()
+        self._close_output()
+        # One that was told to end ends by the signal; one that had died by itself is told of all the same.
+        if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
+            self._logbook.platform(self.source, *self._last_words(code))
+        self._report.close()
+        self._socket.unlink(missing_ok=True)
+        if self._guard is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._guard.kill()
+            await self._guard.wait()
+        self.code = code
+        self.exited.set()
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether somebody killed it: neither its own end nor the platform's doing."""
+        return self.code == -signal.SIGKILL
+
+    def _last_words(self, code: int) -> tuple[str, str]:
+        # The memory of a simulated server is simulated as well: it says itself, by its exit status, that it was too
+        # much. No other container is held to a limit here, so whoever killed one, it was not its memory.
+        if code == _OUT_OF_MEMORY:
+            mebibytes = self._spec.memory // 1024**2
+            advice = (
+                "Consider increasing the memory limit, see https://cloud.google.com/run/docs/configuring/memory-limits"
+            )
+            return "ERROR", f"Memory limit of {mebibytes} MiB exceeded. {advice}"
+        if code < 0:
+            return "ERROR", f"Container terminated on signal {-code}."
+        return "WARNING" if code else "INFO", f"Container called exit({code})."
+
+
+def _kind(role: str, probe: ProbeSpec) -> str:
+    """How the platform's log names a probe."""
+    return f"{role} HTTP" if probe.path is not None else f"Default {role} TCP" if role == "STARTUP" else f"{role} TCP"
+
+
+def _where(service: str, probe: ProbeSpec, port: int) -> str:
+    path = f' path "{probe.path}"' if probe.path is not None else ""
+    return f'container "{service}-1" on port {probe.port or port}{path}'
+
+
+def _times(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,204 @@
+"""Makes what runs follow what the store says of jobs: an execution's tasks are started, counted, tried again, ended.
+
+Owns the executions that run. Leaves out the API's messages (jobs_api.py) and what a row looks like
+(job_status.py). A task that fails for good lets the others run on. What Cloud Run does beyond this is not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.disk_full import written
+from bezel.localcloud.core.json_types import seconds_of
+from bezel.localcloud.core.logbook import TaskSource
+from bezel.localcloud.services.cloud_run import job_status
+from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel.localcloud.services.cloud_run.runtime.containers import container_command
+from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata
+from bezel.localcloud.services.cloud_run.spec import revision_spec
+from bezel.localcloud.services.cloud_run.status import short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.localcloud.core.clock import InstanceTiming
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
+    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
+
+log = logging.getLogger(__name__)
+_PROVISION_SECONDS = 5.0  # of the platform's time, before an execution's first container starts
+
+
+class Jobs:
+    """Every execution that runs; the rows "execution" and "task" say how each is, "jobRun" that it has not ended."""
+
+    def __init__(self, cloud: Context, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
+        self._cloud = cloud
+        self._launcher = launcher
+        self._speed = timing.startup_speed
+        self._runs: dict[str, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def resume(self) -> None:
+        """Go on with the executions that had not ended; a task that ran when the daemon ended begins again."""
+        for name, _ in self._cloud.store.rows("jobRun"):
+            self.start(name)
+
+    async def close(self) -> None:
+        """End everything that runs; the store keeps what should run."""
+        for task in [*self._runs.values(), *self._ending]:
+            task.cancel()
+        await asyncio.gather(*self._runs.values(), *self._ending, return_exceptions=True)
+
+    def start(self, name: str) -> None:
+        """Run an execution that the store holds."""
+        task = asyncio.create_task(self._run(name))
+        self._runs[name] = task
+        task.add_done_callback(lambda _: self._runs.pop(name, None))
+
+    def cancel(self, name: str) -> None:
+        """End the tasks of an execution whose row "jobRun" says that it is cancelled."""
+        if task := self._runs.get(name):
+            task.cancel()
+
+    def removed(self, prefix: str) -> None:
+        """The executions whose names begin so are gone: end what runs of them, and tell nobody."""
+        for name in [name for name in self._runs if name.startswith(prefix)]:
+            task = self._runs.pop(name)
+            task.cancel()
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+    async def _run(self, name: str) -> None:
+        try:
+            await asyncio.sleep(self._cloud.pace.seconds(_PROVISION_SECONDS))
+            if not self._is_cancelled(name):
+                await self._run_tasks(name)
+        except asyncio.CancelledError:
+            if not self._is_cancelled(name):
+                raise
+        except Exception:
+            log.exception("execution %s failed", name)
+        await written(partial(self._finish, name))
+
+    def _is_cancelled(self, name: str) -> bool:
+        return bool((self._cloud.store.get("jobRun", name) or {}).get("cancelled"))
+
+    async def _run_tasks(self, name: str) -> None:
+        execution = self._cloud.store.get("execution", name) or {}
+        template, location = execution["template"], name.split("/")[3]
+        spec = revision_spec(template, {})
+        metadata = TaskMetadata(self._cloud, location, spec.service_account)
+        self._change("execution", name, job_status.started)
+        room = asyncio.Semaphore(execution["parallelism"])
+        await metadata.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for task, body in self._cloud.store.rows("task", f"{name}/tasks/"):
+                    if not job_status.outcome_of(body):
+                        group.create_task(self._run_task(task, spec, metadata, room))
+        finally:
+            await metadata.close()
+
+    async def _run_task(self, name: str, spec: RevisionSpec, metadata: TaskMetadata, room: asyncio.Semaphore) -> None:
+        """One task with its retries, when there is room for it."""
+        async with room:
+            self._change("task", name, job_status.started)
+            while True:
+                task = self._cloud.store.get("task", name) or {}
+                result = await self._attempt(task, spec, metadata)
+                failed = bool(result["status"].get("code"))
+                if not failed or task.get("retried", 0) >= task["maxRetries"]:
+                    break
+                self._change("task", name, partial(job_status.retried_task, result=result))
+            outcome = job_status.FAILED if failed else job_status.SUCCEEDED
+            self._change("task", name, partial(job_status.ended_task, outcome=outcome, result=result))
+
+    async def _attempt(self, task: Json, spec: RevisionSpec, metadata: TaskMetadata) -> Json:
+        """One container of a task, from its start to its end: a TaskAttemptResult."""
+        location, attempt = task["name"].split("/")[3], task.get("retried", 0)
+        source = TaskSource(location, task["job"], task["execution"], task=task["index"], attempt=attempt)
+        instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
+        platform = self._environment(task, metadata)
+        seconds = seconds_of(task["timeout"], 0.0)
+        try:
+            command = container_command(self._cloud, self._launcher, spec, instance.address, self._speed, platform)
+            await instance.start(command, "JOB_TASK")
+            await asyncio.wait_for(instance.exited.wait(), seconds)
+        except TimeoutError:
+            told = f"Terminating task because it has reached the maximum timeout of {seconds:g} seconds."
+            return self._broken_off(instance, told, timed_out=seconds)
+        except RevisionFailureError as failure:
+            return self._broken_off(instance, failure.text)
+        except OSError as error:
+            return self._broken_off(instance, f"Application exec likely failed: {error}.")
+        finally:
+            if not instance.exited.is_set():
+                await instance.stop()
+        return job_status.attempt_result(instance.code)
+
+    def _broken_off(self, instance: Instance, why: str, *, timed_out: float = 0.0) -> Json:
+        self._cloud.logbook.platform(instance.source, "ERROR", why)
+        return job_status.attempt_result(None, timed_out=timed_out)
+
+    def _environment(self, task: Json, metadata: TaskMetadata) -> dict[str, str]:
+        """What the platform tells a task; Google's APIs and the metadata server are at addresses of this machine."""
+        execution = self._cloud.store.get("execution", task["name"].rpartition("/tasks/")[0]) or {}
+        return {
+            "CLOUD_RUN_JOB": task["job"],
+            "CLOUD_RUN_EXECUTION": task["execution"],
+            "CLOUD_RUN_TASK_INDEX": str(task["index"]),
+            "CLOUD_RUN_TASK_COUNT": str(execution["taskCount"]),
+            "CLOUD_RUN_TASK_ATTEMPT": str(task.get("retried", 0)),
+            "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{self._cloud.base}/storage/v1/",
+            # Not the user's: a login of theirs that lies there has no business here.
+            "HOME": str(self._cloud.layout.root),
+            **metadata.environment(),
+        }
+
+    def _change(self, kind: str, name: str, change: Callable[[Json, float], Json]) -> None:
+        """Change a row that is still there, and the counts of its execution with it."""
+        store, now = self._cloud.store, self._cloud.pace.now()
+        execution = name.partition("/tasks/")[0]
+        with store.transaction():
+            if (row := store.get(kind, name)) is None:
+                return
+            store.put(kind, name, change(row, now))
+            if (found := store.get("execution", execution)) is not None:
+                tasks = [body for _, body in store.rows("task", f"{execution}/tasks/")]
+                store.put("execution", execution, found | job_status.counts(tasks))
+                self._refer(store.get("execution", execution) or {})
+
+    def _finish(self, name: str) -> None:
+        store, now = self._cloud.store, self._cloud.pace.now()
+        with store.transaction():
+            execution, pending = store.get("execution", name), store.get("jobRun", name)
+            if execution is None or pending is None:
+                return
+            cancelled = bool(pending.get("cancelled"))
+            for task, body in store.rows("task", f"{name}/tasks/"):
+                if not job_status.outcome_of(body):
+                    outcome = job_status.CANCELLED if cancelled else job_status.FAILED
+                    store.put("task", task, job_status.ended_task(body, now, outcome, {}))
+            tasks = [body for _, body in store.rows("task", f"{name}/tasks/")]
+            execution = job_status.ended_execution(execution, tasks, cancelled=cancelled, now=now)
+            store.put("execution", name, execution)
+            store.delete("jobRun", name)
+            self._refer(execution)
+            response = {"@type": job_status.EXECUTION_TYPE} | self._cloud.shown(execution)
+            for operation in pending["operations"]:
+                self._cloud.operations.finish(operation, response=response)
+
+    def _refer(self, execution: Json) -> None:
+        """Let the job tell how its latest execution is."""
+        owner = execution["name"].rpartition("/executions/")[0]
+        job = self._cloud.store.get("job", owner)
+        if job and (job.get("latestCreatedExecution") or {}).get("name") == short(execution["name"]):
+            latest = {"latestCreatedExecution": job_status.reference(execution)}
+            self._cloud.store.put("job", owner, job | latest)

@@ -1,0 +1,65 @@
+"""The metadata server of a job's execution: where its tasks are, and the tokens of the account that they run as."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bezel.localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
+from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.http.serving import HttpServer
+from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from bezel.localcloud.routing.context import Context
+
+
+class TaskMetadata:
+    """One server for all tasks of an execution, at a port of 127.0.0.1 of its own.
+
+    Attributes:
+        address: HOST:PORT, for GCE_METADATA_HOST.
+    """
+
+    def __init__(self, cloud: Context, region: str, service_account: str) -> None:
+        listener = listen(0)
+        self.address = "{}:{}".format(*listener.getsockname())
+        self._cloud = cloud
+        self._account = service_account
+        self._fixed = {
+            "project/project-id": PROJECT,
+            "project/numeric-project-id": PROJECT_NUMBER,
+            "instance/region": f"projects/{PROJECT_NUMBER}/regions/{region}",
+        }
+        routes = [Route("/", self._root), Route(f"{ROOT}/{{path:path}}", self._read)]
+        self._server = HttpServer(Starlette(routes=routes), listener, lambda _: 0)
+
+    async def start(self) -> None:
+        """Serve; returns when connections are accepted."""
+        await self._server.start()
+
+    async def close(self) -> None:
+        """Serve no more."""
+        await self._server.close()
+
+    def environment(self) -> dict[str, str]:
+        """The variables by which Google's libraries find it, in the place of the fixed address that it has there."""
+        return {"GCE_METADATA_HOST": self.address, "GCE_METADATA_IP": self.address}
+
+    async def _root(self, _: Request) -> Response:
+        """What tells a library that there is such a server."""
+        return Response("computeMetadata/\n", headers=HEADERS)
+
+    async def _read(self, request: Request) -> Response:
+        if refusal := stranger(request):
+            return refusal
+        path = str(request.path_params["path"])
+        if path.startswith(ACCOUNTS):
+            account = path.removeprefix(ACCOUNTS)
+            return answer_of_account(account, request, self._account, self._cloud.store, self._cloud.tokens)
+        return text(self._fixed.get(path))

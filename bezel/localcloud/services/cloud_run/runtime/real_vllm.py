@@ -1,0 +1,169 @@
+"""The command that starts a real vLLM, found on PATH, in place of a container: localcloud's `SERVER=vllm`.
+
+It serves a given small model on whatever this machine has, so arguments that speak of the accelerator are rewritten:
+path, memory, parallelism, quantisation, kernels. Names, lengths, batching, parsers and everything else pass unchanged.
+Each change is a note for the log. Knows nothing of processes; whoever calls it starts the command.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.catalog import vllm_options
+from bezel.simulated_vllm.configuration.checkpoint import Checkpoint, read_checkpoint
+from bezel.simulated_vllm.configuration.kv_layout import kv_layout
+from bezel.simulated_vllm.configuration.options import VERSION, human_int
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_DROPPED = {
+    "gpu-memory-utilization": "this machine's memory is not the accelerator's",
+    "kv-cache-memory-bytes": "this machine's memory is not the accelerator's",
+    "num-gpu-blocks-override": "this machine's memory is not the accelerator's",
+    "tensor-parallel-size": "one process serves the small model",
+    "pipeline-parallel-size": "one process serves the small model",
+    "data-parallel-size": "one process serves the small model",
+    "quantization": "the small model has its own encoding",
+    "kv-cache-dtype": "not every machine has fp8",
+    "attention-backend": "kernels are those of this machine",
+    "load-format": "the small model lies on disk",
+    "host": "",
+    "uds": "",
+    "port": "",
+    "model": "",
+}
+_MIB = 1 << 20
+_CACHE_AT_LEAST = 64 * _MIB
+_CPU_BLOCK = 128
+_REQUESTS = 4
+# Defaults for the process: nothing leaves the machine, one thread computes while another answers, nothing is compiled.
+ENVIRONMENT = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "TORCHDYNAMO_DISABLE": "1",
+}
+
+
+@dataclass(frozen=True)
+class _Given:
+    """One option as it stands on the command line: its name without dashes and the text of its values."""
+
+    name: str
+    words: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list[str], list[str], dict[str, str]]:
+    """The command line for a real server that answers as the container would.
+
+    Args:
+        args: the container's arguments, what follows `vllm serve`.
+        model_dir: the small model's folder; an assistant for speculative decoding lies beside it as `<name>-assistant`.
+        address: path of the socket that it listens at.
+
+    Returns:
+        The command beginning with "vllm", a note for each rewritten argument, and environment variables to add unless
+        they are set already.
+
+    Raises:
+        OSError: `model_dir` holds no readable config.json.
+    """
+    path, given = _split(list(args))
+    model = read_checkpoint(model_dir)
+    result = ["vllm", "serve", str(model_dir)]
+    notes = [f"model {path or 'of the arguments'} -> {model_dir}"]
+    named = False
+    for option in given:
+        named = named or option.name == "served-model-name"
+        result += _rewritten(option, model, model_dir, notes)
+    if path and not named:
+        result.append(f"--served-model-name={path}")
+        notes.append(f"--served-model-name={path} added: clients know the model by its path")
+    result += [f"--kv-cache-memory-bytes={_cache_bytes(given, model)}", "--enforce-eager"]
+    notes.append(f"{result[-2]} --enforce-eager added: memory and compilation for this machine")
+    result.append(f"--uds={address}")
+    return result, notes, dict(ENVIRONMENT)
+
+
+def _split(args: list[str]) -> tuple[str | None, list[_Given]]:
+    """The model's path and the options, each with its values."""
+    options = vllm_options(VERSION)
+    path: str | None = None
+    given: list[_Given] = []
+    at = 0
+    while at < len(args):
+        word = args[at]
+        at += 1
+        if not word.startswith("-"):
+            path = path or word
+            continue
+        flag, equals, value = word.partition("=")
+        found = options.find(flag.partition(".")[0])
+        name = found[0].name if found else flag.lstrip("-")
+        values = [value] if equals else []
+        takes = found is not None and found[0].kind in {"value", "values", "append", "optional-value"}
+        many = found is not None and found[0].kind == "values"
+        while takes and not equals and at < len(args) and not args[at].startswith("--") and (many or not values):
+            values.append(args[at])
+            at += 1
+        if name == "model" and values:
+            path = path or values[0]
+        given.append(_Given(name, (flag, *values) if not equals else (word,), tuple(values)))
+    return path, given
+
+
+def _rewritten(option: _Given, model: Checkpoint, model_dir: Path, notes: list[str]) -> list[str]:
+    text = " ".join(option.words)
+    if option.name in _DROPPED:
+        if _DROPPED[option.name]:
+            notes.append(f"{text} left out: {_DROPPED[option.name]}")
+        return []
+    if option.name == "max-model-len" and option.values:
+        asked = option.values[0]
+        if asked not in {"auto", "-1"} and human_int(asked) > model.context:
+            notes.append(f"{text} -> {model.context}: the small model knows no longer context")
+            return [f"--max-model-len={model.context}"]
+    if option.name in {"spec-model", "spec-method", "spec-tokens", "speculative-config"}:
+        return _speculative(option, model_dir, notes)
+    return list(option.words)
+
+
+def _speculative(option: _Given, model_dir: Path, notes: list[str]) -> list[str]:
+    """The assistant beside the small model in place of the real one; without it, no speculation by a model."""
+    assistant = model_dir.with_name(model_dir.name + "-assistant")
+    text = " ".join(option.words)
+    flag = option.words[0].partition("=")[0]
+    config = json.loads(option.values[0]) if option.values and flag == "--speculative-config" else {}
+    ngram = config.get("method") == "ngram"
+    if ngram or (flag == "--spec-method" and option.values == ("ngram",)):
+        return list(option.words)
+    if not (assistant / "config.json").is_file():
+        notes.append(f"{text} left out: there is no assistant {assistant}")
+        return []
+    if flag == "--spec-model" or flag.endswith(".model"):
+        notes.append(f"{text} -> {assistant}")
+        return [f"{flag}={assistant}"]
+    if "model" in config:
+        notes.append(f"{flag}: model {config['model']} -> {assistant}")
+        return [f"{flag}={json.dumps(config | {'model': str(assistant)})}"]
+    return list(option.words)
+
+
+def _cache_bytes(given: list[_Given], model: Checkpoint) -> int:
+    """Room for a few requests of the longest length."""
+    asked = {option.name: option.values[0] for option in given if option.values}
+    length = asked.get("max-model-len", str(model.context))
+    tokens = model.context if length in {"auto", "-1"} else min(human_int(length), model.context)
+    batched = human_int(asked.get("max-num-batched-tokens", "2048"))
+    layout = kv_layout(model, dtype="auto", in_flight_tokens=2 * batched, block=_CPU_BLOCK)
+    needed = layout.blocks_at_most(tokens) * layout.block_bytes
+    return max(_CACHE_AT_LEAST, -(-_REQUESTS * needed // _MIB) * _MIB)

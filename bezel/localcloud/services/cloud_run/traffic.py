@@ -1,0 +1,104 @@
+"""Which revision gets a request, and how the instances of a service are divided among its revisions. Pure.
+
+The rules are those of run v2's discovery document (TrafficTarget, ServiceScaling) and of Cloud Run's pages on traffic
+and on manual scaling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.services.cloud_run.spec import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.localcloud.core.json_types import Json
+
+
+@dataclass(frozen=True)
+class Target:
+    """A traffic target with its revision found.
+
+    Attributes:
+        revision: Full name of the revision.
+        percent: Its share of what comes to the service's own address; 0 for one that only its tag reaches.
+        tag: What names the address of its own, "" without one.
+    """
+
+    revision: str
+    percent: int
+    tag: str
+
+
+def targets(service: Json) -> list[Target]:
+    """The targets of a service's traffic; those to the latest ready revision are left out while there is none."""
+    found = []
+    for target in service["traffic"]:
+        if target.get("revision"):
+            revision = f"{service['name']}/revisions/{target['revision'].rpartition('/')[2]}"
+        else:
+            revision = service.get("latestReadyRevision", "")
+        if revision:
+            found.append(Target(revision, int(target.get("percent") or 0), target.get("tag") or ""))
+    return found
+
+
+def shares(service: Json) -> dict[str, int]:
+    """Revision -> percent of the traffic, for those that get any."""
+    found: dict[str, int] = {}
+    for target in targets(service):
+        if target.percent:
+            found[target.revision] = found.get(target.revision, 0) + target.percent
+    return found
+
+
+def pick(parts: Mapping[str, int], chance: float) -> str | None:
+    """The revision of one request.
+
+    Args:
+        parts: Revision -> percent.
+        chance: Evenly distributed from 0 to below 1.
+    """
+    place = chance * sum(parts.values())
+    for revision, percent in parts.items():
+        if place < percent:
+            return revision
+        place -= percent
+    return None
+
+
+def divide(count: int, parts: Mapping[str, int]) -> dict[str, int]:
+    """Divide a number of instances by shares of traffic: whole ones first, the rest by the largest remainders."""
+    whole = sum(parts.values())
+    divided = {revision: count * percent // whole for revision, percent in parts.items()}
+    by_remainder = sorted(parts, key=lambda revision: -(count * parts[revision] % whole))
+    for revision in by_remainder[: count - sum(divided.values())]:
+        divided[revision] += 1
+    return divided
+
+
+def bounds(service: Json, revision: Json) -> tuple[int, int]:
+    """(least, most) instances of a revision.
+
+    The service's numbers are for all revisions with traffic together; a revision that only a tag reaches counts in none
+    of them. With manual scaling there are exactly as many as the service says, and the revision's own bounds do not
+    count; one that only a tag reaches has its least number, or one on demand. What a share of traffic is rounded to is
+    localcloud's own: at least one instance where the scaling is automatic, as a revision with traffic and no instance
+    would answer nobody.
+    """
+    whole, own = service.get("scaling") or {}, revision.get("scaling") or {}
+    least = int(own.get("minInstanceCount") or 0)
+    most = int(own.get("maxInstanceCount") or limits()["instances"]["default_max"])
+    parts, name = shares(service), revision["name"]
+    if whole.get("scalingMode") == "MANUAL":
+        if name not in parts:
+            return least, max(least, 1)
+        count = divide(int(whole.get("manualInstanceCount") or 0), parts)[name]
+        return count, count
+    if name in parts:
+        least = max(least, divide(int(whole.get("minInstanceCount") or 0), parts)[name])
+        if whole.get("maxInstanceCount"):
+            most = min(most, max(1, divide(int(whole["maxInstanceCount"]), parts)[name]))
+    return least, max(most, least)

@@ -1,0 +1,150 @@
+"""What may be asked of Compute Engine: an instance with accelerators. Pure.
+
+Leaves out instances from templates and machine images, several interfaces, further disks, and being stopped instead of
+deleted when the time is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.machines.capacity import FLEXIBLE, goods_of_machine_type, limits
+from bezel.localcloud.services.compute.errors import missing, not_found, unserved, wrong
+from bezel.localcloud.services.compute.links import last, relative
+from bezel.localcloud.services.compute.vpc_kinds import check_name
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.machines.capacity import Goods
+
+_MODELS = {"STANDARD", "SPOT", FLEXIBLE}
+_UNSERVED = (
+    "guestAccelerators", "sourceMachineImage", "resourcePolicies", "confidentialInstanceConfig", "hostname",
+    "advancedMachineFeatures", "networkPerformanceConfig", "canIpForward", "deletionProtection",
+    "instanceEncryptionKey", "minCpuPlatform",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class InstanceRequest:
+    """What a request asks for.
+
+    Attributes:
+        name: Of the instance.
+        goods: The kind of machine.
+        model: STANDARD, SPOT or FLEX_START.
+        run_seconds: That it runs at most; None for no limit.
+        valid_seconds: That it waits for capacity, seconds of the platform's time; 0 where it does not.
+        network: `projects/P/global/networks/N`, "" where only a subnetwork is named.
+        subnetwork: `projects/P/regions/R/subnetworks/S`, "" where only a network is named.
+        external: Whether it has an external address.
+        service_account: E-mail, "" for none.
+    """
+
+    name: str
+    goods: Goods
+    model: str
+    run_seconds: float | None
+    valid_seconds: float
+    network: str
+    subnetwork: str
+    external: bool
+    service_account: str
+
+
+def wanted(body: Json, zone: str) -> InstanceRequest:
+    """What a request asks for.
+
+    Args:
+        body: Without nulls.
+        zone: That the request is for.
+
+    Raises:
+        ApiError: For what cannot be, and for what nothing here would act upon.
+    """
+    name = check_name(body.get("name"))
+    for field in _UNSERVED:
+        if body.get(field):
+            raise unserved(f"{field} of instances", "leave it out")
+    _check_disks(body.get("disks", []))
+    model = _model(body.get("scheduling", {}))
+    run_seconds = _run_seconds(body.get("scheduling", {}), model)
+    interfaces, accounts = body.get("networkInterfaces", []), body.get("serviceAccounts", [])
+    if len(interfaces) != 1:
+        raise wrong("resource.networkInterfaces", len(interfaces), "Give one network interface")
+    if len(accounts) > 1:
+        raise wrong("resource.serviceAccounts", len(accounts), "Give at most one service account")
+    interface, region = interfaces[0], zone.rpartition("-")[0]
+    return InstanceRequest(
+        name,
+        _goods(body.get("machineType", ""), zone),
+        model,
+        run_seconds,
+        _valid_seconds(body.get("params", {}), model),
+        _link(interface.get("network", ""), "global/networks"),
+        _link(interface.get("subnetwork", ""), f"regions/{region}/subnetworks"),
+        bool(interface.get("accessConfigs")),
+        accounts[0].get("email", "default") if accounts else "",
+    )
+
+
+def _goods(machine_type: str, zone: str) -> Goods:
+    if not machine_type:
+        raise missing("resource.machineType")
+    path, found = relative(machine_type), goods_of_machine_type(last(machine_type))
+    if "/" in path and f"/zones/{zone}/" not in path:
+        raise wrong("resource.machineType", machine_type, f"It is not of zone {zone}")
+    if found is None:
+        raise not_found(path)
+    return found
+
+
+def _model(scheduling: Json) -> str:
+    model = scheduling.get("provisioningModel", "SPOT" if scheduling.get("preemptible") else "STANDARD")
+    if model not in _MODELS:
+        raise unserved(f"the provisioning model {model}", "use FLEX_START, SPOT or STANDARD")
+    if scheduling.get("onHostMaintenance") != "TERMINATE":
+        why = "Machines with accelerators are terminated for maintenance: set TERMINATE"
+        raise wrong("resource.scheduling.onHostMaintenance", scheduling.get("onHostMaintenance", ""), why)
+    if model != "STANDARD" and scheduling.get("automaticRestart", False):
+        raise wrong("resource.scheduling.automaticRestart", "true", f"{model} machines cannot restart by themselves")
+    return str(model)
+
+
+def _run_seconds(scheduling: Json, model: str) -> float | None:
+    action, duration = scheduling.get("instanceTerminationAction", ""), scheduling.get("maxRunDuration", {})
+    if "terminationTime" in scheduling:
+        raise unserved("terminationTime of instances", "use maxRunDuration")
+    if not duration:
+        if model == FLEXIBLE:
+            raise missing("resource.scheduling.maxRunDuration")
+        return None
+    if action != "DELETE":
+        raise unserved(f"instanceTerminationAction {action or 'STOP'}", "use DELETE")
+    seconds, bounds = int(duration.get("seconds", 0)), limits()
+    if not bounds["least_run"] <= seconds <= bounds["most_run"]:
+        why = f"Must be from {bounds['least_run']} to {bounds['most_run']}"
+        raise wrong("resource.scheduling.maxRunDuration.seconds", seconds, why)
+    return float(seconds)
+
+
+def _valid_seconds(params: Json, model: str) -> float:
+    seconds, bounds = int(params.get("requestValidForDuration", {}).get("seconds", 0)), limits()
+    if seconds and model != FLEXIBLE:
+        raise wrong("resource.params.requestValidForDuration", seconds, f"{model} machines do not wait for capacity")
+    if seconds and not bounds["least_wait"] <= seconds <= bounds["most_wait"]:
+        why = f"Must be 0 or from {bounds['least_wait']} to {bounds['most_wait']}"
+        raise wrong("resource.params.requestValidForDuration.seconds", seconds, why)
+    return float(seconds)
+
+
+def _check_disks(disks: list[Json]) -> None:
+    if len(disks) != 1 or not disks[0].get("boot"):
+        raise wrong("resource.disks", len(disks), "Give one disk, to boot from")
+    if not disks[0].get("initializeParams", {}).get("sourceImage"):
+        raise missing("resource.disks[0].initializeParams.sourceImage")
+
+
+def _link(given: str, place: str) -> str:
+    return relative(given if "/" in given else f"{place}/{given}") if given else ""

@@ -1,0 +1,108 @@
+"""Operations of Compute Engine: kept with all others, shown in their own shape, one for each request id."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.routing import idempotency
+from bezel.localcloud.services.compute.errors import not_found
+from bezel.localcloud.services.compute.links import region_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.context import Context
+    from bezel.localcloud.routing.router import Call
+
+_TYPE = "localcloud/compute"
+_SHOWN = "operation-"  # Google's operations are called so
+# What Google's own ones say where an operation has failed: HTTP status by google.rpc.Code.
+_STATUSES = {8: (503, "SERVICE UNAVAILABLE"), 4: (504, "GATEWAY TIMEOUT"), 10: (409, "CONFLICT")}
+
+
+def root(call: Call) -> str:
+    """Base of all links of the version that was called."""
+    version = call.request.url.path.split("/")[2]
+    return f"{call.cloud.base}/compute/{version}"
+
+
+def metadata_of(call: Call, verb: str, target: str, target_id: str) -> Json:
+    """What an operation is about."""
+    now = timestamp(call.cloud.pace.now())
+    about = {"operationType": verb, "target": target, "targetId": target_id, "user": call.caller, "insertTime": now}
+    return {"@type": _TYPE} | about
+
+
+def timed(call: Call, verb: str, target: str, target_id: str, seconds: float) -> str:
+    """Begin an operation that succeeds after some seconds of the platform's time; its name."""
+    parent = target.rsplit("/", 2)[0]
+    name: str = call.cloud.operations.timed(parent, metadata_of(call, verb, target, target_id), {}, seconds)["name"]
+    return name
+
+
+def once(call: Call, begin: Callable[[], str]) -> Json:
+    """The operation that `begin` starts, or the one that the same request has started before; see `repeats.once`."""
+    return shown(call.cloud, root(call), idempotency.once(call, begin))
+
+
+def stored_name(scope: str, shown_name: str) -> str:
+    """The name that an operation is kept under, from its scope (`projects/P/zones/Z`) and the name that it shows."""
+    return f"{scope}/operations/{shown_name.removeprefix(_SHOWN)}"
+
+
+def shown(cloud: Context, base: str, name: str) -> Json:
+    """An operation as of now.
+
+    Args:
+        cloud: Everything that exists.
+        base: Of its links.
+        name: That it is kept under.
+
+    Raises:
+        ApiError: NOT_FOUND.
+    """
+    scope, _, short = name.rpartition("/operations/")
+    found = cloud.store.operation(name)
+    if found is None or found[0]["metadata"].get("@type") != _TYPE:
+        raise not_found(f"{scope}/operations/{_SHOWN}{short}")
+    operation, about = cloud.operations.get(name), found[0]["metadata"]
+    done = bool(operation.get("done"))
+    answer: Json = {
+        "kind": "compute#operation",
+        "id": str(uuid.UUID(short).int % 2**63),
+        "name": f"{_SHOWN}{short}",
+        "operationType": about["operationType"],
+        "targetLink": f"{base}/{about['target']}",
+        "targetId": about["targetId"],
+        "status": "DONE" if done else "RUNNING",
+        "user": about["user"],
+        "progress": 100 if done else 0,
+        "insertTime": about["insertTime"],
+        "startTime": about["insertTime"],
+        "selfLink": f"{base}/{scope}/operations/{_SHOWN}{short}",
+    }
+    if region_of(scope):
+        answer["region"] = f"{base}/{scope}"
+    if "/zones/" in scope:
+        answer["zone"] = f"{base}/{scope}"
+    if done:
+        answer["endTime"] = timestamp(found[1] or cloud.pace.now())
+    if "error" in operation and done:
+        answer |= _failure(operation["error"])
+    return answer
+
+
+def _failure(status: Json) -> Json:
+    info: Json = next(iter(status.get("details", [])), {})
+    error = {"code": info.get("reason", "INTERNAL_ERROR"), "message": status["message"]}
+    number, words = _STATUSES.get(status["code"], (500, "INTERNAL SERVER ERROR"))
+    told = {key: info[key] for key in ("reason", "domain") if key in info} | {"metadatas": info.get("metadata", {})}
+    details = [{"errorInfo": told}] if info else []
+    return {
+        "error": {"errors": [error | ({"errorDetails": details} if details else {})]},
+        "httpErrorStatusCode": number,
+        "httpErrorMessage": words,
+    }

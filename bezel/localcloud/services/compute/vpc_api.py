@@ -1,0 +1,232 @@
+"""Compute v1 and beta: networks, subnetworks, firewall rules and routers with their NATs.
+
+Every kind has the same methods, so one set of handlers serves all. Leaves out networks that make their own subnetworks,
+IPv6, peering, and everything of a router but its NATs.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.core.regions import regions
+from bezel.localcloud.routing.router import Api
+from bezel.localcloud.services.compute.errors import already_exists, missing, not_found, wrong
+from bezel.localcloud.services.compute.links import linked
+from bezel.localcloud.services.compute.operations import once, root, timed
+from bezel.localcloud.services.compute.vpc_checks import check_placed, check_unused
+from bezel.localcloud.services.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked, network_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call, Handler
+
+api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
+VERSIONS = ("v1", "beta")
+# What the platform says of a resource, whatever a caller sends.
+PLATFORMS = frozenset(
+    {"id", "kind", "selfLink", "selfLinkWithId", "creationTimestamp", "region", "fingerprint", "etag", "params",
+     "state", "subnetworks", "gatewayIPv4", "gatewayAddress"}
+)  # fmt: skip
+_SECONDS = 8.0  # of the platform's time, for any change
+
+
+def serves(to: Api, method: str, path: str, needs: str = "", query: str = "") -> Callable[[Handler], Handler]:
+    """Register a handler under both versions; see `Api.route`."""
+
+    def register(handler: Handler) -> Handler:
+        for version in VERSIONS:
+            base = f"/compute/{version}/projects/{{project:id}}"
+            to.route(method, base + path, needs=needs, query=query)(handler)
+        return handler
+
+    return register
+
+
+def _insert(kind: Kind, call: Call) -> Json:
+    """Create a resource."""
+    return once(call, lambda: _inserted(kind, call))
+
+
+def _inserted(kind: Kind, call: Call) -> str:
+    store, body = call.cloud.store, checked(kind, _given(call.body))
+    name = f"{_parent(kind, call)}/{body['name']}"
+    with store.transaction():
+        if store.get(kind.name, name) is not None:
+            raise already_exists(name)
+        check_placed(store, kind, name, body)
+        number = str(random.getrandbits(62))
+        made = {"id": number, "creationTimestamp": timestamp(call.cloud.pace.now())}
+        store.put(kind.name, name, body | made)
+        return timed(call, "insert", name, number, _SECONDS)
+
+
+def _given(body: Json) -> Json:
+    return {key: value for key, value in without_nulls(body).items() if key not in PLATFORMS}
+
+
+def _get(kind: Kind, call: Call) -> Json:
+    """One resource."""
+    return _shown(kind, call, *_found(kind, call))
+
+
+def _list(kind: Kind, call: Call) -> Json:
+    """Those of the project, or of a region."""
+    parent = _parent(kind, call)
+    items = [(name, _shown(kind, call, name, body)) for name, body in call.cloud.store.rows(kind.name, f"{parent}/")]
+    return listed(call, f"{kind.name}List", parent, items)
+
+
+def listed(call: Call, kind: str, parent: str, items: list[tuple[str, Any]]) -> Json:
+    """One page of a list as Compute Engine shows it."""
+    head = {"kind": f"compute#{kind}", "id": parent, "selfLink": f"{root(call)}/{parent}"}
+    return head | call.page(items, "items", default=500, most=500)
+
+
+def _patch(kind: Kind, call: Call) -> Json:
+    """Change what the body names; null takes a field away."""
+    return once(call, lambda: _changed(kind, call, "patch", merged))
+
+
+def _update(kind: Kind, call: Call) -> Json:
+    """Replace all that may be changed."""
+    return once(call, lambda: _changed(kind, call, "update", lambda _, body: body))
+
+
+def _changed(kind: Kind, call: Call, verb: str, change: Any) -> str:
+    with call.cloud.store.transaction():
+        name, old = _found(kind, call)
+        fixed = {key: old[key] for key in kind.fixed if key in old}
+        for field, kept in sorted(fixed.items()):
+            given = call.body.get(field)
+            if given is not None and (network_name(given) if field == "network" else given) != kept:
+                raise wrong(f"resource.{field}", given, f"It cannot be changed: it is {kept}")
+        _check_fingerprint(kind, call, old)
+        new = checked(kind, _given(change(old, call.body) | fixed))
+        check_placed(call.cloud.store, kind, name, new)
+        made = {key: old[key] for key in ("id", "creationTimestamp")}
+        call.cloud.store.put(kind.name, name, new | made)
+        return timed(call, verb, name, old["id"], _SECONDS)
+
+
+def _check_fingerprint(kind: Kind, call: Call, old: Json) -> None:
+    if kind is not SUBNETWORK:
+        return
+    given = call.body.get("fingerprint")
+    if not given:
+        raise missing("resource.fingerprint")
+    if given != fingerprint(old):
+        text = "The fingerprint is not the current one: read the resource, and send the one that it has now."
+        raise ApiError("FAILED_PRECONDITION", text, status=412)
+
+
+def _delete(kind: Kind, call: Call) -> Json:
+    """Delete a resource that nothing else needs."""
+    return once(call, lambda: _deleted(kind, call))
+
+
+def _deleted(kind: Kind, call: Call) -> str:
+    with call.cloud.store.transaction():
+        name, old = _found(kind, call)
+        check_unused(call.cloud.store, kind, name)
+        call.cloud.store.delete(kind.name, name)
+        return timed(call, "delete", name, old["id"], _SECONDS)
+
+
+def _set_google_access(kind: Kind, call: Call) -> Json:
+    """Let machines without an external address reach Google's APIs from a subnetwork, or not."""
+
+    def begin() -> str:
+        with call.cloud.store.transaction():
+            name, old = _found(kind, call)
+            wanted = bool(call.body.get("privateIpGoogleAccess"))
+            call.cloud.store.put(kind.name, name, old | {"privateIpGoogleAccess": wanted})
+            return timed(call, "setPrivateIpGoogleAccess", name, old["id"], _SECONDS)
+
+    return once(call, begin)
+
+
+def without_nulls(value: Any) -> Any:
+    """A body without what is null, in lists too: nothing was said of it."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value
+
+
+def merged(old: Json, change: Json) -> Json:
+    """A body after a patch: messages are merged, everything else is replaced."""
+    new = dict(old)
+    for key, value in change.items():
+        both = isinstance(value, dict) and isinstance(old.get(key), dict)
+        new[key] = merged(old[key], value) if both else value
+    return new
+
+
+def fingerprint(body: Json) -> str:
+    """What changes with a body."""
+    return base64.b64encode(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).digest()[:8]).decode()
+
+
+def _parent(kind: Kind, call: Call) -> str:
+    if not kind.regional:
+        return f"projects/{PROJECT}/global/{kind.plural}"
+    region = call.param("region")
+    if region not in regions():
+        raise wrong("region", region, "Unknown region.")
+    return f"projects/{PROJECT}/regions/{region}/{kind.plural}"
+
+
+def _found(kind: Kind, call: Call) -> tuple[str, Json]:
+    name = f"{_parent(kind, call)}/{call.param(kind.name)}"
+    found = call.cloud.store.get(kind.name, name)
+    if found is None:
+        raise not_found(name)
+    return name, found
+
+
+def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:
+    answer: Json = {"kind": f"compute#{kind.name}", "selfLink": name} | body
+    if kind.name == "network":
+        own = [user for user, one in call.cloud.store.rows("subnetwork") if one["network"] == name]
+        answer["selfLinkWithId"] = f"{name.rpartition('/')[0]}/{body['id']}"
+        answer |= {"subnetworks": own} if own else {}
+    if kind.name == "subnetwork":
+        answer["fingerprint"] = fingerprint(body)
+    shown: Json = linked(answer, root(call))
+    if kind.regional:
+        shown["region"] = f"{root(call)}/projects/{PROJECT}/regions/{name.split('/')[3]}"
+    return shown
+
+
+def _serve(kind: Kind) -> None:
+    """Register the handlers of a kind under both versions."""
+    place = "regions/{region:id}" if kind.regional else "global"
+    one = f"/{{{kind.name}:id}}"
+    methods = [
+        ("POST", "", "create", "requestId", _insert),
+        ("GET", "", "list", "maxResults pageToken returnPartialSuccess", _list),
+        ("GET", one, "get", "", _get),
+        ("PATCH", one, "update", "requestId", _patch),
+        ("DELETE", one, "delete", "requestId", _delete),
+    ]
+    if kind.name in {"firewall", "router"}:
+        methods.append(("PUT", one, "update", "requestId", _update))
+    if kind is SUBNETWORK:
+        access = f"{one}/setPrivateIpGoogleAccess"
+        methods.append(("POST", access, "setPrivateIpGoogleAccess", "requestId", _set_google_access))
+    for verb, path, permission, query, handler in methods:
+        needs = f"compute.{kind.plural}.{permission}"
+        serves(api, verb, f"/{place}/{kind.plural}{path}", needs, query)(partial(handler, kind))
+
+
+for _kind in KINDS:
+    _serve(_kind)

@@ -1,0 +1,187 @@
+"""What networks, subnetworks, firewall rules and routers may be, and what they are where nothing is said. Pure.
+
+Owns the checks of one resource by itself. Leaves out what needs the others
+(bezel/localcloud/services/compute/vpc_checks.py) and what the network then does
+(bezel/localcloud/services/compute/vpc.py).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bezel.localcloud.services.compute.errors import missing, unserved, wrong
+from bezel.localcloud.services.compute.links import relative
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.localcloud.core.json_types import Json
+
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
+_RANGES = ("sourceRanges", "destinationRanges")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of resource.
+
+    Attributes:
+        name: "network", as it is kept and as Compute Engine's `kind` has it.
+        plural: As the path has it.
+        regional: Whether it is in a region; else it is global.
+        fixed: Fields that cannot be changed.
+        unserved: Fields that nothing here would act upon.
+        completed: Turns what a caller gave into the whole resource.
+    """
+
+    name: str
+    plural: str
+    regional: bool
+    fixed: frozenset[str]
+    unserved: frozenset[str]
+    completed: Callable[[Json], Json]
+
+
+def check_name(name: Any) -> str:
+    """A name that a resource may have.
+
+    Raises:
+        ApiError: 400.
+    """
+    if not name:
+        raise missing("resource.name")
+    if not _NAME.fullmatch(name):
+        raise wrong("resource.name", name, "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'")
+    return str(name)
+
+
+def checked(kind: Kind, body: Json) -> Json:
+    """A resource with all its defaults.
+
+    Raises:
+        ApiError: For what it cannot be, and for what nothing here would act upon.
+    """
+    check_name(body.get("name"))
+    for field in sorted(kind.unserved & body.keys()):
+        if body[field] not in (None, "", [], {}, False):
+            raise unserved(f"{field} of {kind.plural}", "leave it out")
+    return kind.completed(body)
+
+
+def _network(body: Json) -> Json:
+    if body.get("autoCreateSubnetworks", True):
+        raise unserved("networks that make their own subnetworks", "set autoCreateSubnetworks to false")
+    routing = {"routingMode": "REGIONAL", "bgpBestPathSelectionMode": "LEGACY"} | body.get("routingConfig", {})
+    order = {"networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL"}
+    return order | body | {"routingConfig": routing, "autoCreateSubnetworks": False}
+
+
+def _subnetwork(body: Json) -> Json:
+    network = _in_network(body)
+    try:
+        ip_range = ipaddress.IPv4Network(body.get("ipCidrRange", ""))
+    except ValueError:
+        raise wrong(
+            "resource.ipCidrRange", body.get("ipCidrRange"), "Must be a CIDR range such as 10.0.0.0/24"
+        ) from None
+    if ip_range.prefixlen > 29 or ip_range.prefixlen < 8 or not ip_range.is_private:
+        raise wrong("resource.ipCidrRange", ip_range, "Must be a private range of /8 to /29")
+    if body.get("purpose", "PRIVATE") != "PRIVATE" or body.get("stackType", "IPV4_ONLY") != "IPV4_ONLY":
+        raise unserved("subnetworks of other purposes or stacks", "leave purpose and stackType out")
+    given = {"privateIpGoogleAccess": False, "logConfig": {"enable": False}, "purpose": "PRIVATE"} | body
+    fixed = {"gatewayAddress": str(ip_range[1]), "stackType": "IPV4_ONLY"}
+    return given | {"network": network, "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS"} | fixed
+
+
+def _firewall(body: Json) -> Json:
+    network = _in_network(body)
+    for field in _RANGES:
+        for text in body.get(field, []):
+            _check_range(f"resource.{field}", text)
+    rules = [rule for field in ("allowed", "denied") for rule in body.get(field, [])]
+    if bool(body.get("allowed")) == bool(body.get("denied")):
+        raise wrong("resource.allowed", body.get("allowed"), "Give either what is allowed or what is denied")
+    for rule in rules:
+        if not rule.get("IPProtocol"):
+            raise missing("resource.allowed[].IPProtocol")
+        for text in rule.get("ports", []):
+            _check_ports(text)
+    priority = body.get("priority", 1000)
+    if not 0 <= priority <= 65535:
+        raise wrong("resource.priority", priority, "Must be from 0 to 65535")
+    if body.get("direction", "INGRESS") == "INGRESS" and body.get("destinationRanges"):
+        raise unserved("destinationRanges of rules for what comes in", "leave them out")
+    made = {"direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}} | body
+    if made["direction"] == "INGRESS" and not any(
+        body.get(field) for field in ("sourceRanges", "sourceTags", "sourceServiceAccounts")
+    ):
+        made["sourceRanges"] = ["0.0.0.0/0"]
+    return made | {"network": network, "priority": priority}
+
+
+def _router(body: Json) -> Json:
+    network, seen = _in_network(body), set()
+    nats = []
+    for nat in body.get("nats", []):
+        name = check_name(nat.get("name"))
+        if name in seen:
+            raise wrong("resource.nats[].name", name, "Each NAT of a router has a name of its own")
+        seen.add(name)
+        if nat.get("natIpAllocateOption", "AUTO_ONLY") != "AUTO_ONLY" or nat.get("type", "PUBLIC") != "PUBLIC":
+            raise unserved("NATs with addresses of their own or private ones", "set natIpAllocateOption to AUTO_ONLY")
+        if not nat.get("sourceSubnetworkIpRangesToNat"):
+            raise missing("resource.nats[].sourceSubnetworkIpRangesToNat")
+        subnetworks = [one | {"name": relative(one.get("name", ""))} for one in nat.get("subnetworks", [])]
+        if (nat["sourceSubnetworkIpRangesToNat"] == "LIST_OF_SUBNETWORKS") != bool(subnetworks):
+            raise wrong("resource.nats[].subnetworks", subnetworks, "Are listed for LIST_OF_SUBNETWORKS, and only then")
+        defaults = {"natIpAllocateOption": "AUTO_ONLY", "type": "PUBLIC", "endpointTypes": ["ENDPOINT_TYPE_VM"]}
+        nats.append(defaults | nat | ({"subnetworks": subnetworks} if subnetworks else {}))
+    return body | {"network": network} | ({"nats": nats} if nats else {})
+
+
+def _in_network(body: Json) -> str:
+    if not body.get("network"):
+        raise missing("resource.network")
+    return network_name(body["network"])
+
+
+def network_name(given: str) -> str:
+    """`projects/P/global/networks/N` of a link or of the last part of one."""
+    return relative(given if "/" in given else f"global/networks/{given}")
+
+
+def _check_range(field: str, text: str) -> None:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        raise wrong(field, text, "Must be a CIDR address range") from None
+
+
+def _check_ports(text: str) -> None:
+    match = _PORTS.fullmatch(text)
+    if match is None or not int(match[1]) <= int(match[2] or match[1]) <= 65535:
+        raise wrong("resource.allowed[].ports", text, "Must be a port or a range such as 8000-8010")
+
+
+_OF_ALL = frozenset({"name"})
+NETWORK = Kind(
+    "network", "networks", False, _OF_ALL | {"autoCreateSubnetworks"},
+    frozenset({"IPv4Range", "enableUlaInternalIpv6", "internalIpv6Range", "networkProfile", "firewallPolicy",
+               "peerings"}), _network,
+)  # fmt: skip
+SUBNETWORK = Kind(
+    "subnetwork", "subnetworks", True, _OF_ALL | {"network", "ipCidrRange", "privateIpGoogleAccess"},
+    frozenset({"secondaryIpRanges", "reservedInternalRange", "ipv6AccessType", "role", "externalIpv6Prefix",
+               "ipCollection"}), _subnetwork,
+)  # fmt: skip
+FIREWALL = Kind("firewall", "firewalls", False, _OF_ALL | {"network", "direction"}, frozenset(), _firewall)
+ROUTER = Kind(
+    "router", "routers", True, _OF_ALL | {"network"},
+    frozenset({"bgp", "bgpPeers", "interfaces", "md5AuthenticationKeys", "nccGateway", "encryptedInterconnectRouter"}),
+    _router,
+)  # fmt: skip
+KINDS = (NETWORK, SUBNETWORK, FIREWALL, ROUTER)

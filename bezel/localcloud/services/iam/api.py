@@ -1,0 +1,155 @@
+"""IAM v1: service accounts."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import Json, without_zeros
+from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.http.update_mask import masked
+from bezel.localcloud.routing.iam_policies import forget_member, held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.router import Api
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.store import Store
+    from bezel.localcloud.routing.router import Call
+
+api = Api("iam.googleapis.com", "Identity and Access Management (IAM) API")
+_ROOT = "/iam/v1/projects/{project:id}/serviceAccounts"
+_ONE = _ROOT + "/{account:id}"
+_NAME = "projects/{project}/serviceAccounts/{account}"
+_SETTABLE = frozenset({"displayName", "description"})
+
+
+def new_account(email: str, display_name: str = "", description: str = "") -> Json:
+    """A service account as the API shows it."""
+    unique = str(random.randint(10**20, 10**21 - 1))  # noqa: S311 - a name, not a secret
+    return without_zeros(
+        {
+            "name": f"projects/{PROJECT}/serviceAccounts/{email}",
+            "projectId": PROJECT,
+            "uniqueId": unique,
+            "email": email,
+            "displayName": display_name,
+            "etag": "MDEwMjE5MjA=",
+            "description": description,
+            "oauth2ClientId": unique,
+        }
+    )
+
+
+@api.route("POST", _ROOT, needs="iam.serviceAccounts.create")
+def create(call: Call) -> Json:
+    """Create an account."""
+    body = call.body
+    account_id, given = str(body.get("accountId", "")), body.get("serviceAccount") or {}
+    if not re.fullmatch(r"[a-z](?:[-a-z0-9]{4,28}[a-z0-9])", account_id):
+        text = f'The account ID "{account_id}" is not of 6 to 30 characters of the form [a-z]([-a-z0-9]*[a-z0-9]).'
+        raise invalid(text, ("account_id", "6 to 30 lower case letters, digits and hyphens"))
+    email = f"{account_id}@{PROJECT}.iam.gserviceaccount.com"
+    with call.cloud.store.transaction():
+        if call.cloud.store.get("account", email):
+            raise ApiError(
+                "ALREADY_EXISTS", f"Service account {account_id} already exists within project projects/{PROJECT}."
+            )
+        account = new_account(email, given.get("displayName", ""), given.get("description", ""))
+        call.cloud.store.put("account", email, account)
+    return account
+
+
+@api.route("GET", _ROOT, needs="iam.serviceAccounts.list", query="pageSize pageToken")
+def list_accounts(call: Call) -> Json:
+    """Accounts of the project."""
+    return call.page(call.cloud.store.rows("account"), "accounts", default=20, most=100)
+
+
+@api.route("GET", _ONE, needs="iam.serviceAccounts.get", on=_NAME)
+def get(call: Call) -> Json:
+    """One account, by e-mail or unique id."""
+    return _account(call.cloud.store, call.param("account"))
+
+
+@api.route("PATCH", _ONE, needs="iam.serviceAccounts.update", on=_NAME)
+def patch(call: Call) -> Json:
+    """Change display name or description: only what the mask names."""
+    mask = [path for path in call.body.get("updateMask", "").split(",") if path]
+    if not mask:
+        raise invalid("Update mask must be provided.", ("update_mask", "is required"))
+    given = call.body.get("serviceAccount") or {}
+    with call.cloud.store.transaction():
+        account = _account(call.cloud.store, call.param("account"))
+        changed = masked(account, given, mask, "iam.ServiceAccount", _SETTABLE)
+        account = {key: value for key, value in account.items() if key not in _SETTABLE} | without_zeros(changed)
+        call.cloud.store.put("account", account["email"], account)
+    return account
+
+
+@api.route("DELETE", _ONE, needs="iam.serviceAccounts.delete", on=_NAME)
+def delete(call: Call) -> Json:
+    """Delete an account; grants to it stay in the policies as a deleted member's, and mean nothing any more."""
+    store = call.cloud.store
+    with store.transaction():
+        account = _account(store, call.param("account"))
+        store.delete("account", account["email"])
+        store.delete_policy(account["name"])
+        forget_member(store, account)
+    return {}
+
+
+@api.route("POST", _ONE + ":disable", needs="iam.serviceAccounts.disable", on=_NAME)
+def disable(call: Call) -> Json:
+    """Take no tokens of an account any more."""
+    return _set_disabled(call, disabled=True)
+
+
+@api.route("POST", _ONE + ":enable", needs="iam.serviceAccounts.enable", on=_NAME)
+def enable(call: Call) -> Json:
+    """Take its tokens again."""
+    return _set_disabled(call, disabled=False)
+
+
+@api.route(
+    "POST",
+    _ONE + ":getIamPolicy",
+    needs="iam.serviceAccounts.getIamPolicy",
+    on=_NAME,
+    query="options.requestedPolicyVersion",
+)
+def get_policy(call: Call) -> Json:
+    """Policy of an account: who may act as it."""
+    name = _account(call.cloud.store, call.param("account"))["name"]
+    return read_policy(call.cloud.store, name, call.query("options.requestedPolicyVersion"))
+
+
+@api.route("POST", _ONE + ":setIamPolicy", needs="iam.serviceAccounts.setIamPolicy", on=_NAME)
+def set_policy(call: Call) -> Json:
+    """Replace it."""
+    name = _account(call.cloud.store, call.param("account"))["name"]
+    return write_policy(call.cloud.store, name, call.body)
+
+
+@api.route("POST", _ONE + ":testIamPermissions")
+def test_permissions(call: Call) -> Json:
+    """Those of the given permissions that the caller has on an account."""
+    name = _account(call.cloud.store, call.param("account"))["name"]
+    return held_permissions(call, name, call.body.get("permissions") or [])
+
+
+def _set_disabled(call: Call, *, disabled: bool) -> Json:
+    with call.cloud.store.transaction():
+        account = _account(call.cloud.store, call.param("account"))
+        account.pop("disabled", None)
+        call.cloud.store.put("account", account["email"], account | ({"disabled": True} if disabled else {}))
+    return {}
+
+
+def _account(store: Store, key: str) -> Json:
+    if found := store.get("account", key):
+        return found
+    for _, body in store.rows("account"):
+        if body["uniqueId"] == key:
+            return body
+    raise ApiError("NOT_FOUND", f"Unknown service account: {key}")

@@ -1,0 +1,52 @@
+"""The token endpoint (JWT bearer grant) and the issuer's public keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.access.tokens import LIFETIME
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from bezel.localcloud.routing.context import Context
+
+_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+
+def routes(cloud: Context) -> list[Route]:
+    """Routes that ask for no token, since they are where tokens come from."""
+
+    async def token(request: Request) -> JSONResponse:
+        form = parse_qs((await request.body()).decode("latin-1"))
+        if form.get("grant_type") != [_GRANT] or "assertion" not in form:
+            return _refusal("unsupported_grant_type", f"Invalid grant_type: only {_GRANT} is served here")
+        try:
+            email, claims = cloud.tokens.asserted(form["assertion"][0], f"{cloud.base}/token")
+        except TokenError as error:
+            return _refusal("invalid_grant", f"Invalid JWT: {error}")
+        if audience := claims.get("target_audience"):
+            return JSONResponse({"id_token": cloud.tokens.identity_token(email, str(audience))})
+        access, _ = cloud.tokens.access_token(email, str(claims.get("scope", "")))
+        return JSONResponse({"access_token": access, "expires_in": int(LIFETIME) - 1, "token_type": "Bearer"})
+
+    async def jwks(_: Request) -> JSONResponse:
+        return JSONResponse(cloud.tokens.jwks())
+
+    async def certificates(_: Request) -> JSONResponse:
+        return JSONResponse(cloud.tokens.pem_certificates())
+
+    return [
+        Route("/token", token, methods=["POST"]),
+        Route("/oauth2/v3/certs", jwks, methods=["GET"]),
+        Route("/oauth2/v1/certs", certificates, methods=["GET"]),
+    ]
+
+
+def _refusal(error: str, description: str) -> JSONResponse:
+    return JSONResponse({"error": error, "error_description": description}, 400)

@@ -1,0 +1,76 @@
+"""Logging v2: entries.list."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.access.permissions import PROJECT_NAME
+from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.paths import PROJECT_NUMBER
+from bezel.localcloud.http.paging import opened, sealed
+from bezel.localcloud.routing.router import Api
+from bezel.localcloud.services.logging.filters import parse_filter
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call
+
+api = Api("logging.googleapis.com", "Cloud Logging API")
+_MAX_PAGE = 1000
+_SLICE = 500  # entries looked at before other requests get their turn
+# A time in the log is rounded to microseconds in an entry: a bound of the filter must not lose an entry by that.
+_ROUNDING = 1e-5
+
+
+@api.route("POST", "/logging/v2/entries:list", needs="logging.logEntries.list", on=PROJECT_NAME)
+async def list_entries(call: Call) -> Json:
+    """Entries that fulfil a filter, in order of time.
+
+    Looks at the whole log if it must (the store keeps the last 50,000 entries), but never for long at a time.
+    """
+    body = call.body
+    names = body.get("resourceNames") or []
+    if body.get("projectIds"):
+        raise ApiError("UNIMPLEMENTED", "localcloud does not serve project_ids (deprecated): use resource_names.")
+    if not names:
+        raise invalid("At least one resource name is required.", ("resource_names", "is required"))
+    for name in names:
+        if name not in {PROJECT_NAME, f"projects/{PROJECT_NUMBER}"}:
+            raise permission_denied("logging.logEntries.list", name)
+    order = body.get("orderBy") or "timestamp asc"
+    if order not in {"timestamp asc", "timestamp desc"}:
+        raise invalid(f"Unsupported order: {order}", ("order_by", "timestamp asc or timestamp desc"))
+    size = body.get("pageSize", 0)
+    if size < 0:
+        raise invalid(f"page_size {size} is negative.", ("page_size", "must not be negative"))
+    return await _page(call, newest_first=order.endswith("desc"), size=min(size or 50, _MAX_PAGE))
+
+
+async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
+    wanted, owner = parse_filter(call.body.get("filter", "")), f"entries {call.body.get('filter', '')} {newest_first}"
+    after = _place(opened(call.body.get("pageToken", ""), owner))
+    since = None if wanted.since is None else wanted.since - _ROUNDING
+    until = None if wanted.until is None else wanted.until + _ROUNDING
+    entries: list[Json] = []
+    token = ""
+    while True:
+        found = call.cloud.store.log_slice(
+            newest_first=newest_first, after=after, since=since, until=until, limit=_SLICE
+        )
+        for place, entry in found:
+            after = place
+            if not wanted.holds(entry):
+                continue
+            if len(entries) == size:
+                return {"entries": entries, "nextPageToken": token}
+            entries.append(entry)
+            token = sealed(f"{place[0]!r} {place[1]}", owner)
+        if len(found) < _SLICE:
+            return {"entries": entries} if entries else {}
+        await asyncio.sleep(0)
+
+
+def _place(key: str) -> tuple[float, int] | None:
+    time, _, identifier = key.partition(" ")
+    return (float(time), int(identifier)) if key else None

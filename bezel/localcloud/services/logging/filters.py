@@ -1,0 +1,291 @@
+"""Logging's query language, the part of it that is in daily use.
+
+Understood: comparisons of a field with a value (= != < <= > >= : =~ !~), `field:*` for "is there", a value in
+parentheses (`severity=(ERROR OR CRITICAL)`), a text alone (anywhere in the entry), AND (also left out), OR, NOT and -,
+parentheses, comments. As in Google's, OR binds closer than AND, the three words are capitals, and everything but
+regular expressions is compared without regard to capitals. Functions such as `log_id(...)` are refused by their name.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NoReturn
+
+from bezel.localcloud.core.errors import invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bezel.localcloud.core.json_types import Json
+
+    Test = Callable[[Json], bool]
+
+_SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
+_TIMES = {"timestamp", "receiveTimestamp"}
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_LONGEST = 20_000  # characters, as the discovery document of logging v2 says
+_DEEPEST = 40  # parentheses and NOTs within each other
+_FIELD = re.compile(r'[A-Za-z_]\w*(?:\.(?:[\w-]+|"[^"]*"))*', re.ASCII)
+_FUNCTION = re.compile(r"[A-Za-z_]\w*\(", re.ASCII)
+_OPERATOR = re.compile(r"!=|>=|<=|=~|!~|=|>|<|:")
+_VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s()"]+')
+_BLANK = re.compile(r"(?:\s|--[^\n]*)*")
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a filter asks for.
+
+    Attributes:
+        holds: Whether an entry fulfils it.
+        since: Unix seconds that every such entry is not before, as far as the filter says so at its top.
+        until: Those that it is not after.
+    """
+
+    holds: Test
+    since: float | None
+    until: float | None
+
+
+def parse_filter(text: str) -> Filter:
+    """A filter of entries.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for what is no filter, or a part of the language that is not served.
+    """
+    if len(text) > _LONGEST:
+        raise invalid(f"The filter has {len(text)} characters, more than {_LONGEST}.", ("filter", "is too long"))
+    parser = _Parser(text)
+    holds = parser.everything()
+    return Filter(holds, max(parser.since, default=None), min(parser.until, default=None))
+
+
+class _Parser:
+    """Recursive descent over the text; `since` and `until` are the bounds in time that stand at the top."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._depth = 0
+        self.since: list[float] = []
+        self.until: list[float] = []
+
+    def everything(self) -> Test:
+        self._skip()
+        if self._at == len(self._text):
+            return lambda _: True
+        test = self._all_of(top=True)
+        if self._at < len(self._text):
+            self._refuse("unexpected")
+        return test
+
+    def _all_of(self, *, top: bool = False) -> Test:
+        tests = [self._any_of(top=top)]
+        while self._at < len(self._text) and self._text[self._at] != ")":
+            self._word("AND")
+            tests.append(self._any_of(top=top))
+        return lambda entry: all(test(entry) for test in tests)
+
+    def _any_of(self, *, top: bool) -> Test:
+        bounds = len(self.since), len(self.until)
+        tests = [self._single(top=top)]
+        while self._word("OR"):
+            tests.append(self._single(top=False))
+        if len(tests) > 1:  # a bound that is only one of the choices bounds nothing
+            del self.since[bounds[0] :], self.until[bounds[1] :]
+        return lambda entry: any(test(entry) for test in tests)
+
+    def _single(self, *, top: bool) -> Test:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            self._refuse("nested too deeply")
+        try:
+            if self._word("NOT") or self._sign("-"):
+                test = self._single(top=False)
+                return lambda entry: not test(entry)
+            if self._sign("("):
+                test = self._all_of()
+                self._close()
+                return test
+            return self._comparison(top=top)
+        finally:
+            self._depth -= 1
+
+    def _comparison(self, *, top: bool) -> Test:
+        if function := _FUNCTION.match(self._text, self._at):
+            self._refuse(f"localcloud does not serve the function {function[0]})")
+        start, field = self._at, self._match(_FIELD)
+        sign = self._match(_OPERATOR) if field else ""
+        if sign:
+            return self._values(field, sign, top=top)
+        self._at = start
+        text = self._value().lower()
+        return lambda entry: any(text in str(found).lower() for found in _leaves(entry))
+
+    def _values(self, field: str, sign: str, *, top: bool) -> Test:
+        if not self._sign("("):
+            return self._term(field, sign, top=top)
+        test = self._choices(field, sign)
+        self._close()
+        return test
+
+    def _choices(self, field: str, sign: str) -> Test:
+        """Values in parentheses, joined as comparisons are."""
+        groups = []
+        while True:
+            group = [self._choice(field, sign)]
+            while self._word("OR"):
+                group.append(self._choice(field, sign))
+            groups.append(group)
+            if not self._word("AND"):
+                return lambda entry: all(any(test(entry) for test in group) for group in groups)
+
+    def _choice(self, field: str, sign: str) -> Test:
+        if self._word("NOT"):
+            test = self._term(field, sign, top=False)
+            return lambda entry: not test(entry)
+        return self._term(field, sign, top=False)
+
+    def _term(self, field: str, sign: str, *, top: bool) -> Test:
+        start, quoted = self._at, self._text[self._at : self._at + 1] == '"'
+        value = self._value()
+        path = [part.strip('"') for part in re.findall(r'"[^"]*"|[^.]+', field)]
+        if sign == ":" and value == "*" and not quoted:
+            return lambda entry: any(True for _ in _found(entry, path))
+        try:
+            test = _test(field, sign, value)
+        except ValueError as error:
+            self._at = start
+            self._refuse(str(error))
+        if top and field == "timestamp" and sign in {">", ">=", "=", "<", "<="}:
+            self.since += [_moment(value)] * (sign in {">", ">=", "="})
+            self.until += [_moment(value)] * (sign in {"<", "<=", "="})
+        absent = sign in {"!=", "!~"}
+        default = ["DEFAULT"] if path == ["severity"] else []
+
+        def holds(entry: Json) -> bool:
+            found = list(_found(entry, path)) or default
+            return (all if absent else any)(test(item) for item in found) if found else absent
+
+        return holds
+
+    def _value(self) -> str:
+        text = self._match(_VALUE)
+        if not text or text in {"AND", "OR", "NOT"}:
+            self._refuse("a value is missing")
+        return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[0] == '"' else text
+
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self._at)
+        if match is None:
+            return ""
+        self._at = match.end()
+        self._skip()
+        return match[0]
+
+    def _word(self, word: str) -> bool:
+        match = re.compile(rf'{word}(?=[\s()"]|$)').match(self._text, self._at)
+        if match is None:
+            return False
+        self._at = match.end()
+        self._skip()
+        return True
+
+    def _sign(self, sign: str) -> bool:
+        if not self._text.startswith(sign, self._at):
+            return False
+        self._at += len(sign)
+        self._skip()
+        return True
+
+    def _close(self) -> None:
+        if not self._sign(")"):
+            self._refuse("a closing parenthesis is missing")
+
+    def _skip(self) -> None:
+        match = _BLANK.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+
+    def _refuse(self, why: str) -> NoReturn:
+        there = self._text[self._at : self._at + 30]
+        text = f"Unparseable filter: {why} at character {self._at}: {there!r}"
+        raise invalid(text, ("filter", why))
+
+
+def _test(field: str, sign: str, value: str) -> Callable[[object], bool]:
+    """The comparison of what an entry has at a field with a value.
+
+    Raises:
+        ValueError: If the value cannot be one of that field.
+    """
+    if sign in {"=~", "!~"}:
+        pattern = _pattern(value)
+        return lambda found: (pattern.search(str(found)) is not None) == (sign == "=~")
+    if sign == ":":
+        return lambda found: value.lower() in str(found).lower()
+    key = _key_of(field, value)
+    wanted = key(value)
+    if sign in {"=", "!="}:
+        return lambda found: (key(str(found)) == wanted) == (sign == "=")
+    return lambda found: type(key(str(found))) is type(wanted) and _ORDERS[sign](key(str(found)), wanted)
+
+
+def _key_of(field: str, value: str) -> Callable[[str], float | str]:
+    """What two values of a field are compared by."""
+    if field == "severity":
+        if value.upper() not in _SEVERITIES:
+            raise ValueError(f"{value!r} is no severity; there are {', '.join(_SEVERITIES)}")
+        return _severity
+    if field in _TIMES:
+        _moment(value)
+        return _moment
+    return _number if isinstance(_number(value), float) else str.lower
+
+
+def _severity(text: str) -> float:
+    return float(_SEVERITIES.index(text.upper())) if text.upper() in _SEVERITIES else 0.0
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError):
+        raise ValueError(f"{text!r} is no regular expression") from None
+
+
+def _number(text: str) -> float | str:
+    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
+        return float(text)
+    return text.lower()
+
+
+def _moment(text: str) -> float:
+    try:
+        found = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no time such as 2026-11-01T00:00:00Z") from None
+
+
+def _found(entry: object, path: list[str]) -> Iterator[object]:
+    """What an entry has at a path; a list has what each of its members has."""
+    if isinstance(entry, list):
+        for item in entry:
+            yield from _found(item, path)
+    elif not path:
+        yield entry
+    elif isinstance(entry, dict) and path[0] in entry:
+        yield from _found(entry[path[0]], path[1:])
+
+
+def _leaves(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value

@@ -1,0 +1,244 @@
+"""Makes machines follow the clock: requests go their way, machines boot and end, also after a restart.
+
+Owns every change of a request that nobody asked for at that moment. Leaves out the way itself (lifecycle.py), what
+there is to sell (capacity.py), the messages of both APIs (services/tpu/api.py, services/compute/instances_api.py), what
+a machine runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.disk_full import is_full
+from bezel.localcloud.machines import capacity
+from bezel.localcloud.machines.capacity import Held
+from bezel.localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Conditions, Life, advanced, moved
+from bezel.localcloud.machines.node_spec import NodeSpec
+from bezel.localcloud.services.compute.vpc import free_address, loopback
+from bezel.localcloud.services.machines.tpu_answers import failure, queued_resource
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.context import Context
+
+log = logging.getLogger(__name__)
+QUEUED, INSTANCE, NODE, LATE = "queuedResource", "instance", "node", "lateFill"
+KINDS = (QUEUED, INSTANCE)
+_TICK_SECONDS = 0.2
+_EMPTY = {"@type": "type.googleapis.com/google.protobuf.Empty"}
+_RESPONSE = "type.googleapis.com/google.cloud.tpu.v2alpha1.QueuedResource"
+
+
+class MachineReconciler:
+    """Every request for machines, of both APIs, in the store.
+
+    A row holds `life`, what was asked for (`request`, `goods`, `zone`, `model`), the open operations (`operation`,
+    `deletion`), the `machine` to boot (name, metadata, ...) and, once it has one, its `place` in a network.
+    """
+
+    def __init__(self, cloud: Context) -> None:
+        self._cloud = cloud
+        self._task: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
+
+    def advance(self) -> None:
+        """Bring every request to where it is by now; every handler calls this before it looks."""
+        self._fill_late()
+        for kind in KINDS:
+            for name, row in self._cloud.store.rows(kind):
+                self._advance(kind, name, row)
+
+    def begin(self, kind: str, name: str, row: Json) -> None:
+        """Keep a request that has just come in."""
+        self._asked.set()
+        self._cloud.store.put(kind, name, row)
+
+    def begin_late(self, kind: str, name: str, row: Json) -> None:
+        """Let a request come in when its life begins, unless its name is taken then."""
+        self._asked.set()
+        self._cloud.store.put(LATE, name, {"kind": kind, "row": row})
+
+    def move(self, kind: str, name: str, row: Json, life: Life) -> None:
+        """Put a request into a state that somebody, or the platform, wants it in now."""
+        self._settle(kind, name, row, life)
+
+    def end_all(self, *, lost: bool) -> list[str]:
+        """End every machine that runs, as if its time were over or because the platform needs it; their names."""
+        self.advance()
+        ended = []
+        for kind in KINDS:
+            for name, row in self._cloud.store.rows(kind):
+                if row["life"]["state"] == "ACTIVE":
+                    life = moved(
+                        Life(**row["life"]), "SUSPENDING", self._cloud.pace.now(), lost=lost and kind == QUEUED
+                    )
+                    self._settle(kind, name, row, life)
+                    ended.append(name)
+        return ended
+
+    def held(self) -> list[Held]:
+        """What is counted in stock and quotas."""
+        rows = [(kind, row) for kind in KINDS for _, row in self._cloud.store.rows(kind)]
+        api = {QUEUED: "tpu", INSTANCE: "compute"}
+        return [Held(api[kind], row["zone"], row["goods"], row["model"], row["life"]["state"]) for kind, row in rows]
+
+    def quotas(self) -> dict[str, int]:
+        """What the project may have of each quota."""
+        fault = self._cloud.faults.find("lease-quota")
+        return {
+            name: min(value, int(fault.number("units"))) if fault else value
+            for name, value in capacity.quota_values().items()
+        }
+
+    def takes_flex_start(self, zone: str) -> bool:
+        """Whether a zone takes requests of that provisioning model."""
+        fault = self._cloud.faults.find("lease-zone-refused")
+        refused = fault is not None and fnmatchcase(zone, fault.text("zone"))
+        return zone in capacity.zones() and capacity.zones()[zone].flex_start and not refused
+
+    def resume(self) -> None:
+        """Boot what runs, after a restart, and go on from now on."""
+        self.advance()
+        for kind in KINDS:
+            for _, row in self._cloud.store.rows(kind):
+                if row["life"]["state"] == "ACTIVE":
+                    self._boot(row)
+        self._task = asyncio.create_task(self._tick())
+
+    async def close(self) -> None:
+        """Go on no more; the store keeps what should run."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _tick(self) -> None:
+        while True:
+            if not any(self._cloud.store.rows(kind, limit=1) for kind in (*KINDS, LATE)):
+                self._asked.clear()
+                await self._asked.wait()
+            await asyncio.sleep(_TICK_SECONDS)
+            try:
+                self.advance()
+            except Exception as error:
+                if not is_full(error):  # a full disk is told to whoever writes next
+                    log.exception("machines could not follow the clock")
+
+    def _fill_late(self) -> None:
+        store = self._cloud.store
+        for name, late in store.rows(LATE):
+            if late["row"]["life"]["created"] > self._cloud.pace.now():
+                continue
+            with store.transaction():
+                store.delete(LATE, name)
+                taken = {row["machine"]["name"] for kind in KINDS for _, row in store.rows(kind)}
+                if store.get(late["kind"], name) is None and late["row"]["machine"]["name"] not in taken:
+                    store.put(late["kind"], name, late["row"])
+
+    def _advance(self, kind: str, name: str, row: Json) -> None:
+        while (life := advanced(Life(**row["life"]), self._cloud.pace.now(), self._conditions(row))) is not None:
+            row = self._settle(kind, name, row, life)
+            if life.state == GONE or self._cloud.store.get(kind, name) is None:
+                return
+
+    def _conditions(self, row: Json) -> Conditions:
+        zone, faults, seconds = row["zone"], self._cloud.faults, self._cloud.pace.seconds
+        waits = {wait: seconds(value) for wait, value in capacity.waits().items()}
+        if slow := faults.find("lease-slow-delete"):
+            waits["deleting"] += seconds(slow.number("seconds"))
+        never, sold_out = faults.find("lease-never-active"), bool(self._sold_out(zone))
+        in_stock = row["life"]["state"] in {"CREATING", "WAITING_FOR_RESOURCES"} and not sold_out
+        return Conditions(
+            waits,
+            in_stock=in_stock and capacity.left(zone, row["goods"], self.held()) > 0,
+            gives_up=sold_out or bool(capacity.zones()[zone].stock_out),
+            never_ready=seconds(never.number("seconds")) if never else None,
+        )
+
+    def _sold_out(self, zone: str) -> str:
+        """What a zone says that somebody has sold out, "" for one that nobody has."""
+        fault = self._cloud.faults.find("lease-stock-out")
+        return fault.text("code") if fault and fnmatchcase(zone, fault.text("zone")) else ""
+
+    def _settle(self, kind: str, name: str, row: Json, life: Life) -> Json:
+        """Keep a new state with all that follows from it; the row as it then is."""
+        before = row["life"]["state"]
+        with self._cloud.store.transaction():
+            if life.state == "PROVISIONING" and not (row := self._placed(row)).get("place"):
+                life = moved(life, "FAILED", life.since, failure=NO_ADDRESS)
+            if life.state not in PLACED | {"DELETING"}:
+                row = {key: value for key, value in row.items() if key != "place" or life.lost}
+            if life.state == "FAILED":
+                row |= {"said": self._sold_out(row["zone"]) or capacity.zones()[row["zone"]].stock_out}
+            row |= {"life": life.stored()}
+            over = life.state == GONE or (kind == INSTANCE and life.state in {"FAILED", "SUSPENDED"})
+            if over:
+                self._cloud.store.delete(kind, name)
+            else:
+                self._cloud.store.put(kind, name, row)
+            self._keep_node(kind, name, row, gone=over)
+            self._finish(kind, name, row, before)
+        if life.state == "ACTIVE":
+            self._boot(row)
+        elif before == "ACTIVE":
+            self._cloud.nodes.end(row["machine"]["name"])
+        return row
+
+    def _placed(self, row: Json) -> Json:
+        """A row with its machine in its network; without a place if no address is left there."""
+        machine, store = row["machine"], self._cloud.store
+        subnetwork = store.get("subnetwork", machine["subnetwork"])
+        address = free_address(store, machine["subnetwork"])
+        if subnetwork is None or address is None:
+            return row
+        place = {"network": subnetwork["network"], "subnetwork": machine["subnetwork"], "address": address}
+        return row | {"place": place}
+
+    def _keep_node(self, kind: str, name: str, row: Json, *, gone: bool) -> None:
+        """The node of a queued resource is there for as long as it has a place."""
+        if kind != QUEUED:
+            return
+        node = row["machine"]["name"]
+        if row.get("place") and not gone:
+            made = (self._cloud.store.get(NODE, node) or {}).get("created", row["life"]["since"])
+            self._cloud.store.put(NODE, node, {"queuedResource": name, "place": row["place"], "created": made})
+        else:
+            self._cloud.store.delete(NODE, node)
+
+    def _finish(self, kind: str, name: str, row: Json, before: str) -> None:
+        """End the operations that waited for this state."""
+        operations, state = self._cloud.operations, row["life"]["state"]
+        if kind == QUEUED and before == "CREATING":
+            operations.finish(row["operation"], response={"@type": _RESPONSE} | queued_resource(name, row))
+        if kind == INSTANCE and state == "ACTIVE":
+            operations.finish(row["operation"])
+        if kind == INSTANCE and state == "FAILED":
+            operations.finish(row["operation"], error=failure(row))
+        if state == GONE:
+            operations.finish(row.get("deletion", ""), response=_EMPTY if kind == QUEUED else None)
+
+    def _boot(self, row: Json) -> None:
+        machine, place = row["machine"], row["place"]
+        address = loopback(place["address"])
+        spec = NodeSpec(
+            name=machine["name"],
+            hardware=row["goods"],
+            metadata=machine["metadata"],
+            service_account=machine["service_account"],
+            network=place["network"],
+            subnetwork=place["subnetwork"],
+            address=address,
+            external_address=external(address) if machine["external"] else "",
+            tags=tuple(machine["tags"]),
+        )
+        self._cloud.nodes.boot(spec)
+
+
+def external(address: str) -> str:
+    """The address of this machine that stands for an external one: 127.192.0.5 beside 127.64.0.5."""
+    first, second, rest = address.split(".", 2)
+    return f"{first}.{int(second) ^ 128}.{rest}"

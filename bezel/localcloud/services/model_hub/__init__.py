@@ -1,0 +1,1 @@
+"""The Hugging Face hub, with synthetic model files."""

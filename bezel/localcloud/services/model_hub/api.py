@@ -1,0 +1,111 @@
+"""The Hugging Face hub, as far as models are listed and downloaded: made-up files of every model of the catalogue.
+
+Answers like the hub's own API: a revision's commit, its tree with sizes and hashes, downloads by Range. Everything is
+public here. It stands in for another company's service, so it asks for no token of Google's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bezel.catalog import NotInCatalogueError
+from bezel.localcloud.core.paths import HUB_PREFIX
+from bezel.simulated_vllm.synthetic_weights import model_files
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_REPOSITORY = HUB_PREFIX + "{kind}/{owner}/{name}"
+_LARGE = ".safetensors"
+
+
+def routes() -> list[Route]:
+    """Routes that anybody may call."""
+    api = _REPOSITORY.replace("{kind}", "/api/models")
+    return [
+        Route(f"{api}/revision/{{revision}}", _revision, methods=["GET"]),
+        Route(f"{api}/tree/{{revision}}", _tree, methods=["GET"]),
+        Route(f"{_REPOSITORY.replace('{kind}', '')}/resolve/{{revision}}/{{path:path}}", _resolve, methods=["GET"]),
+    ]
+
+
+async def _revision(request: Request) -> Response:
+    found = _files(request)
+    if isinstance(found, Response):
+        return found
+    siblings = [{"rfilename": path} for path in sorted(found)]
+    name = _name(request)
+    return JSONResponse({"id": name, "sha": _commit(name), "private": False, "gated": False, "siblings": siblings})
+
+
+async def _tree(request: Request) -> Response:
+    found = _files(request)
+    if isinstance(found, Response):
+        return found
+    return JSONResponse([_row(path, content) for path, content in sorted(found.items())])
+
+
+async def _resolve(request: Request) -> Response:
+    found, path = _files(request), str(request.path_params["path"])
+    if isinstance(found, Response):
+        return found
+    if path not in found:
+        return _refusal(404, "EntryNotFound", "Entry not found")
+    content, headers = found[path], {"x-repo-commit": _commit(_name(request)), "accept-ranges": "bytes"}
+    asked = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("range", ""))
+    if asked is None:
+        return Response(content, media_type="application/octet-stream", headers=headers)
+    begin, end = int(asked[1]), min(int(asked[2] or len(content) - 1), len(content) - 1)
+    if begin > end:
+        return Response(status_code=416, headers={"content-range": f"bytes */{len(content)}"})
+    headers["content-range"] = f"bytes {begin}-{end}/{len(content)}"
+    return Response(content[begin : end + 1], 206, media_type="application/octet-stream", headers=headers)
+
+
+def _row(path: str, content: bytes) -> dict[str, object]:
+    """A file as the tree lists it: large ones by the SHA-256 of their content, all by git's hash of what git keeps."""
+    row: dict[str, object] = {"type": "file", "path": path, "size": len(content), "oid": _git_hash(content)}
+    if path.endswith(_LARGE):
+        oid = hashlib.sha256(content).hexdigest()
+        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {len(content)}\n".encode()
+        row |= {"oid": _git_hash(pointer), "lfs": {"oid": oid, "size": len(content), "pointerSize": len(pointer)}}
+    return row
+
+
+def _git_hash(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _files(request: Request) -> dict[str, bytes] | Response:
+    name = _name(request)
+    try:
+        found = _of(name)
+    except NotInCatalogueError:
+        # The hub does not tell a stranger whether a model is private or is none.
+        return _refusal(401, "RepoNotFound", "Invalid username or password.")
+    if request.path_params["revision"] not in {"main", _commit(name)}:
+        return _refusal(404, "RevisionNotFound", f"Invalid rev id: {request.path_params['revision']}")
+    return found
+
+
+@cache
+def _of(name: str) -> dict[str, bytes]:
+    return model_files(name)
+
+
+def _name(request: Request) -> str:
+    return f"{request.path_params['owner']}/{request.path_params['name']}"
+
+
+def _commit(name: str) -> str:
+    return hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
+
+
+def _refusal(status: int, code: str, text: str) -> Response:
+    return JSONResponse({"error": text}, status, headers={"x-error-code": code, "x-error-message": text})

@@ -1,0 +1,135 @@
+"""Monitoring v3: projects.timeSeries.list, of the use of quotas.
+
+The shape is that of Google's discovery document; filters are those that compare labels for equality, joined by AND.
+Other metrics, other comparisons and aggregations are refused with 501: no answer is made up.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.routing.router import Api
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.core.usage_series import Point, Series
+    from bezel.localcloud.routing.router import Call
+
+api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
+METRIC, RESOURCE = "serviceruntime.googleapis.com/quota/allocation/usage", "consumer_quota"
+_TERM = re.compile(r'\s*([a-z_.]+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*')
+_AND = re.compile(r"\bAND\b")
+# What Google's grammar has beyond that.
+_BEYOND = re.compile(r"\b(OR|NOT)\b|!=|[:<>()]|=\s*[a-z_]+\s*\(|^\s*-")
+_KNOWN = ("metric.type", "resource.type", "metric.labels.quota_metric")
+_LABELS = ("resource.labels.project_id", "resource.labels.service", "resource.labels.location")
+_MOST = 100_000
+
+
+@api.route(
+    "GET",
+    "/monitoring/v3/projects/{project:id}/timeSeries",
+    needs="monitoring.timeSeries.list",
+    query="filter interval.startTime interval.endTime view pageSize pageToken",
+)
+def list_time_series(call: Call) -> Json:
+    """The series that a filter takes, with their points of an interval, newest first."""
+    wanted = labels_wanted(call.query("filter"))
+    since, until = _interval(call)
+    found = sorted(
+        (series, points)
+        for series, all_points in call.cloud.quota_use.series().items()
+        if wanted.items() <= _labels_of(series).items()
+        if (points := [point for point in reversed(all_points) if since < point.time <= until])
+    )
+    if call.query("view") == "HEADERS":
+        return call.page([(" ".join(series), _shown(series, [])) for series, _ in found], "timeSeries", most=_MOST)
+    # A page counts points: a series may go on on the next one.
+    each = [(f"{' '.join(series)} {1e11 - point.time:.6f}", (series, point)) for series, ps in found for point in ps]
+    shown, token = call.paged(each, default=_MOST, most=_MOST)
+    by_series: dict[Series, list[Point]] = {}
+    for _, (series, point) in shown:
+        by_series.setdefault(series, []).append(point)
+    answer: Json = {"timeSeries": [_shown(series, points) for series, points in by_series.items()]} if shown else {}
+    return answer | ({"nextPageToken": token} if token else {}) | ({"unit": "1"} if shown else {})
+
+
+def _labels_of(series: Series) -> dict[str, str]:
+    service = series.metric.partition("/")[0]
+    values = (METRIC, RESOURCE, series.metric, PROJECT, service, series.location)
+    return dict(zip((*_KNOWN, *_LABELS), values, strict=True))
+
+
+def _shown(series: Series, points: list[Point]) -> Json:
+    labels = {name.rpartition(".")[2]: value for name, value in _labels_of(series).items() if name in _LABELS}
+    made: Json = {
+        "metric": {"type": METRIC, "labels": {"quota_metric": series.metric}},
+        "resource": {"type": RESOURCE, "labels": labels},
+        "metricKind": "GAUGE",
+        "valueType": "INT64",
+    }
+    told: list[dict[str, Any]] = [
+        {
+            "interval": {"startTime": timestamp(point.time), "endTime": timestamp(point.time)},
+            "value": {"int64Value": str(point.used)},
+        }
+        for point in points
+    ]
+    return made | ({"points": told} if told else {})
+
+
+def labels_wanted(text: str) -> dict[str, str]:
+    """What a filter asks for, label -> value.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for what is no filter, UNIMPLEMENTED for one that is not served.
+    """
+    wanted: dict[str, str] = {}
+    for term in _AND.split(text):
+        match = _TERM.fullmatch(term)
+        if match is None:
+            if _BEYOND.search(re.sub(r'"(?:[^"\\]|\\.)*"', '""', term)):
+                text = (
+                    f'localcloud does not serve the filter {term.strip()[:200]!r}: give LABEL = "value", joined by AND.'
+                )
+                raise ApiError("UNIMPLEMENTED", text)
+            raise _refused(f"could not parse {term.strip()[:200]!r}")
+        name = re.sub(r"^(metric|resource)\.label\.", r"\1.labels.", match[1])
+        if name not in {*_KNOWN, *_LABELS}:
+            raise _refused(f"{match[1]!r} is no label of {METRIC} and {RESOURCE}")
+        if name in wanted:
+            raise _refused(f"{match[1]!r} is given twice")
+        wanted[name] = re.sub(r"\\(.)", r"\1", match[2])
+    if "metric.type" not in wanted:
+        raise _refused("it must specify a single metric type")
+    if wanted["metric.type"] != METRIC:
+        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve metrics but {METRIC}.")
+    if wanted.get("resource.type", RESOURCE) != RESOURCE:
+        raise _refused(f"the metric {METRIC} is of the resource {RESOURCE}")
+    return wanted
+
+
+def _refused(why: str) -> ApiError:
+    return invalid(f"Field filter had an invalid value: {why}.", ("filter", why))
+
+
+def _interval(call: Call) -> tuple[float, float]:
+    """(Unix seconds that points come after, those that none comes after)."""
+    end = call.query("interval.endTime")
+    if not end:
+        raise invalid("Field interval.endTime is required.", ("interval.end_time", "is required"))
+    until = _seconds(end)
+    start = call.query("interval.startTime")
+    since = _seconds(start) if start else until
+    if since > until:
+        raise invalid("Field interval.startTime is after interval.endTime.", ("interval.start_time", "is too late"))
+    return since if start else since - 1e-6, until
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text.upper()).timestamp()

@@ -1,0 +1,1 @@
+"""Resource Manager v1."""

@@ -1,0 +1,106 @@
+"""Service Usage v1: which APIs the project has enabled."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.paths import PROJECT_NUMBER
+from bezel.localcloud.routing.router import Api
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call
+
+api = Api("serviceusage.googleapis.com", "Service Usage API")
+_NAME = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*\.googleapis\.com")
+_SECONDS = 6.0  # of the platform's time, to enable or disable
+_TYPE = "type.googleapis.com/google.api.serviceusage.v1"
+_ROOT = "/serviceusage/v1/projects/{project:id}/services"
+
+
+@api.route("GET", _ROOT, needs="serviceusage.services.list", query="filter pageSize pageToken")
+def list_services(call: Call) -> Json:
+    """Services, or those of a state; what was never enabled is not listed.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for another filter than the two that Google has.
+    """
+    wanted = call.query("filter")
+    if wanted not in {"", "state:ENABLED", "state:DISABLED"}:
+        text = f"Invalid filter {wanted!r}: allowed are state:ENABLED and state:DISABLED."
+        raise invalid(text, ("filter", wanted))
+    states = {name: body["state"] for name, body in call.cloud.store.rows("api")}
+    items = [(name, _service(name, state)) for name, state in states.items() if wanted in {"", f"state:{state}"}]
+    return call.page(items, "services", default=50, most=200)
+
+
+@api.route("GET", _ROOT + "/{service:id}", needs="serviceusage.services.get")
+def get_service(call: Call) -> Json:
+    """One service, enabled or not."""
+    name = _checked(call.param("service"))
+    return _service(name, "ENABLED" if call.cloud.is_enabled(name) else "DISABLED")
+
+
+@api.route("POST", _ROOT + "/{service:id}:enable", needs="serviceusage.services.enable")
+def enable(call: Call) -> Json:
+    """Enable one service."""
+    name = _checked(call.param("service"))
+    return _switch(
+        call, [name], "ENABLED", {"@type": f"{_TYPE}.EnableServiceResponse", "service": _service(name, "ENABLED")}
+    )
+
+
+@api.route("POST", _ROOT + "/{service:id}:disable", needs="serviceusage.services.disable")
+def disable(call: Call) -> Json:
+    """Disable one service; its resources stay, its calls are refused."""
+    name = _checked(call.param("service"))
+    if not call.cloud.is_enabled(name):
+        raise ApiError("FAILED_PRECONDITION", f"Service {name} is not enabled for consumer projects/{PROJECT_NUMBER}.")
+    body = {"@type": f"{_TYPE}.DisableServiceResponse", "service": _service(name, "DISABLED")}
+    return _switch(call, [name], "DISABLED", body)
+
+
+@api.route("POST", _ROOT + ":batchEnable", needs="serviceusage.services.enable")
+def batch_enable(call: Call) -> Json:
+    """Enable up to 20 services, all or none."""
+    names = [_checked(name) for name in call.body.get("serviceIds") or []]
+    if not 1 <= len(names) <= 20:
+        raise invalid("Between 1 and 20 services must be given.", ("service_ids", f"{len(names)} given"))
+    services = [_service(name, "ENABLED") for name in names]
+    return _switch(call, names, "ENABLED", {"@type": f"{_TYPE}.BatchEnableServicesResponse", "services": services})
+
+
+@api.route("GET", "/serviceusage/v1/operations/{operation:id}")
+@api.route("GET", "/serviceusage/v1beta1/operations/{operation:id}")
+def get_operation(call: Call) -> Json:
+    """An operation; the real provider polls under v1beta1."""
+    return call.cloud.operations.get(call.name("operations/{operation}"))
+
+
+def _switch(call: Call, names: list[str], state: str, response: Json) -> Json:
+    with call.cloud.store.transaction():
+        for name in names:
+            call.cloud.store.put("api", name, {"state": state})
+        metadata = {"@type": f"{_TYPE}.OperationMetadata", "resourceNames": [_name(name) for name in names]}
+        return call.cloud.operations.timed("", metadata, response, _SECONDS)
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ApiError("PERMISSION_DENIED", f"Not found or permission denied for service(s): {name}.")
+    return name
+
+
+def _name(service: str) -> str:
+    return f"projects/{PROJECT_NUMBER}/services/{service}"
+
+
+def _service(name: str, state: str) -> Json:
+    return {
+        "name": _name(name),
+        "parent": f"projects/{PROJECT_NUMBER}",
+        "config": {"name": name, "title": name},
+        "state": state,
+    }

@@ -1,0 +1,1 @@
+"""Cloud Storage v1: buckets, objects, uploads, rewrites."""

@@ -1,0 +1,300 @@
+"""Cloud Storage v1: buckets, their policies, and objects read and listed; uploads stand in uploads.py."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import FileResponse, Response
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import b64, timestamp
+from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.core.regions import regions
+from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.router import Api
+from bezel.localcloud.services.storage.preconditions import (
+    OF_BUCKETS,
+    OF_OBJECTS,
+    check_preconditions,
+    conditions_of,
+    stale,
+)
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call
+
+api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
+_BUCKET = "/storage/v1/b/{bucket:id}"
+_OBJECT = _BUCKET + "/o/{object:path}"
+POLICY = "projects/_/buckets/{bucket}"
+_OBJECT_NAME = POLICY + "/objects/{object}"
+_LARGE_LOCATIONS = frozenset({"US", "EU", "ASIA", "NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"})
+_CLASSES = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "MULTI_REGIONAL", "REGIONAL", "DURABLE_REDUCED_AVAILABILITY")
+# What is the platform's to set, and what stays as it was made.
+_THEIRS = frozenset(
+    {"kind", "id", "selfLink", "projectNumber", "metageneration", "generation", "timeCreated", "updated", "etag",
+     "owner", "locationType", "softDeleteTime", "hardDeleteTime", "satisfiesPZI", "satisfiesPZS"}
+)  # fmt: skip
+_FIXED = frozenset({"name", "location"})
+
+
+@api.route("POST", "/storage/v1/b", needs="storage.buckets.create", on=f"projects/{PROJECT}", query="project")
+def create(call: Call) -> Json:
+    """Create a bucket."""
+    name = str(call.body.get("name") or "")
+    _check_project(call)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]", name):
+        raise invalid(f"Invalid bucket name: '{name}'")
+    location, now = str(call.body.get("location") or "US").upper(), timestamp(call.cloud.pace.now())
+    if location.lower() not in regions() and location not in _LARGE_LOCATIONS:
+        raise invalid(f"The specified location constraint is not valid: {location}.", ("location", location))
+    _check_class(call.body)
+    bucket = {
+        "kind": "storage#bucket",
+        "id": name,
+        "projectNumber": PROJECT_NUMBER,
+        "metageneration": "1",
+        "timeCreated": now,
+        "updated": now,
+        "etag": b64(b"1"),
+        "locationType": "region" if "-" in location else "multi-region",
+        "storageClass": "STANDARD",
+        "softDeletePolicy": {"retentionDurationSeconds": "604800", "effectiveTime": now},
+    }
+    bucket = _merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS})
+    bucket["location"] = location
+    _mirror_access(bucket)
+    with call.cloud.store.transaction():
+        if call.cloud.store.get("bucket", name):
+            raise ApiError(
+                "ALREADY_EXISTS",
+                "Your previous request to create the named bucket succeeded and you already own it.",
+            )
+        call.cloud.store.put("bucket", name, bucket)
+        owners = [f"projectEditor:{PROJECT}", f"projectOwner:{PROJECT}"]
+        call.cloud.store.put_policy(
+            f"projects/_/buckets/{name}",
+            {
+                "version": 1,
+                "etag": b64(b"etag-%08d" % call.cloud.store.next_number("policy")),
+                "bindings": [
+                    {"role": "roles/storage.legacyBucketOwner", "members": owners},
+                    {"role": "roles/storage.legacyBucketReader", "members": [f"projectViewer:{PROJECT}"]},
+                ],
+            },
+        )
+        call.cloud.objects.bucket_folder(name).mkdir(exist_ok=True)
+    return _shown(call, bucket)
+
+
+@api.route(
+    "GET",
+    "/storage/v1/b",
+    needs="storage.buckets.list",
+    on=f"projects/{PROJECT}",
+    query="project prefix maxResults pageToken",
+)
+def list_buckets(call: Call) -> Json:
+    """Buckets of the project."""
+    _check_project(call)
+    buckets = [(name, _shown(call, body)) for name, body in call.cloud.store.rows("bucket", call.query("prefix"))]
+    return {"kind": "storage#buckets"} | call.page(buckets, "items", default=1000)
+
+
+@api.route("GET", _BUCKET, needs="storage.buckets.get", on=POLICY, query=OF_BUCKETS)
+def get(call: Call) -> Json:
+    """One bucket."""
+    bucket = bucket_of(call)
+    check_preconditions(conditions_of(call.arguments), bucket, reads=True)
+    return _shown(call, bucket)
+
+
+@api.route("PATCH", _BUCKET, needs="storage.buckets.update", on=POLICY, query=OF_BUCKETS)
+def patch(call: Call) -> Json:
+    """Merge into a bucket; null removes."""
+    _check_class(call.body)
+    with call.cloud.store.transaction():
+        bucket = bucket_of(call)
+        check_preconditions(conditions_of(call.arguments), bucket)
+        bucket = _merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS | _FIXED})
+        bucket["metageneration"] = str(int(bucket["metageneration"]) + 1)
+        bucket["etag"], bucket["updated"] = b64(bucket["metageneration"].encode()), timestamp(call.cloud.pace.now())
+        _mirror_access(bucket)
+        call.cloud.store.put("bucket", bucket["name"], bucket)
+    return _shown(call, bucket)
+
+
+@api.route("DELETE", _BUCKET, needs="storage.buckets.delete", on=POLICY, query=OF_BUCKETS)
+def delete(call: Call) -> Response:
+    """Delete an empty bucket."""
+    bucket = bucket_of(call)
+    check_preconditions(conditions_of(call.arguments), bucket)
+    name = bucket["name"]
+    if call.cloud.store.rows("object", f"{name}/", limit=1):
+        raise ApiError("ABORTED", "The bucket you tried to delete is not empty.")
+    with call.cloud.store.transaction():
+        call.cloud.store.delete("bucket", name)
+        call.cloud.store.delete_policy(f"projects/_/buckets/{name}")
+    call.cloud.objects.forget_sessions(call.cloud.pace.now(), name)
+    shutil.rmtree(call.cloud.objects.bucket_folder(name), ignore_errors=True)
+    return Response(status_code=204)
+
+
+@api.route(
+    "GET",
+    _BUCKET + "/iam",
+    needs="storage.buckets.getIamPolicy",
+    on=POLICY,
+    query="optionsRequestedPolicyVersion",
+)
+def get_policy(call: Call) -> Json:
+    """Policy of a bucket."""
+    bucket_of(call)
+    version = call.query("optionsRequestedPolicyVersion")
+    return _policy_shown(call, read_policy(call.cloud.store, call.name(POLICY), version))
+
+
+@api.route("PUT", _BUCKET + "/iam", needs="storage.buckets.setIamPolicy", on=POLICY)
+def set_policy(call: Call) -> Json:
+    """Replace it."""
+    bucket_of(call)
+    policy = _merged({}, call.body)
+    return _policy_shown(call, write_policy(call.cloud.store, call.name(POLICY), {"policy": policy}, stale=stale()))
+
+
+@api.route("GET", _BUCKET + "/iam/testPermissions", query="permissions")
+def test_permissions(call: Call) -> Json:
+    """Those of the given permissions that the caller has on a bucket."""
+    bucket_of(call)
+    asked = call.request.query_params.getlist("permissions")
+    return {"kind": "storage#testIamPermissionsResponse"} | held_permissions(call, call.name(POLICY), asked)
+
+
+@api.route("GET", _BUCKET + "/anywhereCaches", needs="storage.buckets.get", on=POLICY, query="pageSize pageToken")
+@api.route("GET", _BUCKET + "/anywhereCaches/", needs="storage.buckets.get", on=POLICY, query="pageSize pageToken")
+def list_caches(call: Call) -> Json:
+    """Anywhere caches: none."""
+    bucket_of(call)
+    return {"kind": "storage#anywhereCaches"} | call.page([], "items")
+
+
+@api.route(
+    "GET",
+    _BUCKET + "/o",
+    needs="storage.objects.list",
+    on=POLICY,
+    query="prefix delimiter startOffset endOffset maxResults pageToken",
+)
+def list_objects(call: Call) -> Json:
+    """Objects by prefix; with a delimiter, what lies deeper is folded into `prefixes`."""
+    bucket = bucket_of(call)["name"]
+    prefix, delimiter = call.query("prefix"), call.query("delimiter")
+    first, end = call.query("startOffset"), call.query("endOffset")
+    entries: dict[str, Json | None] = {}  # None: a folded prefix
+    for _, row in call.cloud.store.rows("object", f"{bucket}/{prefix}"):
+        if row["name"] < first or (end and row["name"] >= end):
+            continue
+        head, found, _ = row["name"][len(prefix) :].partition(delimiter) if delimiter else (row["name"], "", "")
+        if found:
+            entries[prefix + head + delimiter] = None
+        else:
+            entries[row["name"]] = object_shown(call, row)
+    shown, token = call.paged(sorted(entries.items()), default=1000, most=1000)
+    answer: Json = {"kind": "storage#objects"}
+    if items := [entry for _, entry in shown if entry is not None]:
+        answer["items"] = items
+    if prefixes := [name for name, entry in shown if entry is None]:
+        answer["prefixes"] = prefixes
+    return answer | ({"nextPageToken": token} if token else {})
+
+
+@api.route("GET", _OBJECT, needs="storage.objects.get", on=_OBJECT_NAME, query=f"generation {OF_OBJECTS}")
+@api.route("GET", "/download" + _OBJECT, needs="storage.objects.get", on=_OBJECT_NAME, query=f"generation {OF_OBJECTS}")
+def get_object(call: Call) -> Json | Response:
+    """An object's metadata, or with alt=media its bytes (ranges too)."""
+    row = _object(call)
+    check_preconditions(conditions_of(call.arguments), row, reads=True)
+    if call.query("alt") == "media" or call.request.url.path.startswith("/download/"):
+        headers = {"x-goog-generation": row["generation"], "x-goog-hash": f"md5={row['md5Hash']}"}
+        if row["name"].endswith("/"):
+            return Response(b"", media_type=row["contentType"], headers=headers)
+        path = call.cloud.objects.path(row["bucket"], row["name"])
+        return FileResponse(path, media_type=row["contentType"], headers=headers)
+    return object_shown(call, row)
+
+
+@api.route("DELETE", _OBJECT, needs="storage.objects.delete", on=_OBJECT_NAME, query=f"generation {OF_OBJECTS}")
+def delete_object(call: Call) -> Response:
+    """Delete an object."""
+    row = _object(call)
+    check_preconditions(conditions_of(call.arguments), row)
+    call.cloud.objects.remove(row["bucket"], row["name"])
+    return Response(status_code=204)
+
+
+def bucket_of(call: Call) -> Json:
+    """The bucket of the path.
+
+    Raises:
+        ApiError: NOT_FOUND.
+    """
+    found = call.cloud.store.get("bucket", call.param("bucket"))
+    if found is None:
+        raise ApiError("NOT_FOUND", "The specified bucket does not exist.")
+    return found
+
+
+def object_shown(call: Call, row: Json) -> Json:
+    """An object as the API shows it, with links at today's address."""
+    path = f"b/{row['bucket']}/o/{row['name'].replace('/', '%2F')}"
+    return row | {
+        "id": f"{row['bucket']}/{row['name']}/{row['generation']}",
+        "selfLink": f"{call.cloud.base}/storage/v1/{path}",
+        "mediaLink": f"{call.cloud.base}/download/storage/v1/{path}?generation={row['generation']}&alt=media",
+    }
+
+
+def _object(call: Call) -> Json:
+    bucket, name = bucket_of(call)["name"], call.param("object")
+    found = call.cloud.store.get("object", f"{bucket}/{name}")
+    if found is None or call.query("generation") not in {"", found["generation"]}:
+        raise ApiError("NOT_FOUND", f"No such object: {bucket}/{name}")
+    return found
+
+
+def _shown(call: Call, bucket: Json) -> Json:
+    return bucket | {"selfLink": f"{call.cloud.base}/storage/v1/b/{bucket['name']}"}
+
+
+def _policy_shown(call: Call, policy: Json) -> Json:
+    return policy | {"kind": "storage#policy", "resourceId": call.name(POLICY)}
+
+
+def _check_project(call: Call) -> None:
+    if call.query("project") not in {PROJECT, PROJECT_NUMBER}:
+        raise invalid("Unknown project id.", ("project", call.query("project")))
+
+
+def _check_class(body: Json) -> None:
+    name = body.get("storageClass")
+    if name is not None and name not in _CLASSES:
+        raise invalid(f"Invalid storage class {name!r}: use one of {', '.join(_CLASSES)}.", ("storageClass", name))
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if isinstance(new, list):
+        return [_merged(None, item) for item in new if item is not None]
+    if not isinstance(new, dict):
+        return new
+    old = old if isinstance(old, dict) else {}
+    merged = old | {key: _merged(old.get(key), value) for key, value in new.items()}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _mirror_access(bucket: Json) -> None:
+    configuration = bucket.get("iamConfiguration") or {}
+    if uniform := configuration.get("uniformBucketLevelAccess"):
+        bucket["iamConfiguration"] = configuration | {"bucketPolicyOnly": uniform}

@@ -1,0 +1,94 @@
+"""Cloud Storage's copy inside the service: objects.rewrite, in one step or, between locations, in several."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.objects import measured
+from bezel.localcloud.routing.router import Api
+from bezel.localcloud.services.storage.api import POLICY, bucket_of, object_shown
+from bezel.localcloud.services.storage.preconditions import OF_OBJECTS, check_preconditions, conditions_of
+from bezel.localcloud.services.storage.uploads import check_permitted, place_object
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call
+
+api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
+# How much one call copies between two locations or storage classes: Google says no more than that it is bounded.
+_STEP_BYTES = 8 * 1024 * 1024
+_MIB = 1024 * 1024
+_SOURCE = "ifSource"
+
+
+@api.route(
+    "POST",
+    "/storage/v1/b/{source:id}/o/{object:path}/rewriteTo/b/{bucket:id}/o/{name:path}",
+    query=f"rewriteToken maxBytesRewrittenPerCall sourceGeneration {OF_OBJECTS} " + OF_OBJECTS.replace("if", _SOURCE),
+)
+def rewrite(call: Call) -> Json:
+    """Copy an object, or the next part of it; what is copied becomes visible when it is whole."""
+    target = bucket_of(call)
+    home = call.cloud.store.get("bucket", call.param("source"))
+    row = call.cloud.store.get("object", f"{call.param('source')}/{call.param('object')}")
+    if home is None or row is None or call.query("sourceGeneration") not in {"", row["generation"]}:
+        raise ApiError("NOT_FOUND", f"No such object: {call.param('source')}/{call.param('object')}")
+    resource = f"{POLICY.format(bucket=home['name'])}/objects/{row['name']}"
+    if not call.cloud.access.allows(call.caller, "storage.objects.get", resource):
+        raise permission_denied("storage.objects.get", resource)
+    check_permitted(call, call.param("name"))
+    asked = {
+        name.replace(_SOURCE, "if", 1): value for name, value in call.arguments.items() if name.startswith(_SOURCE)
+    }
+    check_preconditions(conditions_of(asked), row)
+    near = (home["location"], home["storageClass"]) == (target["location"], target["storageClass"])
+    done = _already(call, row)
+    size = int(row["size"])
+    step = _step(call) or (size if near else _STEP_BYTES)
+    done = min(size, done + step)
+    answer: Json = {"kind": "storage#rewriteResponse", "totalBytesRewritten": str(done), "objectSize": str(size)}
+    if done < size:
+        token = uuid.uuid4().hex
+        call.cloud.store.put("rewrite", token, {"of": _identity(call, row), "done": done})
+        return answer | {"done": False, "rewriteToken": token}
+    part = call.cloud.objects.new_upload()
+    if row["name"].endswith("/"):
+        part.touch()
+    else:
+        shutil.copyfile(call.cloud.objects.path(home["name"], row["name"]), part)
+    kept = {key: row[key] for key in ("contentType", "metadata", "cacheControl", "contentEncoding") if row.get(key)}
+    metadata = kept | call.body | {"name": call.param("name")}
+    made = place_object(call, metadata, conditions_of(call.arguments), measured(part))
+    call.cloud.store.delete("rewrite", call.query("rewriteToken"))
+    return answer | {"done": True, "resource": object_shown(call, made)}
+
+
+def _step(call: Call) -> int:
+    """The bound of this call that the caller sets, 0 for none."""
+    asked = int(call.query("maxBytesRewrittenPerCall") or 0)
+    if asked < 0 or asked % _MIB:
+        raise invalid("maxBytesRewrittenPerCall must be an integral multiple of 1 MiB (1048576).")
+    return asked
+
+
+def _already(call: Call, row: Json) -> int:
+    """How much the calls before have copied.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a token that was given out for another copy.
+    """
+    token = call.query("rewriteToken")
+    if not token:
+        return 0
+    begun = call.cloud.store.get("rewrite", token)
+    if begun is None or begun["of"] != _identity(call, row):
+        raise invalid("The rewriteToken was not given out for this copy.", ("rewriteToken", token))
+    return int(begun["done"])
+
+
+def _identity(call: Call, row: Json) -> str:
+    return json.dumps([row["bucket"], row["name"], row["generation"], call.param("bucket"), call.param("name")])

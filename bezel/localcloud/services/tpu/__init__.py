@@ -1,0 +1,1 @@
+"""Cloud TPU v2alpha1: queued resources and nodes."""

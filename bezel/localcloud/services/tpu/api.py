@@ -1,0 +1,313 @@
+"""Cloud TPU v2alpha1: queued resources, their nodes, and what a zone has. What becomes of a request is the keeper's."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.machines import capacity, refusals
+from bezel.localcloud.machines.capacity import FLEXIBLE, Held
+from bezel.localcloud.machines.lifecycle import Life, begun, moved
+from bezel.localcloud.routing import idempotency
+from bezel.localcloud.routing.router import Api
+from bezel.localcloud.services.compute.vpc import loopback
+from bezel.localcloud.services.machines import networks, tpu_answers
+from bezel.localcloud.services.machines.reconciler import NODE, QUEUED, external
+from bezel.localcloud.services.tpu.requests import RUNTIMES, accelerator_types, wanted
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.routing.router import Call
+    from bezel.localcloud.services.tpu.requests import QueuedResourceRequest
+
+_ZONES = {name: accelerator_types(list(zone.stock)) for name, zone in capacity.zones().items()}
+api = Api("tpu.googleapis.com", "Cloud TPU API", locations=frozenset(name for name, kinds in _ZONES.items() if kinds))
+_PROJECT = "/tpu/v2alpha1/projects/{project:id}"
+_LOCATION = _PROJECT + "/locations/{location:id}"
+_QUEUED = _LOCATION + "/queuedResources/{queuedResource:id}"
+_NODE = _LOCATION + "/nodes/{node:id}"
+_PARENT = "projects/{project}/locations/{location}"
+_TYPE = "type.googleapis.com/google.cloud.tpu.v2alpha1"
+_LISTS = "pageSize pageToken"
+# States in which nothing can be asked of a request: it has to settle first.
+_UNSETTLED = {"CREATING", "PROVISIONING"}
+_WITHOUT_NODES = {"ACCEPTED", "WAITING_FOR_RESOURCES", "FAILED", "SUSPENDED"}
+
+
+@api.route(
+    "POST",
+    _LOCATION + "/queuedResources",
+    needs="tpu.queuedResources.create",
+    query="queuedResourceId requestId",
+    body="queuedResource",
+)
+def create(call: Call) -> Json:
+    """Store a request for a node; whether capacity comes, its own state tells."""
+    call.cloud.machines.advance()
+    return call.cloud.operations.get(idempotency.once(call, lambda: _created(call)))
+
+
+def _created(call: Call) -> str:
+    zone, parent, cloud = call.param("location"), call.name(_PARENT), call.cloud
+    if zone not in api.locations:
+        raise invalid(f"Zone '{zone}' is not supported: name one.", ("parent", "names no zone"))
+    asked = wanted(call.body, call.query("queuedResourceId"), PROJECT, zone)
+    name, node = f"{parent}/queuedResources/{call.query('queuedResourceId')}", f"{parent}/nodes/{asked.node_id}"
+    _check_sold(call, zone, asked)
+    subnetwork = networks.subnetwork_of(call, asked.network, asked.subnetwork, zone.rpartition("-")[0])
+    given = asked.node.get("serviceAccount", {})
+    account = networks.account_of(call, given.get("email", ""))
+    row = {
+        "request": _request(call.body),
+        "zone": zone,
+        "goods": asked.goods.name,
+        "topology": asked.goods.topology,
+        "model": asked.model,
+        "number": str(random.getrandbits(62)),
+        "said": "",
+        "operation": "",
+        "machine": {
+            "name": node,
+            "metadata": asked.node.get("metadata", {}),
+            "service_account": account,
+            "subnetwork": subnetwork,
+            "external": bool(asked.node.get("networkConfig", {}).get("enableExternalIps")),
+            "tags": asked.node.get("tags", []),
+        },
+    }
+    with cloud.store.transaction():
+        for kind, taken in ((QUEUED, name), (NODE, node)):
+            if cloud.store.get(kind, taken) is not None or (kind == NODE and _is_asked_for(call, taken)):
+                raise ApiError("ALREADY_EXISTS", f"Resource '{taken}' already exists")
+        _check_quota(call, zone, asked)
+        if late := cloud.faults.find("lease-late-fill"):
+            due = cloud.pace.now() + cloud.pace.seconds(late.number("seconds"))
+            cloud.machines.begin_late(QUEUED, name, row | {"life": _life(call, asked, due)})
+        else:
+            row |= {"operation": cloud.operations.begin(parent, _metadata(call, name, "create"))}
+            cloud.machines.begin(QUEUED, name, row | {"life": _life(call, asked, cloud.pace.now())})
+    return str(row["operation"])
+
+
+@api.route("GET", _LOCATION + "/queuedResources", needs="tpu.queuedResources.list", query=_LISTS)
+def list_queued(call: Call) -> Json:
+    """Queued resources of a zone, or of all."""
+    call.cloud.machines.advance()
+    return call.page([(n, tpu_answers.queued_resource(n, row)) for n, row in _rows(call, QUEUED)], "queuedResources")
+
+
+@api.route("GET", _QUEUED, needs="tpu.queuedResources.get")
+def get_queued(call: Call) -> Json:
+    """One queued resource."""
+    return tpu_answers.queued_resource(*_queued(call))
+
+
+@api.route("DELETE", _QUEUED, needs="tpu.queuedResources.delete", query="force requestId")
+def delete_queued(call: Call) -> Json:
+    """Delete a queued resource, by force with its node; its id is free when the operation is done."""
+    return call.cloud.operations.get(idempotency.once(call, lambda: _deleted(call)))
+
+
+def _deleted(call: Call) -> str:
+    name, row = _queued(call)
+    life = Life(**row["life"])
+    if life.state == "DELETING":
+        return str(row["deletion"])
+    if life.state in _UNSETTLED:
+        raise _unfit(f"Cannot delete queued resource '{name}' in state {life.state}: wait until it has settled.")
+    if life.state not in _WITHOUT_NODES and not call.flag("force"):
+        raise _unfit(f"Cannot delete queued resource '{name}' in state {life.state} with its nodes: use force.")
+    with call.cloud.store.transaction():
+        row |= {"deletion": call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "delete"))}
+        call.cloud.machines.move(QUEUED, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
+    return str(row["deletion"])
+
+
+@api.route("POST", _QUEUED + ":reset", needs="tpu.queuedResources.update")
+def reset_queued(call: Call) -> Json:
+    """Let a queued resource whose time is over, or that failed, wait for capacity again."""
+    name, row = _queued(call)
+    life, now = Life(**row["life"]), call.cloud.pace.now()
+    if life.state not in {"SUSPENDED", "FAILED"}:
+        raise _unfit(
+            f"Cannot reset queued resource '{name}' in state {life.state}: it is neither SUSPENDED nor FAILED."
+        )
+    patience = None if life.valid_until is None else life.valid_until - life.created
+    again = begun(now, None if patience is None else now + patience, life.run_seconds)
+    operation = call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "reset"))
+    call.cloud.machines.move(QUEUED, name, row | {"operation": operation, "said": ""}, again)
+    return call.cloud.operations.get(operation)
+
+
+@api.route("GET", _LOCATION + "/nodes", needs="tpu.nodes.list", query=_LISTS)
+def list_nodes(call: Call) -> Json:
+    """Nodes of a zone, or of all."""
+    call.cloud.machines.advance()
+    return call.page([(name, _node_shown(call, name, row)) for name, row in _rows(call, NODE)], "nodes")
+
+
+@api.route("GET", _NODE, needs="tpu.nodes.get")
+def get_node(call: Call) -> Json:
+    """One node."""
+    return _node_shown(call, *_node(call))
+
+
+@api.route("DELETE", _NODE, needs="tpu.nodes.delete", query="requestId")
+def delete_node(call: Call) -> Json:
+    """Delete a node; its queued resource is suspended and stays."""
+    return call.cloud.operations.get(idempotency.once(call, lambda: _node_deleted(call)))
+
+
+def _node_deleted(call: Call) -> str:
+    name, node = _node(call)
+    queued = node["queuedResource"]
+    row: Json = call.cloud.store.get(QUEUED, queued) or {}
+    life, now = Life(**row["life"]), call.cloud.pace.now()
+    if life.state not in {"ACTIVE", "SUSPENDED"}:
+        raise _unfit(f"Cannot delete node '{name}' while its queued resource is in state {life.state}.")
+    state = "SUSPENDING" if life.state == "ACTIVE" else "SUSPENDED"
+    call.cloud.machines.move(QUEUED, queued, row, moved(life, state, now, by_user=True, lost=False))
+    seconds = capacity.waits()["suspending"]
+    response = {"@type": "type.googleapis.com/google.protobuf.Empty"}
+    metadata = _metadata(call, name, "delete")
+    operation: str = call.cloud.operations.timed(call.name(_PARENT), metadata, response, seconds)["name"]
+    return operation
+
+
+@api.route("POST", _NODE + ":getGuestAttributes", needs="tpu.nodes.getGuestAttributes")
+def guest_attributes(call: Call) -> Json:
+    """What the machine has written about itself: of `namespace/`, of `namespace/key`, or everything."""
+    name, _ = _node(call)
+    path = call.body.get("queryPath", "")
+    if call.body.get("workerIds", ["0"]) not in ([], ["0"]):
+        raise invalid("The node has one worker: 0.", ("worker_ids", "0"))
+    found = sorted(call.cloud.nodes.guest_attributes(name).items())
+    chosen = [
+        (key, value) for key, value in found if key == path or not path or (path[-1] == "/" and key.startswith(path))
+    ]
+    items = [
+        {"namespace": key.partition("/")[0], "key": key.partition("/")[2], "value": value} for key, value in chosen
+    ]
+    return {"guestAttributes": [{"queryPath": path, "queryValue": {"items": items}}]}
+
+
+@api.route("GET", _LOCATION + "/operations/{operation:id}", needs="tpu.operations.get")
+def get_operation(call: Call) -> Json:
+    """An operation."""
+    call.cloud.machines.advance()
+    return call.cloud.operations.get(call.name(_PARENT + "/operations/{operation}"))
+
+
+@api.route("GET", _PROJECT + "/locations", needs="tpu.locations.list", query=_LISTS)
+def list_locations(call: Call) -> Json:
+    """Zones that have TPUs."""
+    return call.page([(zone, _location(zone)) for zone in sorted(api.locations)], "locations")
+
+
+@api.route("GET", _LOCATION, needs="tpu.locations.get")
+def get_location(call: Call) -> Json:
+    """One zone."""
+    return _location(_one_zone(call))
+
+
+@api.route("GET", _LOCATION + "/acceleratorTypes", needs="tpu.acceleratortypes.list", query=_LISTS)
+def list_accelerator_types(call: Call) -> Json:
+    """Slices that a zone has; not whether one is to be had."""
+    zone = _one_zone(call)
+    found = [
+        (kind, {
+            "name": f"projects/{PROJECT}/locations/{zone}/acceleratorTypes/{kind}",
+            "type": kind,
+            "acceleratorConfigs": [{"type": "V6E", "topology": capacity.goods()[kind].topology}],
+        })
+        for kind in sorted(_ZONES[zone])
+    ]  # fmt: skip
+    return call.page(found, "acceleratorTypes")
+
+
+@api.route("GET", _LOCATION + "/runtimeVersions", needs="tpu.runtimeversions.list", query=_LISTS)
+def list_runtime_versions(call: Call) -> Json:
+    """Images of machines."""
+    parent = f"projects/{PROJECT}/locations/{_one_zone(call)}/runtimeVersions"
+    found = [(version, {"name": f"{parent}/{version}", "version": version}) for version in sorted(RUNTIMES)]
+    return call.page(found, "runtimeVersions")
+
+
+def _check_sold(call: Call, zone: str, asked: QueuedResourceRequest) -> None:
+    # Of the slices every zone with TPUs sells each: only how they are sold differs.
+    if asked.model == FLEXIBLE and not call.cloud.machines.takes_flex_start(zone):
+        raise refusals.model_refused(zone)
+
+
+def _check_quota(call: Call, zone: str, asked: QueuedResourceRequest) -> None:
+    keeper = call.cloud.machines
+    one_more = Held("tpu", zone, asked.goods.name, asked.model, "CREATING")
+    for quota, used, allowed in capacity.exceeded(one_more, keeper.held(), keeper.quotas()):
+        raise refusals.over_quota(quota, used, allowed, f"zone {zone}")
+
+
+def _is_asked_for(call: Call, node: str) -> bool:
+    return any(row["machine"]["name"] == node for _, row in call.cloud.store.rows(QUEUED))
+
+
+def _life(call: Call, asked: QueuedResourceRequest, now: float) -> Json:
+    valid = asked.valid_seconds
+    until = None if valid is None else now + call.cloud.pace.seconds(valid)
+    return begun(now, until, asked.run_seconds).stored()
+
+
+def _request(body: Json) -> Json:
+    return {key: value for key, value in body.items() if key not in {"name", "state", "createTime"}}
+
+
+def _metadata(call: Call, target: str, verb: str) -> Json:
+    now = timestamp(call.cloud.pace.now())
+    about = {"createTime": now, "target": target, "verb": verb, "apiVersion": "v2alpha1"}
+    return {"@type": f"{_TYPE}.OperationMetadata"} | about
+
+
+def _rows(call: Call, kind: str) -> list[tuple[str, Json]]:
+    location, plural = call.param("location"), {QUEUED: "queuedResources", NODE: "nodes"}[kind]
+    prefix = f"projects/{PROJECT}/locations/" + ("" if location == "-" else f"{location}/{plural}/")
+    return call.cloud.store.rows(kind, prefix)
+
+
+def _queued(call: Call) -> tuple[str, Json]:
+    call.cloud.machines.advance()
+    return _found(call, QUEUED, call.name(_PARENT + "/queuedResources/{queuedResource}"))
+
+
+def _node(call: Call) -> tuple[str, Json]:
+    call.cloud.machines.advance()
+    return _found(call, NODE, call.name(_PARENT + "/nodes/{node}"))
+
+
+def _found(call: Call, kind: str, name: str) -> tuple[str, Json]:
+    found = call.cloud.store.get(kind, name)
+    if found is None:
+        raise ApiError("NOT_FOUND", f"Resource '{name}' was not found")
+    return name, found
+
+
+def _node_shown(call: Call, name: str, node: Json) -> Json:
+    row: Json = call.cloud.store.get(QUEUED, node["queuedResource"]) or {}
+    outside = external(loopback(node["place"]["address"])) if row["machine"]["external"] else ""
+    return tpu_answers.node(name, node, row, outside)
+
+
+def _location(zone: str) -> Json:
+    return {"name": f"projects/{PROJECT}/locations/{zone}", "locationId": zone}
+
+
+def _one_zone(call: Call) -> str:
+    zone = call.param("location")
+    if zone not in api.locations:
+        raise invalid("Location must be a zone, and cannot be the '-' wildcard.", ("name", "names no zone"))
+    return zone
+
+
+def _unfit(text: str) -> ApiError:
+    return ApiError("FAILED_PRECONDITION", text)

@@ -1,0 +1,160 @@
+"""What may be asked of the TPU API: a queued resource with one node of one host. Pure.
+
+Leaves out several nodes or slices, reservations, and times of day instead of durations.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import seconds_of
+from bezel.localcloud.machines.capacity import FLEXIBLE, goods, limits
+from bezel.localcloud.services.compute.links import last, relative
+
+if TYPE_CHECKING:
+    from bezel.localcloud.core.json_types import Json
+    from bezel.localcloud.machines.capacity import Goods
+
+ID = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+RUNTIMES = ("v2-alpha-tpuv6e", "tpu-ubuntu2204-base")
+_MODELS = {"STANDARD", "SPOT", FLEXIBLE}
+_UNSERVED = ("reservationName", "guaranteed", "bestEffort")
+_UNSERVED_OF_NODE = (
+    "dataDisks", "multisliceNode", "networkConfigs", "bootDiskConfig", "autocheckpointEnabled", "cidrBlock",
+    "shieldedInstanceConfig", "schedulingConfig",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class QueuedResourceRequest:
+    """What a request asks for.
+
+    Attributes:
+        node_id: Of its node.
+        node: As it was given.
+        goods: The kind of machine.
+        model: STANDARD, SPOT or FLEX_START.
+        run_seconds: That it runs at most; None for no limit.
+        valid_seconds: That it waits for capacity, seconds of the platform's time; None for ever.
+        network: `projects/P/global/networks/N`, "" where only a subnetwork is named.
+        subnetwork: `projects/P/regions/R/subnetworks/S`, "" where only a network is named.
+    """
+
+    node_id: str
+    node: Json
+    goods: Goods
+    model: str
+    run_seconds: float | None
+    valid_seconds: float | None
+    network: str
+    subnetwork: str
+
+
+def wanted(body: Json, resource_id: str, project: str, zone: str) -> QueuedResourceRequest:
+    """What a request asks for.
+
+    Raises:
+        ApiError: For what cannot be, and for what nothing here would act upon.
+    """
+    _check_served(body)
+    specs = body.get("tpu", {}).get("nodeSpec", [])
+    if not ID.fullmatch(resource_id):
+        raise invalid(f"Invalid queued_resource_id {resource_id!r}.", ("queued_resource_id", ID.pattern))
+    if len(specs) != 1 or "multiNodeParams" in specs[0]:
+        raise ApiError("UNIMPLEMENTED", "localcloud serves queued resources with one node: give one nodeSpec.")
+    spec = specs[0]
+    parent, node_id, node = spec.get("parent", ""), spec.get("nodeId", ""), spec.get("node", {})
+    if last(parent) != zone:
+        text = f"The node's parent {parent!r} is not in the queued resource's zone {zone}."
+        raise invalid(text, ("queued_resource.tpu.node_spec[0].parent", f"projects/{project}/locations/{zone}"))
+    if not ID.fullmatch(node_id):
+        raise invalid(f"Invalid node_id {node_id!r}.", ("queued_resource.tpu.node_spec[0].node_id", ID.pattern))
+    if refused := sorted(key for key in _UNSERVED_OF_NODE if node.get(key)):
+        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve {', '.join(refused)} of a node: leave it out.")
+    if node.get("runtimeVersion") not in RUNTIMES:
+        text = f"Runtime version {node.get('runtimeVersion', '')!r} was not found in zone {zone}."
+        raise invalid(text, ("runtime_version", f"one of {', '.join(RUNTIMES)}"))
+    config = node.get("networkConfig", {})
+    return QueuedResourceRequest(
+        node_id,
+        node,
+        _goods(node, zone),
+        (model := _model(body)),
+        _run_seconds(body, model),
+        _valid_seconds(body),
+        _link(config.get("network", ""), "global/networks"),
+        _link(config.get("subnetwork", ""), f"regions/{zone.rpartition('-')[0]}/subnetworks"),
+    )
+
+
+def accelerator_types(kinds: list[str]) -> list[str]:
+    """Those of some kinds of machines that are slices."""
+    return [kind for kind in kinds if goods()[kind].topology]
+
+
+def _check_served(body: Json) -> None:
+    policy, duration = body.get("queueingPolicy", {}), body.get("runDuration", {})
+    found = [key for key in _UNSERVED if body.get(key)]
+    found += [f"queueingPolicy.{key}" for key in sorted(policy.keys() - {"validUntilDuration"})]
+    found += [f"runDuration.{key}" for key in sorted(duration.keys() - {"maxRunDuration"})]
+    if found:
+        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve {', '.join(found)}: leave it out.")
+
+
+def _goods(node: Json, zone: str) -> Goods:
+    kind, config = node.get("acceleratorType", ""), node.get("acceleratorConfig", {})
+    slices = {name: one for name, one in goods().items() if one.topology}
+    if config:
+        fitting = (n for n, o in slices.items() if (config.get("type"), config.get("topology")) == ("V6E", o.topology))
+        by_shape = next(fitting, "")
+        if kind not in {"", by_shape}:
+            raise invalid(f"acceleratorType {kind!r} and acceleratorConfig {config} differ.", ("node", "give one"))
+        kind = by_shape or f"{config.get('type', '')} {config.get('topology', '')}"
+    if kind not in slices:
+        raise ApiError("NOT_FOUND", f"Accelerator type {kind!r} not found in zone {zone}.")
+    return slices[kind]
+
+
+def _model(body: Json) -> str:
+    model = str(body.get("provisioningModel", "SPOT" if "spot" in body else "STANDARD"))
+    if model not in _MODELS:
+        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve the provisioning model {model}.")
+    return model
+
+
+def _run_seconds(body: Json, model: str) -> float | None:
+    text = body.get("runDuration", {}).get("maxRunDuration")
+    if not text:
+        if model == FLEXIBLE:
+            raise invalid("FLEX_START needs a maximum run duration.", ("run_duration.max_run_duration", "is missing"))
+        return None
+    bounds, seconds = limits(), _duration(text)
+    if not bounds["least_run"] <= seconds <= bounds["most_run"]:
+        why = "must be between 10 minutes and 7 days"
+        raise invalid(f"Invalid max_run_duration {text}: it {why}.", ("run_duration.max_run_duration", why))
+    return seconds
+
+
+def _valid_seconds(body: Json) -> float | None:
+    text = body.get("queueingPolicy", {}).get("validUntilDuration")
+    if not text:
+        return None
+    if (seconds := _duration(text)) <= 0:
+        raise invalid(
+            f"Invalid valid_until_duration {text}.", ("queueing_policy.valid_until_duration", "is not positive")
+        )
+    return seconds
+
+
+def _duration(text: str) -> float:
+    try:
+        return seconds_of(text, 0)
+    except ValueError:  # a negative one
+        return -1.0
+
+
+def _link(given: str, place: str) -> str:
+    return relative(given if "/" in given else f"{place}/{given}") if given else ""

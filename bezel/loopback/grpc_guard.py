@@ -1,0 +1,48 @@
+"""gRPC calls of the daemon's own user only, for plugins that the engine reaches at a port of the loopback.
+
+The protocol of Pulumi's plugins has no secret, and a plugin acts with its user's credentials, or runs the user's
+programs: whoever finds the port may ask for either.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from bezel.loopback.peer_uid import is_own
+
+_KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
+
+
+class OwnCalls(grpc.ServerInterceptor):
+    """Refuses the calls of other users of the machine.
+
+    Attributes:
+        port: Where the server listens on 127.0.0.1, to be set once it is known; until then every call is refused.
+    """
+
+    def __init__(self) -> None:
+        self.port = 0
+
+    def intercept_service(
+        self, continuation: Callable[[grpc.HandlerCallDetails], Any], handler_call_details: grpc.HandlerCallDetails
+    ) -> Any:
+        """The handler of a call behind the question who calls."""
+        handler = continuation(handler_call_details)
+        kind = next((kind for kind in _KINDS if handler and getattr(handler, kind)), "")
+        if not kind:
+            return handler
+        answer = getattr(handler, kind)
+
+        def checked(request: Any, context: grpc.ServicerContext) -> Any:
+            if not self._is_own(context.peer()):
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "this plugin answers the user that started it only")
+            return answer(request, context)
+
+        make = getattr(grpc, f"{kind}_rpc_method_handler")
+        return make(checked, handler.request_deserializer, handler.response_serializer)
+
+    def _is_own(self, peer: str) -> bool:
+        kind, _, address = peer.partition(":")
+        host, _, port = address.rpartition(":")
+        return kind == "ipv4" and port.isdigit() and is_own((host, int(port)), ("127.0.0.1", self.port))

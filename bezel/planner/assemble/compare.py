@@ -1,0 +1,222 @@
+"""One model over every accelerator: what fits, what it costs, how fast it may be, each figure with its kind.
+
+Owns the settings under which all machines are compared, and the rows. Machines of other platforms are shown for
+comparison and can never be deployed. Leaves how rows are printed, and what the simulated server does under the same
+load, to bezel.cli.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal
+
+from bezel.catalog import accelerator, accelerators, compared_machines, models, tpus
+from bezel.planner.base.hardware import leased_hardware
+from bezel.planner.base.money import Amount, Priced, Unpriced
+from bezel.planner.cost.lease_cost import lease_cost
+from bezel.planner.cost.service_cost import CostLine, service_cost
+from bezel.planner.cost.token_cost import TokenCost, token_cost
+from bezel.planner.sizing.memory import memory_fit, sequences_at_a_time
+from bezel.planner.sizing.roofline import Estimate, Peaks, estimate, gpu_peaks, tpu_peaks
+from bezel.planner.sizing.tpu_memory import tpu_memory_fit
+from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bezel.catalog import Accelerator, ComparedMachine, Model, TpuSlice
+    from bezel.planner.sizing.memory import MemoryFit
+    from bezel.planner.sizing.tpu_memory import TpuFit
+
+USERS = 32
+PROMPT_TOKENS, OUTPUT_TOKENS = 1024, 256
+DEFAULT_CONTEXT = 8192
+KV_CACHE_DTYPE, KV_ELEMENT_BYTES = "auto", 2
+LEAST_CONTEXT = _STEP = 1024  # the longest context is looked for in whole ones of these
+
+Group = Literal["Cloud Run", "TPU, flex-start lease", "other platforms, for comparison only"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A machine and its price; `source` tells where the price was read, or why there is none."""
+
+    machine: str
+    group: Group
+    region: str
+    hourly: Amount
+    source: str
+
+    @property
+    def price_kind(self) -> Literal["list price", "derived", "unknown"]:
+        """What the price rests on."""
+        if isinstance(self.hourly, Unpriced):
+            return "unknown"
+        return "derived" if self.hourly.derived else "list price"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One checkpoint on one machine.
+
+    `refused` says why the checkpoint does not run there whatever the memory, `breaks` which part of the memory is too
+    large. `sequences` of the compared context fit at a time, `longest` is the longest context of which one fits.
+    `speed` and `tokens` are estimates, None where it does not fit.
+    """
+
+    checkpoint: Model
+    offer: Offer
+    refused: str | None
+    breaks: str | None
+    sequences: int
+    longest: int
+    speed: Estimate | None
+    tokens: TokenCost | None
+
+
+def families() -> tuple[str, ...]:
+    """What can be compared: model families first, then single checkpoints."""
+    return (*dict.fromkeys(found.architecture.id for found in models().values()), *models())
+
+
+def checkpoints(name: str) -> tuple[Model, ...]:
+    """The checkpoints of a family, or the one of that id, in the catalogue's order; none where the name is unknown."""
+    return tuple(found for found in models().values() if name in (found.id, found.architecture.id))
+
+
+def load_of(context: int) -> tuple[int, int]:
+    """Tokens in and out of the compared load, as far as they fit the context."""
+    return min(PROMPT_TOKENS, context - OUTPUT_TOKENS), OUTPUT_TOKENS
+
+
+def compare(checkpoint: Model, context: int) -> Iterator[Row]:
+    """One checkpoint over every machine, in a stable order: Cloud Run, TPU slices, other platforms.
+
+    Args:
+        checkpoint: of the catalogue.
+        context: tokens of the longest request, at least LEAST_CONTEXT and at most the model's own.
+    """
+    for _, gpu in sorted(accelerators().items()):
+        yield _cloud_run(checkpoint, gpu, context)
+    for tpu in tpus().values():
+        yield _tpu(checkpoint, tpu, context)
+    for _, machine in sorted(compared_machines().items()):
+        yield _other(checkpoint, machine, context)
+
+
+def _cloud_run(checkpoint: Model, gpu: Accelerator, context: int) -> Row:
+    """The smallest instance (read file by file, any weights fit its host), in the cheapest region open to everyone."""
+    costs = {
+        region: service_cost(
+            gpu.id, region=region, cpu=gpu.min_cpu, memory_gib=gpu.min_memory_gib, min_instances=0, max_instances=1
+        )
+        for region in sorted(gpu.regions)
+    }
+    region = min(costs, key=lambda name: _order(costs[name].hourly))
+    offer = Offer(gpu.id, "Cloud Run", region, costs[region].hourly, _sources(costs[region].lines))
+    return _gpu_row(checkpoint, gpu, 1, context, offer)
+
+
+def _tpu(checkpoint: Model, tpu: TpuSlice, context: int) -> Row:
+    hardware = leased_hardware()[tpu.id]
+    costs = {zone: lease_cost(hardware, zone=zone, provisioning="flex-start") for zone in sorted(tpu.zones)}
+    zone = min(costs, key=lambda name: _order(costs[name].hourly))
+    return _row(
+        checkpoint,
+        Offer(tpu.id, "TPU, flex-start lease", zone, costs[zone].hourly, _sources((costs[zone].line,))),
+        context,
+        refused=checkpoint.refused_on("tpu"),
+        fit=lambda length: tpu_memory_fit(checkpoint, tpu, max_model_len=length, max_num_seqs=USERS),
+        together=tpu_memory_fit(checkpoint, tpu, max_model_len=context, max_num_seqs=USERS).sequences_at_a_time,
+        peaks=tpu_peaks(tpu),
+    )
+
+
+def _other(checkpoint: Model, machine: ComparedMachine, context: int) -> Row:
+    hourly = Unpriced(machine.source) if machine.usd_per_hour is None else Priced(machine.usd_per_hour)
+    offer = Offer(machine.id, "other platforms, for comparison only", machine.region, hourly, machine.source)
+    return _gpu_row(checkpoint, accelerator(machine.accelerator), machine.count, context, offer)
+
+
+def _gpu_row(checkpoint: Model, gpu: Accelerator, count: int, context: int, offer: Offer) -> Row:
+    return _row(
+        checkpoint,
+        offer,
+        context,
+        refused=checkpoint.refused_on(gpu.id),
+        fit=lambda length: _fit(checkpoint, gpu, count, length),
+        together=lambda tokens: sequences_at_a_time(
+            _fit(checkpoint, gpu, count, context), checkpoint, tokens, kv_cache_dtype=KV_CACHE_DTYPE, shards=count
+        ),
+        peaks=gpu_peaks(gpu, checkpoint, count=count),
+    )
+
+
+def _row(
+    checkpoint: Model,
+    offer: Offer,
+    context: int,
+    *,
+    refused: str | None,
+    fit: Callable[[int], MemoryFit | TpuFit],
+    together: Callable[[int], int],
+    peaks: Peaks,
+) -> Row:
+    found = fit(context)
+    if refused or not found.starts:
+        longest = 0 if refused else _longest(fit, checkpoint.architecture.context)
+        return Row(checkpoint, offer, refused, found.breaks, 0, longest, None, None)
+    prompt, output = load_of(context)
+    speed = estimate(
+        checkpoint,
+        peaks,
+        prompt_tokens=prompt,
+        output_tokens=output,
+        batch=max(1, together(prompt + output)),
+        kv_element_bytes=KV_ELEMENT_BYTES,
+    )
+    return Row(
+        checkpoint,
+        offer,
+        None,
+        None,
+        found.full_context_sequences,
+        _longest(fit, checkpoint.architecture.context),
+        speed,
+        token_cost(offer.hourly, speed),
+    )
+
+
+def _fit(checkpoint: Model, gpu: Accelerator, count: int, length: int) -> MemoryFit:
+    return memory_fit(
+        checkpoint,
+        gpu,
+        utilization=DEFAULT_UTILIZATION,
+        max_model_len=length,
+        max_num_seqs=USERS,
+        max_num_batched_tokens=DEFAULT_BATCHED_TOKENS,
+        kv_cache_dtype=KV_CACHE_DTYPE,
+        memory_gib=gpu.min_memory_gib,
+        load_strategy="lazy",
+        shards=count,
+    )
+
+
+def _longest(fit: Callable[[int], MemoryFit | TpuFit], at_most: int) -> int:
+    """The longest context, in whole steps, with which a server starts; 0 where none does."""
+    low, high = 0, at_most // _STEP
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fit(middle * _STEP).starts else (low, middle - 1)
+    return low * _STEP
+
+
+def _order(amount: Amount) -> tuple[bool, Decimal]:
+    """Cheapest first, what has no price last."""
+    return (True, Decimal(0)) if isinstance(amount, Unpriced) else (False, amount.usd)
+
+
+def _sources(lines: tuple[CostLine, ...]) -> str:
+    told = [line.as_output() for line in lines]
+    return "; ".join(dict.fromkeys(f"{row['item']}: {row['as_of']}, {row['source']}" for row in told))

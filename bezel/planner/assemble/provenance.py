@@ -1,0 +1,62 @@
+"""Where each planned value came from: the stack file, the catalogue's defaults, or a rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from bezel.planner.vllm.loading import LOADINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic.fields import FieldInfo
+
+    from bezel.planner.base.settings import Settings
+    from bezel.planner.vllm.arguments import Argument
+
+STACK_FILE = "stack file"
+DEFAULT = "catalogue default"
+COMPUTED = "computed"
+# Options that follow from how the weights are loaded, be that chosen or found by a rule.
+_OF_LOADING = frozenset(name for loading in LOADINGS.values() for name in loading.options)
+
+
+def origins(settings: Settings, arguments: Mapping[str, Argument], environment: Mapping[str, str]) -> Mapping[str, str]:
+    """By the path of a setting (`scaling.max_instances`), an argument (`vllm.max-model-len`) or a variable.
+
+    What a section of the stack file says comes from it, also where it is the default. Of a key at the top that cannot
+    be told: the engine hands the defaults of Pulumi.yaml over as if the stack file had set them, so a value that equals
+    its declared default counts as default.
+
+    Args:
+        settings: of the stack file.
+        arguments: of the server.
+        environment: its variables; those that the stack file does not set follow from rules of the plan.
+    """
+    found = dict(_settings(settings, ""))
+    for name in environment:
+        found[f"variables.{name}"] = STACK_FILE if name in settings.variables else COMPUTED
+    for name in settings.secrets:
+        found[f"secrets.{name}"] = STACK_FILE
+    for argument in arguments.values():
+        unsaid = COMPUTED if argument.name in _OF_LOADING else DEFAULT
+        found[f"vllm.{argument.name}"] = STACK_FILE if argument.from_stack else unsaid
+    return found
+
+
+def _settings(section: BaseModel, path: str) -> Iterator[tuple[str, str]]:
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            yield from _settings(value, f"{path}{name}.")
+        elif path or name != "vllm":
+            given = name in section.model_fields_set and value is not None
+            chosen = given if path else field.is_required() or value != field.default
+            yield f"{path}{name}", STACK_FILE if chosen else COMPUTED if by_rule(field) else DEFAULT
+
+
+def by_rule(field: FieldInfo) -> bool:
+    """Whether a rule finds the value of a setting that is not given: its description says which."""
+    return field.default is None and "default " in (field.description or "")

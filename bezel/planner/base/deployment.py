@@ -1,0 +1,132 @@
+"""What is deployed: image, probes, weights, service and checks, as frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePlan:
+    """The upstream image; which digest the tag stands for is looked up at preview, unless one is said."""
+
+    registry: str
+    repository: str
+    tag: str
+    digest: str = ""
+
+    @property
+    def name(self) -> str:
+        """As containers write it; with a digest the tag is for its reader only."""
+        return f"{self.registry}/{self.repository}:{self.tag}" + (f"@{self.digest}" if self.digest else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProbePlan:
+    """An HTTP probe of Cloud Run. Seconds."""
+
+    path: str
+    initial_delay_seconds: int
+    period_seconds: int
+    timeout_seconds: int
+    failure_threshold: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsPlan:
+    """Where the model's files are and how they are loaded.
+
+    `loading` is an id of bezel.planner.vllm.loading, or "copied" on leased machines; `model` what vLLM is told to load.
+    `bucket` is None where nothing comes out of one, `path` the folder inside it, `create` whether the stack makes it.
+    `mount_path` is None where nothing is mounted; a mount is read-only, and `mount_options` are flags of GCS FUSE
+    without their dashes. `source` is the hub id to copy from ("" where nobody publishes this form). `drafts` are the
+    folders of draft models that the arguments name, each with its hub id.
+    """
+
+    loading: str
+    model: str
+    bucket: str | None
+    path: str
+    mount_path: str | None
+    mount_options: tuple[str, ...]
+    create: bool
+    source: str
+    drafts: Mapping[str, str]
+
+    @property
+    def address(self) -> str:
+        """`gs://BUCKET/FOLDER`, "" where nothing comes out of a bucket."""
+        return f"gs://{self.bucket}/{self.path}" if self.bucket else ""
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        return {"loading": self.loading, "model": self.model, "mounted_at": self.mount_path}
+
+
+Ingress = Literal["all", "internal", "internal-and-cloud-load-balancing"]
+
+
+@dataclass(frozen=True, slots=True)
+class VpcPlan:
+    """The network that a service sends through; "" for a network or subnetwork that the other names."""
+
+    network: str
+    subnetwork: str
+    egress: Literal["private-ranges-only", "all-traffic"]
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlan:
+    """One Cloud Run service with a GPU.
+
+    `arguments` is what follows the image's entrypoint `vllm serve`: the model's path, then flags. `secrets` maps
+    environment variables to ids in Secret Manager.
+    """
+
+    name: str
+    region: str
+    image: ImagePlan
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    secrets: Mapping[str, str]
+    port: int
+    cpu: int
+    memory_gib: int
+    accelerator: str
+    accelerator_count: int
+    zonal_redundancy: bool
+    startup_probe: ProbePlan
+    liveness_probe: ProbePlan | None
+    weights: WeightsPlan
+    min_instances: int
+    max_instances: int
+    request_concurrency: int
+    timeout_seconds: int
+    cpu_boost: bool
+    ingress: Ingress
+    vpc: VpcPlan | None
+    invokers: tuple[str, ...]
+    public: bool
+    deletion_protection: bool
+    labels: Mapping[str, str]
+    service_account_id: str
+    image_repository_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SmokePlan:
+    """The check and the short benchmark after a deploy. Tokens and seconds."""
+
+    deadline_seconds: int
+    speculative: bool
+    min_draft_acceptance: float | None
+    random_weights: bool
+    requests: int
+    concurrency: int
+    prompt_tokens: int
+    output_tokens: int
+    impersonate: str | None

@@ -1,0 +1,151 @@
+"""Stack files as text: their values as the engine reads them, and values that two readers of YAML take differently.
+
+The engine reads YAML with Go's yaml.v3, most other tools by YAML 1.1: `2030-01-01` becomes a date, `on` text or true,
+`1:30` text or 90, `010` becomes 8. Such a value is refused with both readings, and is to be quoted. Pure: leaves files
+to the caller, and what the values mean to `bezel.planner.base.parse`.
+
+Source: what `pulumi config --json` 3.259.0 made of each form, and the resolvers of PyYAML.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from bezel.planner.base.problems import NOT_SHOWN, Problem, shown
+
+_STR, _NULL, _BOOL, _INT, _FLOAT, _DAY = (
+    f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "bool", "int", "float", "timestamp")
+)
+_MERGE = "tag:yaml.org,2002:merge"
+_STRUCTURES = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
+_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_PLAIN_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_PLAIN_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?")
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?")
+_SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_SWITCH = re.compile(r"(?:yes|no|on|off)", re.IGNORECASE)
+_INFINITE = re.compile(r"[-+]?\.(?:inf|nan)", re.IGNORECASE)
+_EXPONENT = re.compile(r"[-+]?[0-9][0-9_.]*[eE][-+]?[0-9]+")
+_NUMBER_LIKE = re.compile(r"[-+]?(?:0[xXoObB][0-9a-fA-F_]+|[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)")
+
+_READINGS = (
+    (_DATE, "the engine reads a date and adds a time to it, so another text than this one arrives"),
+    (_SEXAGESIMAL, "some readers take it for a number to base 60, the engine for text"),
+    (_SWITCH, "some readers take it for true or false, the engine for text"),
+    (_INFINITE, "the engine cannot hand on a number that is not finite"),
+    (_EXPONENT, "some readers take it for a number, others for text"),
+    (_NUMBER_LIKE, "readers disagree on the number: a leading 0, 0x or _ changes it for some of them"),
+)
+
+
+class StackFileError(ValueError):
+    """The text is not YAML of keys and values; the message says where."""
+
+
+def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
+    """The content of a stack file as the engine reads it.
+
+    Args:
+        text: The file's content.
+        name: The file's name, for messages.
+
+    Returns:
+        The content (None for an empty file), and every value in it that two readers take differently.
+
+    Raises:
+        StackFileError: It is not valid YAML, or refers to itself.
+    """
+    try:
+        root = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        reader = _Reader(name)
+        return (None if root is None else reader.value(root, "", ())), reader.problems
+    except (yaml.YAMLError, RecursionError) as error:
+        raise StackFileError(f"{name} is not valid YAML, so the stack cannot be read: {error}") from None
+
+
+class _Reader:
+    """Makes values of the nodes of one file, and gathers what is wrong on the way."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.problems: list[Problem] = []
+
+    def value(self, node: yaml.Node, path: str, above: tuple[yaml.Node, ...]) -> Any:
+        if node in above:
+            raise StackFileError(f"{self._name}{_line(node)}: {path} refers to itself: write plain keys and values.")
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, path)
+        if node.tag not in _STRUCTURES:
+            self._refuse(node, path, f"{node.tag} is a type that no setting has", "remove the tag.")
+        inside = (*above, node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, f"{path}.{number}", inside) for number, item in enumerate(node.value)]
+        return self._mapping(node, path, inside)
+
+    def _mapping(self, node: yaml.Node, path: str, inside: tuple[yaml.Node, ...]) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                for part in value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]:
+                    found = self.value(part, path, inside)
+                    merged = found | merged if isinstance(found, dict) else merged
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise StackFileError(f"{self._name}{_line(key_node)}: a key is no text: write plain keys and values.")
+            key = self._key(key_node, path)
+            below = f"{path}.{key}" if path else key
+            if key in own:
+                self._refuse(key_node, below, "the key stands twice: one of its values would be lost", "remove one.")
+            own[key] = self.value(value_node, below, inside)
+        return merged | own
+
+    def _key(self, node: yaml.ScalarNode, path: str) -> str:
+        if not node.style and node.tag in {_NULL, _FLOAT}:
+            self._refuse(node, path, "a key that is not text reads differently elsewhere", _quote(node.value))
+            return str(node.value)
+        found = self._scalar(node, path)
+        # As the engine writes them: keys are text.
+        return str(found).lower() if isinstance(found, bool) else str(found)
+
+    def _scalar(self, node: yaml.ScalarNode, path: str) -> object:
+        text = str(node.value)
+        if node.tag not in {_STR, _NULL, _BOOL, _INT, _FLOAT, _DAY}:
+            self._refuse(node, path, f"{node.tag} is a type that no setting has", _quote(text))
+            return text
+        if node.style and node.tag == _STR:
+            return text
+        if node.tag == _NULL:
+            return None
+        if text in _TRUTH and node.tag == _BOOL:
+            return _TRUTH[text]
+        if _PLAIN_INT.fullmatch(text) and node.tag == _INT:
+            return int(text)
+        if _PLAIN_FLOAT.fullmatch(text) and node.tag == _FLOAT:
+            return float(text)
+        for pattern, consequence in _READINGS:
+            if pattern.fullmatch(text):
+                meant = "write true or false; for text, " if pattern is _SWITCH else ""
+                self._refuse(node, path, consequence, meant + _quote(text))
+                return text
+        return text
+
+    def _refuse(self, node: yaml.Node, path: str, consequence: str, repair: str) -> None:
+        value = shown(node.value) if isinstance(node, yaml.ScalarNode) else "(a map or a list)"
+        key = f"{self._name}{_line(node)}: {path.removeprefix('config.')}"
+        self.problems.append(Problem(key, value, f"{consequence}.", repair))
+
+
+def _quote(text: str) -> str:
+    if shown(text) == NOT_SHOWN:
+        return "quote it."
+    return f'quote it: "{text}".' if '"' not in text and "\\" not in text else f"quote it: '{text}'."
+
+
+def _line(node: yaml.Node) -> str:
+    return f" line {node.start_mark.line + 1}"

@@ -1,0 +1,1 @@
+"""Prices: of services, leases and tokens. An unknown price stays unknown."""

@@ -1,0 +1,184 @@
+"""What a stack of leases costs: the machines in each zone that may be had, and the gateway in front.
+
+Owns the sum, its bounds and the gate on spending. Which zone is had is not known beforehand, so the dearest counts; one
+without a price makes the whole unknown. Leaves one machine to bezel.planner.cost.lease_cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from bezel.catalog import Price, price
+from bezel.planner.base.money import Priced, Unpriced, figure, most_expensive, text, times, total
+from bezel.planner.base.problems import Problem, setting
+from bezel.planner.cost.lease_cost import NOT_INCLUDED, LeaseCost, lease_cost
+from bezel.planner.cost.price_rows import rows_to_add
+from bezel.planner.cost.service_cost import SERVICE, CostLine, own_row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bezel.planner.base.hardware import Leased
+    from bezel.planner.base.money import Amount
+    from bezel.planner.base.settings import Cost, PriceRow
+    from bezel.planner.cost.lease_cost import Provisioning
+
+GATEWAY_BILLING = "request-based"
+# What components/identity_gateway.py asks for; a second instance takes over while the first is replaced.
+GATEWAY_CPU, GATEWAY_MEMORY_GIB, GATEWAY_INSTANCES = 1, Decimal("0.5"), 2
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTotal:
+    """All leases of a stack and its gateway; amounts in USD, or unknown for a reason.
+
+    Attributes:
+        by_zone: one machine in each zone, in the order of preference.
+        count: machines.
+        run_seconds: length of a lease.
+        gateway_lines: what an instance of the gateway costs while it answers requests, by the hour.
+        requests: a million requests.
+    """
+
+    by_zone: Mapping[str, LeaseCost]
+    count: int
+    run_seconds: int
+    gateway_lines: tuple[CostLine, ...]
+    requests: CostLine
+
+    @property
+    def hourly(self) -> Amount:
+        """One machine, per hour, in the dearest zone."""
+        return most_expensive(cost.hourly for cost in self.by_zone.values())
+
+    @property
+    def machines_hourly(self) -> Amount:
+        """All machines, per hour."""
+        return times(self.hourly, self.count)
+
+    @property
+    def machines_lease(self) -> Amount:
+        """All machines until their leases end."""
+        return times(self.machines_hourly, Decimal(self.run_seconds) / 3600)
+
+    @property
+    def gateway_hourly(self) -> Amount:
+        """The gateway at its most: all instances, each answering requests all the time. 0 without traffic."""
+        return times(total(line.hourly for line in self.gateway_lines), GATEWAY_INSTANCES)
+
+    @property
+    def hourly_at_max(self) -> Amount:
+        """Machines and gateway, per hour, without the fee for a request."""
+        return total((self.machines_hourly, self.gateway_hourly))
+
+    @property
+    def lease_at_max(self) -> Amount:
+        """Machines and gateway until the leases end, without the fee for a request."""
+        return times(self.hourly_at_max, Decimal(self.run_seconds) / 3600)
+
+    @property
+    def parts(self) -> list[CostLine]:
+        """Everything that a price row is looked for."""
+        return [cost.line for cost in self.by_zone.values()] + [*self.gateway_lines, self.requests]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the price rows that the catalogue does not hold."""
+        return tuple(dict.fromkeys(part.hourly.reason for part in self.parts if isinstance(part.hourly, Unpriced)))
+
+    def seconds(self, seconds: float) -> Amount:
+        """All machines for so many seconds: a start is paid for from its beginning."""
+        return times(self.machines_hourly, Decimal(repr(seconds)) / 3600)
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        return {
+            "usd_per_hour": figure(self.machines_hourly, 4),
+            "usd_per_lease": figure(self.machines_lease, 2),
+            "lease_seconds": self.run_seconds,
+            "usd_per_hour_by_zone": {
+                zone: figure(times(cost.hourly, self.count), 4) for zone, cost in self.by_zone.items()
+            },
+            "usd_per_hour_with_gateway": figure(self.hourly_at_max, 4),
+            "usd_per_lease_with_gateway": figure(self.lease_at_max, 2),
+            "usd_per_million_requests": figure(self.requests.hourly, 2),
+            "lines": [cost.line.as_output() for cost in self.by_zone.values()]
+            + [line.as_output() for line in self.gateway_lines],
+            "not_included": list(NOT_INCLUDED),
+        }
+
+
+def lease_total(
+    hardware: Leased,
+    *,
+    zones: Sequence[str],
+    provisioning: Provisioning,
+    count: int,
+    run_seconds: int,
+    gateway_region: str,
+    own_prices: Sequence[PriceRow] = (),
+) -> LeaseTotal:
+    """The cost of a stack.
+
+    Args:
+        hardware: what is leased.
+        zones: where it may stand, at least one.
+        provisioning: how it is bought.
+        count: machines.
+        run_seconds: length of a lease.
+        gateway_region: where the gateway runs.
+        own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
+    """
+
+    def part(item: str, quantity: int | Decimal) -> CostLine:
+        key = (SERVICE, item, gateway_region, GATEWAY_BILLING)
+        return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
+
+    return LeaseTotal(
+        by_zone={
+            zone: lease_cost(hardware, zone=zone, provisioning=provisioning, own_prices=own_prices) for zone in zones
+        },
+        count=count,
+        run_seconds=run_seconds,
+        gateway_lines=(part("vcpu", GATEWAY_CPU), part("memory", GATEWAY_MEMORY_GIB)),
+        requests=part("requests", 1),
+    )
+
+
+def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) -> list[Problem]:
+    """Refuses what has no price, and what costs more per hour or until its end than it may.
+
+    Args:
+        cost: of the stack.
+        limits: what may be spent.
+        priced: zones of the hardware where it has a price.
+    """
+    if cost.missing:
+        unpriced = [zone for zone, each in cost.by_zone.items() if isinstance(each.hourly, Unpriced)]
+        there = f"choose zones that have one ({', '.join(priced)}), or " if unpriced and priced else ""
+        return [
+            Problem(
+                setting("lease.zones" if unpriced else "region"),
+                ", ".join(unpriced) or "of the gateway",
+                "the price there is unknown, so what it would cost cannot be held against any limit. "
+                f"Missing price row: {'; '.join(cost.missing)}.",
+                there + rows_to_add(line.price for line in cost.parts if not isinstance(line.price, Price)),
+            )
+        ]
+    found = [
+        (setting("cost.max_hourly_usd"), limits.max_hourly_usd, cost.hourly_at_max, "per hour"),
+        (setting("cost.max_lease_usd"), limits.max_lease_usd, cost.lease_at_max, "until the leases end"),
+    ]
+    return [
+        Problem(
+            key,
+            f"{limit:g}",
+            f"machines and gateway cost up to {text(amount, 4)} USD {per}, more than may be spent.",
+            f"raise it to {amount.usd.quantize(Decimal('0.01'), rounding='ROUND_CEILING')}, or lease fewer machines"
+            + (", or for a shorter time." if per != "per hour" else "."),
+        )
+        for key, limit, amount, per in found
+        if limit is not None and isinstance(amount, Priced) and amount.usd > Decimal(str(limit))
+    ]

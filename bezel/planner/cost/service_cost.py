@@ -1,0 +1,257 @@
+"""What a Cloud Run GPU service costs while instances run: per hour, per month, per cold start.
+
+Owns the arithmetic over price rows and the gate on spending. A part without a price makes the whole unknown and
+names the missing row; it never counts as 0. Disks, network, logs and storage are not included and said to be so.
+Leaves the lease of a TPU to bezel.planner.cost.lease_cost and the price of a token to bezel.planner.cost.token_cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from bezel.catalog import Price, price
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, figure, times, total
+from bezel.planner.base.problems import Problem, setting
+from bezel.planner.cost.price_rows import rows_to_add
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.catalog import Unpriced as MissingRow
+    from bezel.planner.base.settings import PriceRow
+
+SERVICE = "cloud-run"
+BILLING = "instance-based"  # the only billing that Cloud Run offers with a GPU; it has no fee for a request
+HOURS_PER_MONTH = 730
+NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in Artifact Registry")
+USER_ROW = "your own row: "
+# A fee for a request is no rate: it is shown per million and counts in no hour.
+_UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One billed part: `quantity` of what the row prices by the second or the hour."""
+
+    item: str
+    quantity: int | Decimal
+    price: Price | MissingRow
+
+    @property
+    def hourly(self) -> Amount:
+        """USD per hour."""
+        if not isinstance(self.price, Price):
+            return Unpriced(str(self.price))
+        hours = _UNITS_PER_HOUR[self.price.unit.rpartition("-")[2]]
+        return Priced(self.quantity * self.price.usd_per_unit * hours, self.price.derived)
+
+    @property
+    def kind(self) -> str:
+        """What the price rests on: "list price", "derived", "own row" or "unknown"."""
+        if not isinstance(self.price, Price):
+            return UNKNOWN
+        if self.price.source.startswith(USER_ROW):
+            return "own row"
+        return "derived" if self.price.derived else "list price"
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        row = self.price if isinstance(self.price, Price) else None
+        return {
+            "item": self.item,
+            "quantity": self.quantity if isinstance(self.quantity, int) else float(self.quantity),
+            "usd_per_hour": figure(self.hourly, 6),
+            "kind": self.kind,
+            "source": row.source if row else "missing",
+            "as_of": row.as_of if row else UNKNOWN,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of one service, each amount in USD or unknown for a reason."""
+
+    lines: tuple[CostLine, ...]
+    min_instances: int
+    max_instances: int
+    boost: CostLine | None = None
+    """The vCPUs that an instance has beside its own while it starts."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The names of the price rows that the catalogue does not hold."""
+        return tuple(str(line.price) for line in self.lines if not isinstance(line.price, Price))
+
+    @property
+    def hourly(self) -> Amount:
+        """One running instance, per hour."""
+        return total(line.hourly for line in self.lines)
+
+    @property
+    def hourly_at_min(self) -> Amount:
+        """The instances that run without traffic, per hour; 0 where the service scales to zero."""
+        return times(self.hourly, self.min_instances)
+
+    @property
+    def hourly_at_max(self) -> Amount:
+        """All instances running, per hour."""
+        return times(self.hourly, self.max_instances)
+
+    @property
+    def monthly_always_on(self) -> Amount:
+        """One instance running all month (730 h)."""
+        return times(self.hourly, HOURS_PER_MONTH)
+
+    @property
+    def monthly_without_traffic(self) -> Amount:
+        """A month of the minimum instances alone."""
+        return times(self.hourly_at_min, HOURS_PER_MONTH)
+
+    def cold_start(self, seconds: float) -> Amount:
+        """A start of so many seconds: an instance is paid for from its beginning, whether it answers or not."""
+        hourly = total([self.hourly, self.boost.hourly]) if self.boost else self.hourly
+        return times(hourly, Decimal(repr(seconds)) / 3600)
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output; an unknown figure says "unknown"."""
+        output: dict[str, object] = {
+            "usd_per_hour": figure(self.hourly, 4),
+            "usd_per_month_always_on": figure(self.monthly_always_on, 2),
+            "usd_per_month_without_traffic": figure(self.monthly_without_traffic, 2),
+            "usd_per_hour_min_instances": figure(self.hourly_at_min, 4),
+            "usd_per_hour_all_instances": figure(self.hourly_at_max, 4),
+            "lines": [line.as_output() for line in self.lines],
+            "not_included": list(NOT_INCLUDED),
+        }
+        if self.missing:
+            output["missing_rows"] = list(self.missing)
+        return output
+
+
+def gpu_item(accelerator: str, *, zonal_redundancy: bool) -> str:
+    """The price list's name of a GPU, which has another price with zonal redundancy."""
+    return f"gpu {accelerator} {'zonal redundancy' if zonal_redundancy else 'no zonal redundancy'}"
+
+
+def service_cost(
+    accelerator: str,
+    *,
+    region: str,
+    cpu: int,
+    memory_gib: int,
+    min_instances: int,
+    max_instances: int,
+    accelerator_count: int = 1,
+    zonal_redundancy: bool = False,
+    boost_cpu: int = 0,
+    own_prices: Sequence[PriceRow] = (),
+) -> Cost:
+    """The cost of a Cloud Run service with a GPU.
+
+    Args:
+        accelerator: id of the catalogue.
+        region: where it runs.
+        cpu: vCPUs of one instance.
+        memory_gib: memory of one instance.
+        min_instances: instances that run without traffic.
+        max_instances: most instances at a time.
+        accelerator_count: GPUs of one instance.
+        zonal_redundancy: whether capacity in another zone is reserved.
+        boost_cpu: vCPUs that an instance has beside its own while it starts.
+        own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
+    """
+
+    def line(item: str, quantity: int) -> CostLine:
+        key = (SERVICE, item, region, BILLING)
+        return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
+
+    return Cost(
+        lines=(
+            line(gpu_item(accelerator, zonal_redundancy=zonal_redundancy), accelerator_count),
+            line("vcpu", cpu),
+            line("memory", memory_gib),
+        ),
+        min_instances=min_instances,
+        max_instances=max_instances,
+        boost=line("vcpu", boost_cpu) if boost_cpu else None,
+    )
+
+
+def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, model: str) -> Price | None:
+    """The stack file's own price of an item in a region, in the unit of `price_rows`; None without one."""
+    row = next((row for row in reversed(rows) if (row.item, row.region) == (item, region)), None)
+    if row is None:
+        return None
+    usd = Decimal(str(row.usd_per_unit))
+    unit = "million requests" if item == "requests" else "second"
+    return Price(service, item, region, model, unit, usd, row.as_of, USER_ROW + row.source)
+
+
+def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> list[Problem]:
+    """Refuses what has no price and what costs more per hour than it may.
+
+    Args:
+        cost: of the service.
+        region: of the service.
+        limit: `cost.max_hourly_usd`, USD, or None for no limit.
+        priced_regions: regions of the accelerator where every part has a price.
+    """
+    most = cost.hourly_at_max
+    if isinstance(most, Unpriced):
+        there = f"choose a priced region ({', '.join(priced_regions)}) or " if priced_regions else ""
+        return [
+            Problem(
+                setting("region"),
+                region,
+                "its price is unknown, so what it would cost cannot be held against any limit. "
+                f"Missing price row: {most.reason}.",
+                there + rows_to_add(line.price for line in cost.lines if not isinstance(line.price, Price)),
+            )
+        ]
+    if limit is None or most.usd <= Decimal(str(limit)):
+        return []
+    fewer = int(Decimal(str(limit)) / most.usd * cost.max_instances)
+    repair = f"raise it to {most.usd.quantize(Decimal('0.01'), rounding='ROUND_CEILING')}"
+    if fewer:
+        repair += f", or lower `{setting('scaling.max_instances')}` to {fewer}"
+    return [
+        Problem(
+            setting("cost.max_hourly_usd"),
+            f"{limit:g}",
+            f"{_instances(cost.max_instances)} {most.usd:.4f} USD per hour, more than may be spent.",
+            f"{repair}.",
+        )
+    ]
+
+
+def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> list[Problem]:
+    """Refuses instances that are paid for without traffic where the stack is to scale to zero.
+
+    Args:
+        cost: of the service; one without a price is another rule's.
+        environment: "dev" scales to zero unless a limit is set.
+        limit: `cost.max_idle_hourly_usd`, USD, or None where the stack file says nothing.
+    """
+    idle, month = cost.hourly_at_min, cost.monthly_without_traffic
+    allowed = Decimal(0) if limit is None and environment == "dev" else limit
+    if not isinstance(idle, Priced) or not isinstance(month, Priced) or allowed is None:
+        return []
+    if idle.usd <= Decimal(str(allowed)):
+        return []
+    enough = idle.usd.quantize(Decimal("0.01"), rounding="ROUND_CEILING")
+    bound = f"{setting('cost.max_idle_hourly_usd')} is {limit:g}" if limit is not None else "dev scales to zero"
+    return [
+        Problem(
+            setting("scaling.min_instances"),
+            str(cost.min_instances),
+            f"without traffic it costs {idle.usd:.4f} USD per hour, {month.usd:.2f} per month; {bound}.",
+            f"set it to 0, or `{setting('cost.max_idle_hourly_usd')}` to {enough}"
+            f"{', or the environment to prod' if limit is None else ''}.",
+        )
+    ]
+
+
+def _instances(number: int) -> str:
+    return "one running instance costs" if number == 1 else f"{number} running instances cost"

@@ -1,0 +1,65 @@
+"""What a million tokens cost, input and output apart, at a stated load and utilisation.
+
+Owns the split of an instance's paid seconds between prompts and answers, by what each would take without the other. The
+sum over a request is what it costs; nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.planner.base.money import figure, times
+
+if TYPE_CHECKING:
+    from bezel.planner.base.money import Amount
+    from bezel.planner.sizing.roofline import Estimate
+
+# Share of the paid time that an instance works under the stated load; the rest it starts, idles or drains. A floor
+# for the price is 1; what a service reaches is seen in its bill only.
+UTILISATION = 0.5
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCost:
+    """USD for a million tokens as (low, high), from the fast and the slow end of the estimate."""
+
+    input: tuple[Amount, Amount]
+    output: tuple[Amount, Amount]
+    load: str
+    utilisation: float
+
+    @property
+    def basis(self) -> str:
+        """At which load and utilisation it holds."""
+        return f"estimate at {self.load}, {self.utilisation:.0%} of the paid time under this load"
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output; an unknown figure says "unknown"."""
+        return {
+            "usd_per_million_input_tokens": [figure(end, 3) for end in self.input],
+            "usd_per_million_output_tokens": [figure(end, 3) for end in self.output],
+            "tokens_basis": self.basis,
+        }
+
+
+def token_cost(hourly: Amount, found: Estimate, *, utilisation: float = UTILISATION) -> TokenCost:
+    """The cost of tokens on one instance.
+
+    Args:
+        hourly: of the instance.
+        found: its estimated speed at the load.
+        utilisation: share of the paid time under that load, above 0 and at most 1.
+    """
+    ends: dict[str, list[Amount]] = {"input": [], "output": []}
+    for step, prefill, round_ in zip(found.step_seconds, found.prefill_seconds, found.round_seconds, strict=True):
+        paid = round_ / (found.output_tokens * step + found.batch * prefill) * _MILLION / utilisation / 3600
+        ends["input"].append(times(hourly, paid * prefill / found.prompt_tokens))
+        ends["output"].append(times(hourly, paid * step / found.batch))
+    return TokenCost(
+        input=(ends["input"][0], ends["input"][1]),
+        output=(ends["output"][0], ends["output"][1]),
+        load=f"{found.batch} users, {found.prompt_tokens} tokens in, {found.output_tokens} out",
+        utilisation=utilisation,
+    )

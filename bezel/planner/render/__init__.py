@@ -1,0 +1,1 @@
+"""Plans as text, as stack outputs, and the schema of the settings."""

@@ -1,0 +1,124 @@
+"""The description of every setting, made from `Settings`: Pulumi.yaml's `config` and the README's table.
+
+Owns both renderings, so that no key is described twice. The engine's schema types only top-level keys (string,
+integer, boolean, array, object); what stands below one is listed in its description.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from bezel.planner.assemble.provenance import by_rule
+from bezel.planner.base.problems import NAMESPACE
+from bezel.planner.base.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic.fields import FieldInfo
+
+_NAMES = {
+    "Whole": "integer",
+    "int": "integer",
+    "Number": "number",
+    "float": "number",
+    "bool": "boolean",
+    "str": "string",
+}
+
+
+# Settings of a provider that every stack needs, whatever its file says.
+PROVIDER_SETTINGS: dict[str, dict[str, object]] = {
+    # Only the registry is asked for a digest, and a pipeline has no Docker daemon that the provider could look for.
+    "docker:disableDockerDaemonCheck": {"value": True},
+}
+
+
+def project_config() -> dict[str, dict[str, object]]:
+    """The `config` section of Pulumi.yaml.
+
+    Every key has a default here, its own or an empty one: the engine refuses a stack that lacks a key without one,
+    with a message that knows nothing of a misspelt key beside it. The planner reports what is required and missing.
+    """
+    return {name: _declaration(field) for name, field in Settings.model_fields.items()}
+
+
+def project_yaml() -> str:
+    """project_config and PROVIDER_SETTINGS as text for Pulumi.yaml, descriptions as readable blocks."""
+    lines = ["# Made by `python tools/config_table.py --pulumi` from bezel/planner/base/settings.py.", "config:"]
+    for name, declared in project_config().items():
+        lines += [f"  {name}:", f"    type: {declared['type']}"]
+        first, *rest = str(declared["description"]).split("\n")
+        lines += (
+            ["    description: |-", f"      {first}", *(f"      {line}" for line in rest)]
+            if rest
+            else [f"    description: {json.dumps(first)}"]
+        )
+        lines.append(f"    default: {json.dumps(declared['default'])}")
+    for name, fixed in PROVIDER_SETTINGS.items():
+        lines += [f"  {name}:", f"    value: {json.dumps(fixed['value'])}"]
+    return "\n".join(lines) + "\n"
+
+
+def configuration_table() -> str:
+    """Every key with type, default and meaning as a Markdown table."""
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        rows.append(_row(f"{NAMESPACE}:{name}", field))
+        rows += [_row(f"· {inner}", part) for inner, part in _parts(field)]
+    return "\n".join(rows) + "\n"
+
+
+def _declaration(field: FieldInfo) -> dict[str, object]:
+    described = [_sentence(field)]
+    described += [f"{inner} ({_type(part)}, {_default(part)}): {part.description}" for inner, part in _parts(field)]
+    if field.is_required() and field.examples:
+        described[0] += f", e.g. {field.examples[0]} (required)"
+    kind = _type(field)
+    return {
+        "type": "object" if kind == "map" else kind,
+        "description": "\n".join(described).replace("`", ""),
+        "default": {} if kind == "map" else "" if field.is_required() else field.default,
+    }
+
+
+def _row(key: str, field: FieldInfo) -> str:
+    default = _default(field)
+    written = default if default in ("required", "computed", "empty", "none") else f"`{default}`"
+    return f"| `{key}` | {_type(field)} | {written} | {_sentence(field)} |".replace("`· ", "· `")
+
+
+def _sentence(field: FieldInfo) -> str:
+    return field.description or ""
+
+
+def _parts(field: FieldInfo) -> Iterator[tuple[str, FieldInfo]]:
+    kind = field.annotation
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield from kind.model_fields.items()
+
+
+def _type(field: FieldInfo) -> str:
+    kind: Any = field.annotation
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return "map"
+    text = str(getattr(kind, "__name__", kind)) if isinstance(kind, type) else str(kind)
+    if text.startswith("dict"):
+        return "map"
+    if text.startswith("tuple"):
+        return "list"
+    return next((shown for name, shown in _NAMES.items() if name in text), "string")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None:
+        return "computed" if by_rule(field) else "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "empty" if isinstance(value, BaseModel) or value in ((), {}) else str(value)

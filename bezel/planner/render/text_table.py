@@ -1,0 +1,150 @@
+"""What the texts of all plans are made of: rows of a name, a value and where it came from, and what they share.
+
+Owns how figures, ranges and amounts are written. Leaves which rows a plan has to bezel.planner.render.summary (Cloud
+Run) and bezel.planner.render.lease_summary.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bezel.catalog import Price
+from bezel.planner.assemble.provenance import COMPUTED, STACK_FILE
+from bezel.planner.base.money import Unpriced, text
+from bezel.planner.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE, GIB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from bezel.planner.base.money import Amount
+    from bezel.planner.cost.service_cost import CostLine
+    from bezel.planner.cost.token_cost import TokenCost
+    from bezel.planner.sizing.memory import MemoryFit
+    from bezel.planner.sizing.roofline import Estimate
+    from bezel.planner.sizing.speculation import Gain
+
+Row = tuple[str, object, str]
+CATALOGUE = "catalogue"
+
+
+def argument_rows(arguments: Sequence[str], origins: Mapping[str, str]) -> Iterable[Row]:
+    """The argument list: the model, then each flag with its value."""
+    model, *words = arguments
+    yield "model", model, COMPUTED
+    rows: list[tuple[str, str]] = []
+    for word in words:
+        flag, _, value = word.partition("=")
+        if flag.startswith("--"):
+            rows.append((flag, value))
+        else:  # a further value of the flag before it
+            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {word}".strip())
+    for flag, value in rows:
+        yield flag, value, _origin_of(flag, origins)
+
+
+def _origin_of(flag: str, origin: Mapping[str, str]) -> str:
+    name = flag.removeprefix("--")
+    spellings = (name, name.removeprefix("no-"), name.replace("disable-", "enable-", 1))
+    return next((origin[f"vllm.{one}"] for one in spellings if f"vllm.{one}" in origin), COMPUTED)
+
+
+def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
+    """The memory of one GPU, part by part."""
+    yield accelerator, gib(fit.accelerator_bytes), "datasheet, decimal GB"
+    yield "for vLLM", gib(fit.budget_bytes), f"{fit.utilization:g} of it"
+    yield "weights", gib(fit.weight_bytes - fit.offloaded_bytes), CATALOGUE
+    if fit.draft_bytes:
+        yield "draft model", gib(fit.draft_bytes), CATALOGUE
+    if fit.adapter_bytes:
+        yield "room for adapters", gib(fit.adapter_bytes), "set aside at the start, by arithmetic"
+    if fit.offloaded_bytes:
+        yield "offloaded weights", gib(fit.offloaded_bytes), "in the host's memory, read from there in each step"
+    yield "working memory", gib(fit.activation_bytes), "of one step, by arithmetic; estimated, not measured"
+    yield "context, kernels, graphs", gib(fit.fixed_bytes), f"{CUDA_PART_BYTES / GIB:g} GiB each, {CUDA_SOURCE}"
+    yield "KV cache", gib(fit.kv_available_bytes), "what is left"
+    yield f"one sequence of {fit.max_model_len}", gib(fit.kv_sequence_bytes), COMPUTED
+    yield "such sequences at a time", fit.full_context_sequences, f"vLLM will log {fit.reported_concurrency:.2f}x"
+    yield "host while loading", gib(fit.host_needed_bytes), f"of {gib(fit.host_bytes)}, estimated"
+
+
+def speed_rows(found: Estimate, gain: Gain | None) -> Iterable[Row]:
+    """How fast one machine may be, at the load of the short benchmark."""
+    yield "first token", span(found.ttft_seconds, "s", 2), f"prompt of {found.prompt_tokens} tokens"
+    yield "output alone", span(found.tokens_per_second_alone, "tokens/s", 0), "one user"
+    yield "output together", span(found.tokens_per_second_batched, "tokens/s", 0), f"{found.batch} users"
+    yield (
+        "with their prompts",
+        span(found.tokens_per_second_served, "tokens/s", 0),
+        f"answers of {found.output_tokens}",
+    )
+    if gain:
+        yield "drafts, alone", span(gain.alone, "times as fast", 1), gain.basis
+        yield "drafts, together", span(gain.batched, "times as fast", 1), f"{found.batch} users"
+    yield "basis", None, str(found.as_output()["basis"])
+
+
+def line_row(line: CostLine) -> Row:
+    """One billed part, with the date and the source of its price."""
+    note = f"{line.price.as_of}, {line.price.source}" if isinstance(line.price, Price) else str(line.price)
+    kind = "" if line.kind in note else f"{line.kind}, "
+    return f"{line.quantity} x {line.item}", usd(line.hourly, "h", 5), kind + note
+
+
+def token_rows(tokens: TokenCost) -> Iterable[Row]:
+    """What tokens cost, and at which load."""
+    yield "a million tokens in", usd_range(tokens.input, 2), tokens.basis
+    yield "a million tokens out", usd_range(tokens.output, 2), f"{tokens.utilisation:.0%} utilisation"
+
+
+def usd(amount: Amount, per: str, digits: int) -> str:
+    """An amount per hour or month, as text."""
+    return text(amount, digits) if isinstance(amount, Unpriced) else f"{text(amount, digits)} USD/{per}"
+
+
+def usd_range(ends: tuple[Amount, Amount], digits: int) -> str:
+    """Two ends of an amount as text."""
+    return " to ".join(text(end, digits) for end in ends) + " USD"
+
+
+def gib(number: int) -> str:
+    """Bytes as text."""
+    return f"{number / GIB:.2f} GiB"
+
+
+def span(values: tuple[float, float], unit: str, digits: int) -> str:
+    """A range with its unit, as text."""
+    return f"{values[0]:.{digits}f} to {values[1]:.{digits}f} {unit}"
+
+
+def either(origin: Mapping[str, str], *paths: str) -> str:
+    """Where values that are shown in one row came from."""
+    found = [origin[path] for path in paths]
+    return found[0] if len(set(found)) == 1 else " and ".join(dict.fromkeys(found))
+
+
+def image_origin(origin: Mapping[str, str]) -> str:
+    """Where the image came from: the stack file's own, or the release's."""
+    own = any(path.startswith("image.") and found == STACK_FILE for path, found in origin.items())
+    return STACK_FILE if own else origin["vllm_version"]
+
+
+def weights_origin(origin: Mapping[str, str], *, in_bucket: bool) -> str:
+    """Where the address of the weights came from: bucket and folder, or the choice of the hub."""
+    return either(origin, "weights.bucket", "weights.path") if in_bucket else origin["weights.loading"]
+
+
+def written(sections: Iterable[tuple[str, Iterable[Row]]]) -> str:
+    """Sections with their rows as text."""
+    return "\n\n".join(_section(title, list(rows)) for title, rows in sections)
+
+
+def _section(title: str, rows: Sequence[Row]) -> str:
+    """Columns of name, value and note; a row whose value is None has its note in place of both."""
+    table = [(str(name), "" if value is None else str(value), note, value is None) for name, value, note in rows]
+    first = max(len(name) for name, _, _, _ in table)
+    second = max(len(value) for _, value, _, _ in table)
+    lines = [
+        f"  {name:<{first}}  {note}" if alone else f"  {name:<{first}}  {value:<{second}}  ({note})"
+        for name, value, note, alone in table
+    ]
+    return "\n".join([title, *lines])

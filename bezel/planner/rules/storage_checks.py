@@ -1,0 +1,80 @@
+"""Names of the bucket and of the folder with the weights."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from bezel.planner.base.problems import NOT_SET, Problem, setting, shown
+
+if TYPE_CHECKING:
+    from bezel.catalog import Model
+    from bezel.planner.base.settings import Weights
+
+# Of a name in a folder, by Linux; of an object's whole name, by Cloud Storage, less what a model's file is called.
+_PART_BYTES, _PATH_BYTES = 255, 900
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
+
+
+def bucket_of(weights: Weights, project: str) -> str:
+    """The stack's bucket; names of buckets are the world's, so one without a name of its own bears the project's."""
+    return weights.bucket or f"{project}-models"
+
+
+def check_weights(weights: Weights) -> list[Problem]:
+    """The bucket by its bare name, the folder inside it by a relative path."""
+    problems = []
+    bucket, path = weights.bucket, weights.path
+    if bucket is not None and not _BUCKET.fullmatch(bucket):
+        bare = bucket.removeprefix("gs://").split("/")[0]
+        problems.append(
+            Problem(
+                setting("weights.bucket"),
+                shown(bucket),
+                "Cloud Storage has no bucket of such a name.",
+                f"write {bare}."
+                if _BUCKET.fullmatch(bare)
+                else "write 3 to 63 lower case letters, digits, hyphens, underscores and dots.",
+            )
+        )
+    if path is not None and not _is_folder(path):
+        problems.append(
+            Problem(
+                setting("weights.path"),
+                shown(path),
+                "it is no folder inside the bucket: nothing would be found under the mount.",
+                "write the folder relative to the bucket, e.g. gemma-4-12B-it-qat-w4a16-ct, or leave it out.",
+            )
+        )
+    elif path is not None and (
+        any(len(part.encode()) > _PART_BYTES for part in path.split("/")) or len(path.encode()) > _PATH_BYTES
+    ):
+        problems.append(
+            Problem(
+                setting("weights.path"),
+                f"{shown(path)[:60]}... ({len(path.encode())} bytes)",
+                f"a mounted bucket shows no name above {_PART_BYTES} bytes, and no object's whole name has more than "
+                "1,024: no file of the model could be opened.",
+                f"write a folder with parts of at most {_PART_BYTES} bytes, {_PATH_BYTES} together.",
+            )
+        )
+    return problems
+
+
+def _is_folder(path: str) -> bool:
+    parts = path.strip("/").split("/")
+    return "://" not in path and path.isprintable() and not {"", ".", ".."} & set(parts)
+
+
+def check_own_copy(weights: Weights, model: Model) -> list[Problem]:
+    """A form of the weights that nobody publishes has no folder of a known name: the stack says where its copy is."""
+    if model.folder or weights.path:
+        return []
+    return [
+        Problem(
+            setting("weights.path"),
+            NOT_SET,
+            f"nobody publishes {model.id}, so no folder of the bucket is known to hold it.",
+            f"write the folder of your own copy, e.g. weights: {{path: {model.id}}}.",
+        )
+    ]

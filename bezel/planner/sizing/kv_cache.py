@@ -1,0 +1,90 @@
+"""How many bytes of KV cache a sequence takes: by the published shape, by vLLM's hybrid cache, on a TPU.
+
+Owns the arithmetic of layers, heads and windows. Nothing here is estimated. Leaves what else needs memory to
+bezel.planner.sizing.memory and bezel.planner.sizing.tpu_memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bezel.catalog import Architecture
+
+BLOCK_TOKENS = 16
+
+# Bytes of one element of the cache. Formats whose scales were never measured are left out, not guessed.
+KV_ELEMENT_BYTES = {
+    "auto": 2,
+    "bfloat16": 2,
+    "float16": 2,
+    "fp8": 1,
+    "fp8_e4m3": 1,
+    "fp8_e5m2": 1,
+    "fp8_inc": 1,
+}
+
+
+def kv_bytes(shape: Architecture, tokens: int, *, element_bytes: int, shards: int = 1) -> int:
+    """Bytes of the KV cache of one sequence on one of `shards` devices, by the published shape alone.
+
+    2 (K and V) x element x [sliding layers x heads x dim x min(n, window) + full layers x heads x dim x n].
+
+    Args:
+        shape: the model's architecture.
+        tokens: length of the sequence.
+        element_bytes: bytes of one element.
+        shards: devices that share the heads (tensor parallelism).
+    """
+    return layers_bytes(shape, min(tokens, shape.window), tokens, element_bytes=element_bytes, shards=shards)
+
+
+def engine_kv_bytes(
+    shape: Architecture,
+    tokens: int,
+    *,
+    element_bytes: int,
+    in_flight: int,
+    block_tokens: int = BLOCK_TOKENS,
+    shards: int = 1,
+) -> int:
+    """Bytes that vLLM's hybrid cache on CUDA sets aside for one sequence on one device.
+
+    Sliding layers hold the window and the tokens of steps that are still in flight, and one block more, because the
+    window rarely begins with a block. Pages of both kinds of layers are of one size: the kind with the smaller token
+    gets longer blocks.
+
+    Args:
+        shape: the model's architecture.
+        tokens: length of the sequence.
+        element_bytes: bytes of one element.
+        in_flight: tokens scheduled and not yet settled; 1 while decoding.
+        block_tokens: the backend's block.
+        shards: devices that share the heads.
+    """
+    sliding_token = heads_of_one(shape.sliding_kv_heads, shards) * shape.sliding_head_dim
+    full_token = heads_of_one(shape.full_kv_heads, shards) * shape.full_head_dim
+    sliding_block = block_tokens * max(1, full_token // sliding_token)
+    full_block = block_tokens * max(1, sliding_token // full_token)
+    kept = min(shape.window - 1 + in_flight, tokens)
+    return layers_bytes(
+        shape,
+        (-(-kept // sliding_block) + 1) * sliding_block,
+        -(-tokens // full_block) * full_block,
+        element_bytes=element_bytes,
+        shards=shards,
+    )
+
+
+def layers_bytes(
+    shape: Architecture, sliding_tokens: int, full_tokens: int, *, element_bytes: int, shards: int = 1
+) -> int:
+    """Bytes on one device of a cache that holds so many tokens in each sliding and in each full layer."""
+    sliding = shape.sliding_layers * heads_of_one(shape.sliding_kv_heads, shards) * shape.sliding_head_dim
+    full = shape.full_layers * heads_of_one(shape.full_kv_heads, shards) * shape.full_head_dim
+    return 2 * element_bytes * (sliding * sliding_tokens + full * full_tokens)
+
+
+def heads_of_one(heads: int, shards: int) -> int:
+    """KV heads that one of `shards` devices holds: a head is never split, but copied where there are too few."""
+    return -(-heads // shards)

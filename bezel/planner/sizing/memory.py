@@ -1,0 +1,245 @@
+"""Whether a model fits GPUs: weights, working memory and KV cache against each of them; the host while it loads.
+
+Owns what needs memory on CUDA and by how much each part was estimated; every estimated part is named in the output.
+With the one of bezel.planner.sizing.tpu_memory there are three fitted constants in all. Leaves the cache's arithmetic
+to bezel.planner.sizing.kv_cache, TPUs to bezel.planner.sizing.tpu_memory and speed to bezel.planner.sizing.roofline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bezel.planner.sizing.adapters import Adapters, adapter_bytes
+from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES, engine_kv_bytes
+
+if TYPE_CHECKING:
+    from bezel.catalog import Accelerator, Architecture, Model
+
+GIB = 1024**3
+NO_ADAPTERS = Adapters()
+
+# Fitted: none of it was measured apart from the rest. Each of driver and CUDA context (held before vLLM looks at the
+# free memory), kernels with their workspaces, and captured graphs is counted with this much. It is the largest round
+# figure with which the 31B w4a16 starts on an L4 with 5 GiB of its weights offloaded, as it did.
+CUDA_PART_BYTES = int(0.5 * GIB)
+# Fitted: what the processes of vLLM hold of the host's memory. 16 GiB were enough for 8.15 GB of weights loaded lazily
+# or prefetched and too little for eager loading, which leaves 0.8 to 8.4 GiB.
+HOST_BASE_BYTES = 4 * GIB
+# Documented, not fitted: the bound on one safetensors file that libraries of the hub write by default.
+LARGEST_SHARD_BYTES = 5 * GIB
+
+CUDA_SOURCE = "fitted to the 31B w4a16 on an L4"
+MEMORY_BASIS = (
+    "datasheet capacity in decimal GB; overhead estimated, not measured: "
+    f"{CUDA_PART_BYTES / GIB:g} GiB each for context, kernels and graphs ({CUDA_SOURCE}), working memory by arithmetic"
+)
+
+Part = Literal["weights", "overhead", "KV cache", "sampling"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFit:
+    """The memory of each accelerator, part by part, in bytes; the host's while the weights pass through it.
+
+    `kv_start_bytes` is what vLLM wants free for one sequence of full length, at the start and when it lets a prompt
+    in: the window, and on top of it whole steps in flight. `kv_sequence_bytes` is what the sequence holds afterwards.
+    """
+
+    accelerator_bytes: int
+    utilization: float
+    weight_bytes: int
+    draft_bytes: int
+    offloaded_bytes: int
+    activation_bytes: int
+    fixed_bytes: int
+    kv_sequence_bytes: int
+    kv_start_bytes: int
+    max_model_len: int
+    max_num_seqs: int
+    host_bytes: int
+    host_needed_bytes: int
+    adapter_bytes: int = 0
+
+    @property
+    def budget_bytes(self) -> int:
+        """What vLLM may use of the accelerator."""
+        return int(self.accelerator_bytes * self.utilization)
+
+    @property
+    def resident_bytes(self) -> int:
+        """Everything but the cache."""
+        return self.loaded_bytes + self.activation_bytes + self.fixed_bytes
+
+    @property
+    def loaded_bytes(self) -> int:
+        """What is loaded and set aside before anything runs: weights, drafts, room for adapters."""
+        return self.weight_bytes - self.offloaded_bytes + self.draft_bytes + self.adapter_bytes
+
+    @property
+    def kv_available_bytes(self) -> int:
+        """What is left for the cache; negative where the rest does not even fit."""
+        return self.budget_bytes - self.resident_bytes
+
+    @property
+    def full_context_sequences(self) -> int:
+        """How many sequences of max-model-len the cache holds at a time; the last one must still be let in."""
+        if not self.starts:
+            return 0
+        return 1 + (self.kv_available_bytes - self.kv_start_bytes) // self.kv_sequence_bytes
+
+    @property
+    def reported_concurrency(self) -> float:
+        """The "maximum concurrency" that vLLM logs at its start: as if every sequence were just being let in."""
+        return max(0.0, self.kv_available_bytes / self.kv_start_bytes)
+
+    @property
+    def starts(self) -> bool:
+        """Whether vLLM's own check passes: one sequence of full length fits."""
+        return self.kv_available_bytes >= self.kv_start_bytes
+
+    @property
+    def breaks(self) -> Part | None:
+        """The part with which the memory is exceeded, counted in the order in which vLLM takes them."""
+        if self.loaded_bytes > self.budget_bytes:
+            return "weights"
+        if self.kv_available_bytes <= 0:
+            return "overhead"
+        return None if self.starts else "KV cache"
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output, GiB where the name says so."""
+        return {
+            "accelerator_gib": _gib(self.accelerator_bytes),
+            "budget_gib": _gib(self.budget_bytes),
+            "weights_gib": _gib(self.weight_bytes - self.offloaded_bytes),
+            "draft_gib": _gib(self.draft_bytes),
+            **({"adapters_gib": _gib(self.adapter_bytes)} if self.adapter_bytes else {}),
+            "offloaded_gib": _gib(self.offloaded_bytes),
+            "overhead_gib": _gib(self.activation_bytes + self.fixed_bytes),
+            "working_memory_gib": _gib(self.activation_bytes),
+            "context_kernels_graphs_gib": _gib(self.fixed_bytes),
+            "kv_cache_gib": _gib(self.kv_available_bytes),
+            "kv_gib_per_full_context_sequence": _gib(self.kv_sequence_bytes),
+            "full_context_sequences": self.full_context_sequences,
+            "vllm_reported_concurrency": round(self.reported_concurrency, 2),
+            "max_model_len": self.max_model_len,
+            "max_num_seqs": self.max_num_seqs,
+            "host_gib": _gib(self.host_bytes),
+            "host_needed_gib": _gib(self.host_needed_bytes),
+            "basis": MEMORY_BASIS,
+        }
+
+
+def memory_fit(
+    model: Model,
+    accelerator: Accelerator,
+    *,
+    utilization: float,
+    max_model_len: int,
+    max_num_seqs: int,
+    max_num_batched_tokens: int,
+    kv_cache_dtype: str,
+    memory_gib: int,
+    load_strategy: str,
+    load_buffer_bytes: int | None = None,
+    speculative: bool = False,
+    enforce_eager: bool = False,
+    async_scheduling: bool = True,
+    cpu_offload_gib: float = 0,
+    adapters: Adapters = NO_ADAPTERS,
+    shards: int = 1,
+) -> MemoryFit:
+    """The memory of one instance, for each of its GPUs.
+
+    Args:
+        model: the checkpoint.
+        accelerator: one GPU of the instance.
+        utilization: gpu-memory-utilization.
+        max_model_len: tokens.
+        max_num_seqs: sequences in one batch.
+        max_num_batched_tokens: tokens in one step.
+        kv_cache_dtype: a key of KV_ELEMENT_BYTES.
+        memory_gib: memory of the host.
+        load_strategy: of safetensors (lazy, prefetch or eager), "stream" or "download".
+        load_buffer_bytes: what a streamer may hold, None for all weights.
+        speculative: whether the assistant is loaded beside the model.
+        enforce_eager: whether no CUDA graphs are captured.
+        async_scheduling: whether two steps overlap, as they do unless it is switched off.
+        cpu_offload_gib: weights kept in the host's memory, for each GPU.
+        adapters: that room is set aside for.
+        shards: GPUs that share the model (tensor parallelism).
+    """
+    shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
+    weights = -(-model.weight_bytes // shards)
+    offloaded = min(max(0, int(cpu_offload_gib * GIB)), weights)
+    draft = model.assistant_bytes if speculative else 0
+    files = model.weight_bytes + (draft if load_strategy == "download" else 0)  # which stay as long as the instance
+    # With asynchronous scheduling a second step is under way before the first is settled.
+    in_flight = max_num_batched_tokens * (2 if async_scheduling else 1)
+
+    def cache(scheduled: int) -> int:
+        return engine_kv_bytes(shape, max_model_len, element_bytes=element, in_flight=scheduled, shards=shards)
+
+    return MemoryFit(
+        accelerator_bytes=accelerator.memory_bytes,
+        utilization=utilization,
+        weight_bytes=weights,
+        draft_bytes=draft,
+        offloaded_bytes=offloaded,
+        activation_bytes=activation_bytes(shape, tokens=max_num_batched_tokens, sequences=max_num_seqs, shards=shards),
+        fixed_bytes=CUDA_PART_BYTES * (2 if enforce_eager else 3),
+        kv_sequence_bytes=cache(1),
+        kv_start_bytes=cache(in_flight),
+        max_model_len=max_model_len,
+        max_num_seqs=max_num_seqs,
+        host_bytes=memory_gib * GIB,
+        host_needed_bytes=host_loading_bytes(files, strategy=load_strategy, buffer_bytes=load_buffer_bytes)
+        + offloaded * shards,
+        adapter_bytes=adapter_bytes(shape, adapters, shards=shards),
+    )
+
+
+def activation_bytes(shape: Architecture, *, tokens: int, sequences: int, shards: int = 1) -> int:
+    """Peak of one step's working memory in bytes: the widest MLP of a layer, the residuals, the logits in float32.
+
+    Arithmetic: the tensors that are alive at once. Devices share the MLP; the residuals and the logits, which are
+    gathered before sampling, stand on each.
+    """
+    mlp = 3 * (shape.intermediate_size + shape.active_experts * shape.expert_intermediate_size) // shards
+    return tokens * (mlp + 4 * shape.hidden_size) * 2 + logits_bytes(shape, sequences=sequences)
+
+
+def logits_bytes(shape: Architecture, *, sequences: int) -> int:
+    """The scores of a batch over the vocabulary: in float32, and once more while they are sampled from."""
+    return sequences * shape.vocabulary * 4 * 2
+
+
+def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_dtype: str, shards: int = 1) -> int:
+    """How many sequences of a length decode together: as many as the cache holds, at most max-num-seqs."""
+    one = engine_kv_bytes(
+        model.architecture, tokens, element_bytes=KV_ELEMENT_BYTES[kv_cache_dtype], in_flight=1, shards=shards
+    )
+    return max(0, min(fit.max_num_seqs, fit.kv_available_bytes // one))
+
+
+def host_loading_bytes(weight_bytes: int, *, strategy: str, buffer_bytes: int | None = None) -> int:
+    """Host memory while weights load.
+
+    "eager" holds each file beside the tensors made from it, "prefetch" fills the page cache (which counts against the
+    container) with all files, "lazy" maps one file after the other. "stream" holds a buffer of at most `buffer_bytes`
+    and the tensor that is copied out of it, "download" all files, since Cloud Run's disk is memory.
+    """
+    if strategy == "stream" and buffer_bytes is not None:
+        return HOST_BASE_BYTES + min(weight_bytes, buffer_bytes + LARGEST_SHARD_BYTES)
+    if strategy in ("stream", "download"):
+        return HOST_BASE_BYTES + weight_bytes
+    if strategy == "eager":
+        return HOST_BASE_BYTES + 2 * weight_bytes
+    if strategy == "prefetch":
+        return HOST_BASE_BYTES + weight_bytes
+    return HOST_BASE_BYTES + min(weight_bytes, LARGEST_SHARD_BYTES)
+
+
+def _gib(number: int) -> float:
+    return round(number / GIB, 2)

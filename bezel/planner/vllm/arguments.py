@@ -1,0 +1,146 @@
+"""The arguments of `vllm serve`: made here, once, from the catalogue's defaults and the stack file.
+
+Owns the defaults, the merging of both and the one spelling in which they are written (`--flag=value`). Leaves
+judging to bezel.planner.vllm.option_checks (one option at a time) and bezel.planner.vllm.argument_conflicts
+(combinations).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import Model, VllmOptions
+
+PORT = 8080
+NODE_PORT = 8000
+MOUNT_PATH = "/mnt/models"
+DEFAULT_MODEL_LEN = 32_768
+DEFAULT_UTILIZATION = 0.92
+DEFAULT_SEQS = 8
+DEFAULT_BATCHED_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One option with its value; `from_stack` tells the stack file's from the catalogue's default."""
+
+    name: str
+    value: object
+    from_stack: bool
+
+
+def leased_options(model: Model, *, devices: int, tpu: bool) -> dict[str, object]:
+    """What Bezel sets for a Gemma 4 on a leased machine, unless the stack file says otherwise.
+
+    Args:
+        model: the checkpoint.
+        devices: chips or GPUs that share the model.
+        tpu: whether they are TPU chips: what Google did not verify there is left out, and the plugin's own variables,
+            which vLLM itself does not know, must not stop the server.
+    """
+    options = default_options(model, loading={}) | {"port": NODE_PORT, "tensor-parallel-size": devices}
+    if tpu:
+        del options["reasoning-parser"], options["fail-on-environ-validation"]
+    return options
+
+
+def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str, object]:
+    """What Bezel sets for a Gemma 4 on one GPU, unless the stack file says otherwise.
+
+    Args:
+        model: the checkpoint.
+        loading: the options of the way in which its weights are loaded.
+    """
+    return {
+        "port": PORT,
+        "served-model-name": model.id,
+        "dtype": "bfloat16",
+        "max-model-len": min(DEFAULT_MODEL_LEN, model.architecture.context),
+        "gpu-memory-utilization": DEFAULT_UTILIZATION,
+        "max-num-seqs": DEFAULT_SEQS,
+        "max-num-batched-tokens": DEFAULT_BATCHED_TOKENS,
+        **loading,
+        "disable-chunked-mm-input": True,
+        "enable-auto-tool-choice": True,
+        "tool-call-parser": "gemma4",
+        "reasoning-parser": "gemma4",
+        # An unknown VLLM_* variable becomes an error instead of a warning that nobody reads.
+        "fail-on-environ-validation": True,
+    }
+
+
+def merge(defaults: Mapping[str, object], chosen: Mapping[str, object], options: VllmOptions) -> dict[str, Argument]:
+    """The defaults overlaid with the stack file's options, by the option's own name.
+
+    `None` drops a default. Names that the option list does not know are kept as they stand, for the checks to report.
+    """
+    merged = {name: Argument(name, value, from_stack=False) for name, value in defaults.items()}
+    for written, value in chosen.items():
+        name, switched = canonical(written, value, options)
+        if switched is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = Argument(name, switched, from_stack=True)
+    return merged
+
+
+def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, object]:
+    """The option's own name for a spelling of the stack file; a negated switch becomes the switch with its opposite."""
+    plain = written.strip().lstrip("-").replace("_", "-")
+    found = options.find(f"--{plain}") or options.find(f"-{plain}")
+    if found is None:
+        return plain, value
+    option, negated = found
+    if option.kind in ("switch", "switch-pair"):
+        switched = {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
+        return option.name, not switched if negated and isinstance(switched, bool) else switched
+    return option.name, _structured(value)
+
+
+def _structured(value: object) -> object:
+    """A map or list that was written as JSON text, as `pulumi config set` leaves it; anything else as it stands."""
+    if not (isinstance(value, str) and value.lstrip()[:1] in ("{", "[")):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def render(model_path: str, arguments: Mapping[str, Argument], options: VllmOptions) -> tuple[str, ...]:
+    """The argument list behind `vllm serve`: the model's path, then the options in the order of their names.
+
+    The order of the stack file does not count: two files that say the same give the same revision.
+    """
+    words = [model_path]
+    for name in sorted(arguments):
+        found = options.find(f"--{name}")
+        if found is None:
+            raise ValueError(f"{name} is not an option of vLLM {options.version}")
+        option, value = found[0], arguments[name].value
+        if option.kind in ("switch", "switch-pair"):
+            flag = option.flags[0] if value else option.negation
+            words += [flag] if flag else []
+        elif isinstance(value, list) and option.kind == "append":
+            words += [f"--{name}={as_word(part)}" for part in value]
+        elif isinstance(value, list) and option.kind == "values" and len(value) != 1:
+            words += [f"--{name}", *(as_word(part) for part in value)]
+        elif isinstance(value, list) and option.kind == "values":
+            words.append(f"--{name}={as_word(value[0])}")
+        else:
+            words.append(f"--{name}={as_word(value)}")
+    return tuple(words)
+
+
+def as_word(value: object) -> str:
+    """A value as the parser reads it: text as it is, numbers and switches as Python writes them, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)

@@ -1,0 +1,121 @@
+"""The figures that the rest of the plan reads out of vLLM's arguments, with vLLM's own defaults where none is set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bezel.planner.base.option_values import as_float, as_int, human_int
+from bezel.planner.base.problems import NOT_SET, Problem, setting, shown
+from bezel.planner.sizing.adapters import Adapters, read_adapters
+from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
+from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION
+from bezel.planner.vllm.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import Model
+    from bezel.planner.vllm.arguments import Argument
+
+
+@dataclass(frozen=True, slots=True)
+class EngineArgs:
+    """What the engine was told, as numbers. Tokens, sequences, shares of memory, GiB."""
+
+    served_model: str
+    max_model_len: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    utilization: float
+    kv_cache_dtype: str
+    load_strategy: str
+    load_buffer_bytes: int | None
+    enforce_eager: bool
+    async_scheduling: bool
+    cpu_offload_gib: float
+    speculative: bool
+    draft_tokens: int
+    assistant_loaded: bool
+    adapters: Adapters
+
+
+def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[EngineArgs | None, list[Problem]]:
+    """Reads the figures.
+
+    Returns:
+        The figures, or None where one of them cannot be read or makes no sense; problems of those that are missing or
+        that the plan cannot reckon with (what vLLM itself refuses is reported by the checks).
+    """
+    problems = []
+    values = {name: argument.value for name, argument in arguments.items()}
+    length = human_int(values.get("max-model-len", model.architecture.context))
+    seqs = as_int(values.get("max-num-seqs"))
+    batched = human_int(values.get("max-num-batched-tokens"))
+    utilization = as_float(values.get("gpu-memory-utilization"))
+    for name, number in (
+        ("max-num-seqs", seqs),
+        ("max-num-batched-tokens", batched),
+        ("gpu-memory-utilization", utilization),
+    ):
+        if number is None and name not in values:
+            problems.append(
+                Problem(
+                    setting(f"vllm.{name}"),
+                    NOT_SET,
+                    "vLLM would choose it by the device, and what fits could not be planned.",
+                    "write a number instead of null.",
+                )
+            )
+    dtype = str(values.get("kv-cache-dtype", "auto"))
+    if dtype not in KV_ELEMENT_BYTES:
+        problems.append(
+            Problem(
+                setting("vllm.kv-cache-dtype"),
+                shown(dtype),
+                "the size of its cache is not known, so what fits cannot be planned.",
+                f"choose one of {', '.join(KV_ELEMENT_BYTES)}.",
+            )
+        )
+        return None, problems
+    if not (length and seqs and batched and utilization) or min(length, seqs, batched, utilization) <= 0:
+        return None, problems
+    method, draft, tokens = drafting(values)
+    return EngineArgs(
+        served_model=_served(values.get("served-model-name"), model),
+        # What is out of range is reported already; a value in range shows whether the rest would fit.
+        max_model_len=min(length, model.architecture.context),
+        max_num_seqs=seqs,
+        max_num_batched_tokens=batched,
+        utilization=utilization if utilization <= 1 else DEFAULT_UTILIZATION,
+        kv_cache_dtype=dtype,
+        load_strategy=_loading(values),
+        load_buffer_bytes=streamer_buffer(values),
+        enforce_eager=bool(values.get("enforce-eager", False)),
+        # vLLM switches it on by itself, but not with these drafts.
+        async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
+        cpu_offload_gib=as_float(values.get("cpu-offload-gb", 0)) or 0,
+        speculative=method is not None or draft is not None,
+        draft_tokens=max(0, as_int(tokens) or 0) if method is not None or draft is not None else 0,
+        assistant_loaded=draft is not None and method not in DRAFTLESS,
+        adapters=read_adapters(values),
+    ), problems
+
+
+def _served(value: object, model: Model) -> str:
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return model.id if value is None else str(value)
+
+
+def _loading(values: Mapping[str, object]) -> str:
+    if str(values.get("load-format", "auto")).startswith("runai_streamer"):
+        return "stream"
+    return str(values.get("safetensors-load-strategy") or "lazy")
+
+
+def streamer_buffer(values: Mapping[str, Any]) -> int | None:
+    """Bytes of the streamer's buffer by vLLM's arguments; None where it may grow to all weights."""
+    config = values.get("model-loader-extra-config")
+    limit = config.get("memory_limit") if isinstance(config, dict) else None
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else None

@@ -1,0 +1,140 @@
+"""The four ways in which weights reach the accelerator, and what each means for everything else of a stack.
+
+Owns the table: the model argument, vLLM's options, the mount, the speed that is reckoned with. Facts of the streamer
+were read in the source of vLLM 0.32.0 and of runai-model-streamer 0.17. Leaves refusing to
+bezel.planner.vllm.loading_checks and the host's memory to bezel.planner.sizing.memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.planner.sizing.memory import GIB, host_loading_bytes
+from bezel.planner.vllm.arguments import MOUNT_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import Model
+    from bezel.planner.sizing.roofline import Range
+    from bezel.planner.vllm.engine_args import EngineArgs
+
+# Flags of GCS FUSE, each with its reason. Its file cache is left off: it would be kept in the instance's memory, where
+# the page cache holds the same bytes.
+MOUNT_FLAGS = {
+    "uid=1001": "the container's user must be able to read the files",
+    "gid=1001": "as its group",
+    "implicit-dirs": "folders exist by the names of the objects in them, whoever copied them",
+    "metadata-cache-ttl-secs=-1": "weights never change under a running instance; Cloud Run's default asks again after "
+    "60 s",
+    "max-conns-per-host=100": "one object is read in many ranges at a time",
+}
+# What the streamer may hold of the host's memory. Its own default of 40 GB is more than most instances have; it is
+# never less than the largest tensor, whatever is written.
+STREAMER_BUFFER_BYTES = 4 * GIB
+# Keys that vLLM lets through to the streamer; it exits on any other.
+STREAMER_KEYS = ("concurrency", "distributed", "memory_limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """One way, as `weights.loading` names it.
+
+    Attributes:
+        id: its name.
+        way: what happens, in a few words.
+        in_bucket: whether the files come out of the stack's bucket; else out of the hub.
+        mounted: whether the bucket is mounted; else nothing is.
+        options: of `vllm serve`, unless the stack file says otherwise.
+        load_formats: values of load-format that mean the same way.
+        load_strategies: values of safetensors-load-strategy that mean the same way.
+        bytes_per_second: how fast the weights come, (slow, fast).
+        speed_source: what that rests on.
+    """
+
+    id: str
+    way: str
+    in_bucket: bool
+    mounted: bool
+    options: Mapping[str, object]
+    load_formats: tuple[str, ...]
+    load_strategies: tuple[str, ...]
+    bytes_per_second: Range
+    speed_source: str
+
+    def place(self, bucket: str) -> str:
+        """Where the folders of the bucket are for vLLM: a prefix of model arguments, "" where it takes hub ids."""
+        if self.mounted:
+            return MOUNT_PATH
+        return f"gs://{bucket}" if self.in_bucket else ""
+
+
+_PLAIN = ("auto", "safetensors", "hf")
+FUSE = Loading(
+    id="fuse",
+    way="the bucket is mounted; files are mapped one after the other and read page by page as tensors are needed",
+    in_bucket=True,
+    mounted=True,
+    options={"safetensors-load-strategy": "lazy"},
+    load_formats=_PLAIN,
+    load_strategies=("lazy",),
+    bytes_per_second=(0.1e9, 0.4e9),
+    speed_source="estimated: one reader at a time",
+)
+PREFETCH = Loading(
+    id="fuse-prefetch",
+    way="the bucket is mounted; all files are read ahead into the page cache, several at a time",
+    in_bucket=True,
+    mounted=True,
+    options={"safetensors-load-strategy": "prefetch"},
+    load_formats=_PLAIN,
+    load_strategies=("prefetch",),
+    # The least that a mount was seen to give is not known; chosen on the careful side.
+    bytes_per_second=(0.1e9, 0.85e9),
+    speed_source="estimated: at best what the streamer was reported to reach",
+)
+STREAMER = Loading(
+    id="runai-streamer",
+    way="nothing is mounted; Run:ai's streamer reads the objects themselves, many ranges at a time, through a buffer",
+    in_bucket=True,
+    mounted=False,
+    options={
+        "load-format": "runai_streamer",
+        "model-loader-extra-config": {"memory_limit": STREAMER_BUFFER_BYTES},
+    },
+    load_formats=("runai_streamer",),
+    load_strategies=(),
+    bytes_per_second=(0.2e9, 0.85e9),
+    speed_source="fast: 58 GiB in 73 s, reported; slow: estimated",
+)
+HUB = Loading(
+    id="hub",
+    way="nothing is mounted; each instance downloads the files from the hub into its memory and maps them there",
+    in_bucket=False,
+    mounted=False,
+    options={"safetensors-load-strategy": "lazy"},
+    load_formats=_PLAIN,
+    load_strategies=("lazy",),
+    bytes_per_second=(0.05e9, 0.3e9),
+    speed_source="estimated: over the internet, and by the hub's leave",
+)
+LOADINGS = {loading.id: loading for loading in (FUSE, PREFETCH, STREAMER, HUB)}
+
+
+def loading_options(chosen: str | None, model: Model, memory_gib: int) -> Mapping[str, object]:
+    """The options of `vllm serve` that a way of loading sets.
+
+    Where the stack file chooses none, reading ahead loads a bucket's files fastest, where the host can hold them.
+    """
+    if chosen is not None:
+        return LOADINGS[chosen].options
+    needed = host_loading_bytes(model.weight_bytes, strategy="prefetch")
+    return (PREFETCH if needed <= memory_gib * GIB else FUSE).options
+
+
+def loading_of(chosen: str | None, engine: EngineArgs) -> Loading:
+    """The way that a stack loads by: what it chose, else what the arguments came to."""
+    if chosen is not None:
+        return LOADINGS[chosen]
+    return PREFETCH if engine.load_strategy == "prefetch" else FUSE

@@ -1,0 +1,260 @@
+"""One vLLM option at a time against the recorded option list: does it exist, and would the parser take the value?
+
+Owns what `vllm serve` refuses before it looks at any other option, and the options that belong to the plan.
+Leaves combinations to bezel.planner.vllm.argument_conflicts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bezel.catalog import closest, removed_options
+from bezel.planner.base.option_values import as_float, as_int, human_int
+from bezel.planner.base.problems import NOT_SHOWN, Problem, one_of, setting, shown
+from bezel.planner.vllm.arguments import as_word, canonical
+from bezel.planner.vllm.option_schema import misfits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.catalog import VllmOption, VllmOptions
+    from bezel.planner.vllm.arguments import Argument
+    from bezel.planner.vllm.option_schema import Misfit
+
+_SECRET = "a secret in an argument can be read by everyone who may look at the service."  # noqa: S105 - a sentence
+_PROBED = "the platform calls plain HTTP on the planned port: the server would never become ready."
+_ALL_ADDRESSES = "0.0.0.0"
+_UNPLANNED = "the cache would have another size than the plan reckons with, and what fits would not be known."
+# Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
+_OWNED = {
+    "model": ("the plan writes the model's path itself.", f"set {setting('model')} and {setting('weights')}."),
+    "port": (_PROBED, "remove it."),
+    "host": (
+        "it would listen at this address only, and the platform calls it at another: it would never become ready.",
+        f"remove it, or write {_ALL_ADDRESSES}.",
+    ),
+    "uds": (_PROBED, "remove it."),
+    "grpc": (_PROBED, "remove it."),
+    "headless": (_PROBED, "remove it."),
+    "ssl-keyfile": (_PROBED, "remove it: Cloud Run ends TLS in front of the service."),
+    "ssl-certfile": (_PROBED, "remove it: Cloud Run ends TLS in front of the service."),
+    "config": (
+        "what a file inside the image says cannot be checked or priced.",
+        f"write the options under {setting('vllm')}.",
+    ),
+    "kv-cache-memory-bytes": (_UNPLANNED, "set gpu-memory-utilization instead."),
+    "num-gpu-blocks-override": (_UNPLANNED, "set gpu-memory-utilization instead."),
+    "disable-hybrid-kv-cache-manager": (_UNPLANNED, "remove it."),
+    "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
+}
+_SEVERAL = "it is for a server of several machines or ranks, and this is one: vLLM exits while it starts, or waits."
+_OF_SEVERAL = (
+    "nnodes",
+    "node-rank",
+    "master-addr",
+    "master-port",
+    "ray-workers-use-nsight",
+    "enable-fault-tolerance",
+    "data-parallel-rank",
+    "data-parallel-start-rank",
+    "data-parallel-size-local",
+    "data-parallel-address",
+    "data-parallel-rpc-port",
+    "data-parallel-external-lb",
+    "data-parallel-hybrid-lb",
+    "data-parallel-multi-port-external-lb",
+    "data-parallel-supervisor-port",
+)
+_OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
+_SWITCHES = ("switch", "switch-pair")
+_SECRET_OPTIONS = ("hf-token",)
+_POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
+# What the server asks of options that are fields of no class.
+_NOT_NEGATIVE = frozenset({"sse-keep-alive-interval"})
+
+
+def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+    """Every option by itself.
+
+    Args:
+        arguments: by option name; names that the list does not know included.
+        options: the recorded list of the pinned release.
+    """
+    problems = []
+    for name, argument in arguments.items():
+        found = options.find(f"--{name}")
+        if found is None:
+            problems.append(_unknown(name, argument.value, options))
+        elif name == "api-key":
+            problems.append(refused_key(setting("vllm.api-key")))
+        elif name in _OWNED and argument.from_stack and not _is_as_ever(found[0], argument.value):
+            consequence, repair = _OWNED[name]
+            value = NOT_SHOWN if name in _SECRET_OPTIONS else shown(argument.value)
+            problems.append(Problem(setting(f"vllm.{name}"), value, consequence, repair))
+        else:
+            problems += _check_value(found[0], argument.value, options)
+    return problems
+
+
+def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+    """Every value that the parser takes, against the schema of its field in vLLM's configuration classes.
+
+    Asked after rules that know more of an option: of two problems with one value the first is told.
+    """
+    problems = []
+    for name, argument in arguments.items():
+        found = options.find(f"--{name}")
+        if found and not _check_value(found[0], argument.value, options):
+            problems += _check_field(found[0], argument.value, options)
+    return problems
+
+
+def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> list[Problem]:
+    """Each option once: of two spellings one would be dropped without a word.
+
+    Args:
+        chosen: the stack file's options as they are written there.
+        options: the recorded list of the pinned release.
+    """
+    written: dict[str, list[str]] = {}
+    for spelling, value in chosen.items():
+        written.setdefault(canonical(spelling, value, options)[0], []).append(spelling)
+    return [
+        Problem(
+            setting(f"vllm.{name}"),
+            " and ".join(shown(spelling) for spelling in spellings),
+            "they are one option: only one of the values would hold.",
+            f"keep one of them, written as {name}.",
+        )
+        for name, spellings in written.items()
+        if len(spellings) > 1
+    ]
+
+
+def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
+    key = setting(f"vllm.{name}")
+    if name in removed_options():
+        return Problem(
+            key,
+            shown(value),
+            f"vLLM {options.version} no longer has this option: it exits with code 2.",
+            f"{removed_options()[name]}.",
+        )
+    base, _, inner = name.partition(".")
+    if inner and options.find(f"--{base}"):
+        return Problem(
+            key, shown(value), "the plan writes one value for each option.", f"write `{base}: {{{inner}: …}}`."
+        )
+    variable = name.replace("-", "_").upper()
+    if variable in options.variables:
+        return Problem(
+            key,
+            shown(value),
+            "it is an environment variable and no option: vLLM exits with code 2 (unrecognized arguments).",
+            f"write `{setting('variables')}: {{{variable}: …}}`, its value as text in quotes.",
+        )
+    near = closest(name, options.names())
+    return Problem(
+        key,
+        shown(value),
+        f"vLLM {options.version} has no such option: it exits with code 2 (unrecognized arguments).",
+        f"did you mean {near}?" if near else f"remove it; `vllm serve --help=all` of {options.version} lists them all.",
+    )
+
+
+def _is_as_ever(option: VllmOption, value: object) -> bool:
+    """Whether an option of the plan's own is set to what holds without it, or means the same."""
+    off = value is False and option.kind in _SWITCHES
+    unchanged = option.name in _OF_SEVERAL and value == option.default
+    return off or unchanged or (option.name, value) == ("host", _ALL_ADDRESSES)
+
+
+def _check_value(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
+    if option.kind in _SWITCHES:
+        wanted = None if isinstance(value, bool) else "true or false"
+    elif value == [] and option.kind == "values":
+        wanted = "at least one value"
+    elif isinstance(value, list) and option.kind in ("values", "append"):
+        return [problem for part in value for problem in _check_value(replace(option, kind="value"), part, options)]
+    elif isinstance(value, list) and option.type != "json":
+        wanted = "one value"
+    else:
+        wanted = _wanted(option, value)
+    key = setting(f"vllm.{option.name}")
+    if wanted:
+        consequence = f"vLLM's parser refuses it and exits with code 2: it takes {wanted}."
+        return [Problem(key, shown(value), consequence, f"write {wanted}.")]
+    known = option.choices or options.registered.get(option.name, ())
+    if not known or as_word(value) in known or (option.any_case and as_word(value).lower() in known):
+        return []
+    near = closest(as_word(value), known)
+    stage = "its parser exits with code 2" if option.choices else "the server exits while it starts"
+    return [
+        Problem(
+            key,
+            shown(value),
+            f"vLLM {options.version} does not know this value: {stage}.",
+            one_of(known, near),
+        )
+    ]
+
+
+def _check_field(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
+    schema = options.values.get(option.dest)
+    if schema is None:
+        return []
+    if option.kind == "values":
+        # Words of a command line, whatever they look like.
+        given: object = [as_word(part) for part in (value if isinstance(value, list) else [value])]
+    elif option.type in ("human-int", "human-int-or-auto"):
+        given = human_int(value)
+    else:
+        given = value
+    return [_misfit(option, found, options.version) for found in misfits(schema, given) if given is not None]
+
+
+def _misfit(option: VllmOption, found: Misfit, version: str) -> Problem:
+    key = setting(".".join(("vllm", option.name, *found.path)))
+    if not found.known:
+        consequence = f"vLLM {version} takes {found.wanted} there: it exits while it starts."
+        return Problem(key, shown(found.value), consequence, f"write {found.wanted}.")
+    near = closest(found.path[-1] if found.stray else as_word(found.value), found.known)
+    what = "key" if found.stray else "value"
+    consequence = f"vLLM {version} does not know this {what}: it exits while it starts."
+    return Problem(key, shown(found.value), consequence, one_of(found.known, near))
+
+
+def _wanted(option: VllmOption, value: object) -> str | None:
+    """What the option takes, where the value is not that; None where it is."""
+    if option.name in _POSITIVE:
+        number = as_int(value) if option.type == "int" else human_int(value)
+        return None if number is not None and number > 0 else "a whole number above 0"
+    if option.name in _NOT_NEGATIVE and (as_int(value) or 0) < 0:
+        return "a whole number of at least 0"
+    if option.type == "int":
+        return None if as_int(value) is not None else "a whole number"
+    if option.type == "float":
+        return None if as_float(value) is not None else "a number"
+    if option.type in ("human-int", "human-int-or-auto"):
+        return None if human_int(value) is not None or _is_auto(option, value) else "a whole number such as 4096 or 4K"
+    if option.type == "json":
+        known = dict if isinstance(option.default, dict) else dict | list
+        return None if isinstance(value, known) else "a map, written as keys and values"
+    return "text" if option.type == "str" and isinstance(value, dict | bool) else None
+
+
+def _is_auto(option: VllmOption, value: object) -> bool:
+    return option.type == "human-int-or-auto" and value == "auto"
+
+
+def refused_key(key: str) -> Problem:
+    """A key of vLLM's own, however it is set: it is wanted where the caller's identity stands already."""
+    return Problem(
+        key,
+        NOT_SHOWN,
+        "vLLM wants its key in the header that carries a caller's identity to Cloud Run: the health check, the "
+        "benchmark and every caller would get 401.",
+        f"remove it: callers are let in by their identity, e.g. `{setting('access')}: "
+        "{invokers: [serviceAccount:NAME@PROJECT.iam.gserviceaccount.com]}`.",
+    )

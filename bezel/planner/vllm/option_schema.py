@@ -1,0 +1,115 @@
+"""Values of vLLM's options against the recorded schemas of its configuration classes: bounds, words, keys of maps.
+
+Takes what vLLM's own classes take: a number may be text, a switch a word or 0 and 1. Leaves what the parser itself
+refuses to bezel.planner.vllm.option_checks.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bezel.planner.base.option_values import as_float, as_int
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_SWITCHES = ("true", "false", "yes", "no", "on", "off", "y", "n", "t", "f", "1", "0")
+_BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
+    ("minimum", "of at least", operator.ge),
+    ("exclusiveMinimum", "above", operator.gt),
+    ("maximum", "of at most", operator.le),
+    ("exclusiveMaximum", "below", operator.lt),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A part of a value that does not fit: keys and places that lead to it, what is there, what is wanted.
+
+    `known` are the words or the keys that there are; `stray` says that it is the key that is none of them.
+    """
+
+    path: tuple[str, ...]
+    value: object
+    wanted: str
+    known: tuple[str, ...] = ()
+    stray: bool = False
+
+
+def misfits(schema: Mapping[str, Any], value: object, path: tuple[str, ...] = ()) -> Iterator[Misfit]:
+    """Every part of the value that vLLM's class refuses."""
+    if "anyOf" in schema:
+        yield from _any_of(schema["anyOf"], value, path)
+    elif "const" in schema or "enum" in schema:
+        words = tuple(str(word) for word in schema.get("enum", [schema.get("const")]))
+        if str(value) not in words or isinstance(value, bool):
+            yield Misfit(path, value, f"one of {', '.join(words)}", words)
+    elif schema.get("type") in ("integer", "number"):
+        yield from _number(schema, value, path)
+    elif schema.get("type") == "array":
+        yield from _array(schema, value, path)
+    elif schema.get("type") == "object":
+        yield from _object(schema, value, path)
+    elif not _is_plain(schema.get("type"), value):
+        yield Misfit(path, value, {"boolean": "true or false", "string": "text", "null": "null"}[schema["type"]])
+
+
+def _is_plain(kind: str | None, value: object) -> bool:
+    if kind == "boolean":
+        return isinstance(value, bool) or value in (0, 1) or (isinstance(value, str) and value.lower() in _SWITCHES)
+    if kind == "string":
+        return isinstance(value, str)
+    return kind is None or value is None
+
+
+def _any_of(branches: list[Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
+    """Nothing where one branch takes it; else what the branch of the value's own kind says, or all that is wanted."""
+    found = [list(misfits(branch, value, path)) for branch in branches]
+    if not all(found):
+        return
+    deeper = [each for each in found if each[0].path != path or each[0].known]
+    if len(deeper) == 1:
+        yield from deeper[0]
+        return
+    wanted = dict.fromkeys(each[0].wanted for each in found if each[0].wanted != "null")
+    yield Misfit(path, value, ", or ".join(wanted))
+
+
+def _number(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
+    whole = schema["type"] == "integer"
+    number = as_int(value) if whole else as_float(value)
+    bounds = [f"{words} {schema[key]:g}" for key, words, _ in _BOUNDS if key in schema]
+    wanted = f"a {'whole ' if whole else ''}number{' ' if bounds else ''}{' and '.join(bounds)}"
+    if isinstance(value, bool):
+        number = int(value)
+    if number is None or any(key in schema and not holds(number, schema[key]) for key, _, holds in _BOUNDS):
+        yield Misfit(path, value, wanted)
+
+
+def _array(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
+    if not isinstance(value, list):
+        yield Misfit(path, value, "a list")
+        return
+    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+        yield Misfit(path, value, f"a list of {schema.get('minItems', 0)} or more")
+    for place, part in enumerate(value):
+        yield from misfits(schema.get("items") or {}, part, (*path, str(place)))
+
+
+def _object(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
+    if not isinstance(value, dict):
+        yield Misfit(path, value, "a map, written as keys and values")
+        return
+    known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+    for key, part in value.items():
+        if key in known:
+            yield from misfits(known[key], part, (*path, str(key)))
+        elif others is False:
+            yield Misfit((*path, str(key)), part, "a key that there is", tuple(known), stray=True)
+        elif isinstance(others, dict):
+            yield from misfits(others, part, (*path, str(key)))
+    for key in schema.get("required", ()):
+        if key not in value:
+            yield Misfit((*path, key), None, "a value: it is required")

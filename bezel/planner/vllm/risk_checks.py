@@ -1,0 +1,108 @@
+"""Settings of vLLM that open the server to its callers or have it run code: refused unless accepted by their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.catalog import closest, unjudged, vllm_risks
+from bezel.planner.base.option_values import as_int
+from bezel.planner.base.problems import NOT_SHOWN, Problem, setting, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from bezel.catalog import Risk, VllmOptions
+    from bezel.planner.base.settings import Settings
+    from bezel.planner.vllm.arguments import Argument
+
+_KEY = "access.accepted_risks"
+
+
+def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+    """Every risk that is taken and not accepted, and every one that is accepted and not taken.
+
+    Args:
+        settings: of the stack.
+        arguments: by option name.
+        options: the recording of the pinned release.
+    """
+    variables, secrets, accepted = settings.variables, settings.secrets, settings.access.accepted_risks
+    new = unjudged(options)
+    risks = {**vllm_risks(), **new}
+    taken: dict[str, object] = {}
+    for risk in risks.values():
+        value = _value(risk, variables, arguments)
+        if risk.kind == "variable" and risk.name in secrets:
+            taken[risk.name] = NOT_SHOWN
+        elif _is_taken(risk, value, options) and (risk.name not in new or _is_own_text(risk, value, arguments)):
+            taken[risk.name] = shown(value)
+    known = [name for name in accepted if name in risks]
+    problems = [_refusal(risks[name], value, known, secrets) for name, value in taken.items() if name not in accepted]
+    for number, name in enumerate(accepted):
+        if name not in taken:
+            problems.append(_needless(f"{_KEY}.{number}", name, risks))
+    return problems
+
+
+def _value(risk: Risk, variables: Mapping[str, str], arguments: Mapping[str, Argument]) -> object:
+    if risk.kind == "variable":
+        return variables.get(risk.name)
+    name, *path = risk.name.split(".")
+    return _part(arguments[name].value, path) if name in arguments else None
+
+
+def _part(value: Any, path: Sequence[str]) -> Any:
+    """What stands there in a map; in a list of maps all that stand there."""
+    if not path:
+        return value
+    if isinstance(value, list):
+        return [found for part in value if (found := _part(part, path)) is not None]
+    return _part(value.get(path[0]), path[1:]) if isinstance(value, dict) else None
+
+
+def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:
+    if risk.when == "set":
+        words = [part for part in (value if isinstance(value, list) else [value]) if part not in (*risk.unless, None)]
+        return any(words) and (not risk.only or any(word in risk.only for word in words))
+    if risk.kind == "option":
+        return value is True
+    switch = options.variables.get(risk.name)
+    if value is None or switch is None:
+        return value is not None
+    return as_int(value) not in (0, None) if switch.strict else value in switch.on
+
+
+def _is_own_text(risk: Risk, value: object, arguments: Mapping[str, Argument]) -> bool:
+    """Whether a setting that nobody has judged may name something: a number cannot, a default of ours does not."""
+    ours = risk.kind == "option" and not arguments[risk.name.partition(".")[0]].from_stack
+    return not ours and _has_text(value)
+
+
+def _has_text(value: object) -> bool:
+    if isinstance(value, dict):
+        return bool(value)
+    return any(map(_has_text, value)) if isinstance(value, list) else isinstance(value, str)
+
+
+def _refusal(risk: Risk, value: object, accepted: Sequence[str], secrets: Collection[str]) -> Problem:
+    if risk.kind == "variable":
+        path = f"{'secrets' if risk.name in secrets else 'variables'}.{risk.name}"
+    else:
+        path = f"vllm.{risk.name}"
+    names = ", ".join([*accepted, risk.name])
+    return Problem(
+        setting(path),
+        str(value),
+        f"{risk.consequence}.",
+        f"remove it, or say that this is wanted: `{setting('access')}: {{accepted_risks: [{names}]}}`.",
+    )
+
+
+def _needless(key: str, name: str, risks: Collection[str]) -> Problem:
+    near = None if name in risks else closest(name, tuple(risks))
+    consequence = (
+        "this stack does not take this risk: the line would accept it on the day that somebody does."
+        if name in risks
+        else "it is none of the risks that have to be accepted."
+    )
+    return Problem(setting(key), shown(name), consequence, f"did you mean {near}?" if near else "remove it.")

@@ -1,0 +1,314 @@
+"""Runs the Pulumi engine on localcloud: the environment it gets, its state folder, its stacks, the record of its runs.
+
+What differs from a run against Google is the environment only; program and stack files are used as they are. Leaves out
+localcloud itself (`bezel.localcloud`) and what is printed (`bezel.cli.up_summary`).
+"""
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bezel.atomic_write import write_whole
+from bezel.errors import UserError
+from bezel.pulumi_engine.engine_process import PATIENCE, Ended, run_to_end
+from bezel.pulumi_engine.project import Project
+from bezel.pulumi_engine.pulumi_command import CommandError, printed
+from bezel.pulumi_engine.recover import Recovered, RecoveryError, recover
+from bezel.pulumi_engine.resource_ids import derived_id
+from bezel.pulumi_engine.runs import MARK, LastRun
+from bezel.pulumi_engine.stale_locks import held_by_the_living, stale_lock_pids
+from bezel.pulumi_engine.state_cleanup import sweep
+from bezel.pulumi_engine.state_file import outputs_in, pending_in, restore
+
+Provider = Literal["stand-in", "real"]
+PLUGINS = Path(__file__).parent.parent / "standin_providers" / "plugins"
+STOOD_IN = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
+# A user's own, which Google's libraries and the engine would take before what is said here: a real token has no
+# business on localcloud, and another passphrase would not open the state.
+FOREIGN = (
+    "GOOGLE_OAUTH_ACCESS_TOKEN",
+    "GOOGLE_CREDENTIALS",
+    "GOOGLE_CLOUD_KEYFILE_JSON",
+    "GCLOUD_KEYFILE_JSON",
+    "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+    "PULUMI_CONFIG_PASSPHRASE",
+)
+QUICK_SECONDS = 120
+ENDING_SECONDS = sum(PATIENCE) + 5.0
+_LOOK_SECONDS = 0.2
+_SALT = "encryptionsalt:"
+
+
+class EngineError(UserError):
+    """The engine refused; its own words are in the text."""
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """Pulumi for one project with state, home and secrets below `folder` (localcloud's directory).
+
+    Attributes:
+        held: Descriptors that stay open as long as a run goes on, also where this process is killed before.
+    """
+
+    project: Project
+    folder: Path
+    cloud: Mapping[str, str]
+    provider: Provider = "stand-in"
+    held: tuple[int, ...] = ()
+
+    def environment(self) -> dict[str, str]:
+        """The variables that make an engine run one against localcloud, to add to the present ones."""
+        folder = self.folder.absolute()
+        added = {
+            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
+            "PULUMI_HOME": str(self._home()),
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase"),
+            "PULUMI_SKIP_UPDATE_CHECK": "1",
+            "BEZEL_PYTHON": sys.executable,
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+            **self.cloud,
+        }
+        if self.provider == "stand-in":
+            # A missing plugin is then an error at once instead of a search for it on the internet.
+            added["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "1"
+        return added
+
+    def prepare(self, stack: str, *, accepted: bool = True) -> None:
+        """Make state folder, passphrase and stack where they are missing; bring the stack's configuration up to date.
+
+        The stack file is copied and the copy given to the engine, which writes its encryption salt into it, and the
+        whole configuration into its events and its history. So one that is refused is not copied: what it is refused
+        for may be a secret. The copy of the last accepted one stays.
+
+        Raises:
+            EngineError: the engine cannot make the stack.
+            ProjectError: there is no such stack file.
+        """
+        copy = self.stack_copy(stack)
+        # The engine, run by hand, writes a salt of another backend into the file.
+        given = _without_salt(self.project.stack_file(stack).read_text())
+        if not accepted:
+            given = _without_salt(copy.read_text()) if copy.exists() else "config: {}"
+        if self.provider == "stand-in":
+            self._install_plugins()
+        copies = copy.parent
+        for folder in (self.folder, self.folder / "state", copies):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        passphrase = self.folder / "passphrase"
+        if not passphrase.exists():
+            write_whole(passphrase, secrets.token_urlsafe(24), mode=0o600)
+        write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
+        if not copy.exists() or not _salt(copy.read_text()):
+            write_whole(copy, given, mode=0o600)
+            self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
+        wanted = f"{given.rstrip()}\n{_salt(copy.read_text())}\n"
+        if copy.read_text() != wanted:
+            write_whole(copy, wanted, mode=0o600)
+
+    def stack_copy(self, stack: str) -> Path:
+        """Where the engine reads the stack's configuration from."""
+        return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
+
+    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> Ended:
+        """Run `pulumi COMMAND` on the stack in the project's folder, its output the user's.
+
+        What a killed run left behind is removed first, and said: its lock and its processes. What it had begun is for
+        `recover`, which wants the record that a run that does not end well keeps.
+
+        Raises:
+            EngineError: that lock cannot be removed, or another run goes on.
+        """
+        self._settle(stack, waits=command != "preview")
+        last = self._last_run(stack)
+        alone = not last.lives()  # else the engine is going to refuse, and the record is the other run's
+        arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
+        environment = self._whole_environment()
+        if alone:
+            last.end_leftovers()
+            environment[MARK] = last.begin() if command != "preview" else last.mark()
+            # The engine hides the option for its event log; nothing else changes by this.
+            environment["PULUMI_DEBUG_COMMANDS"] = "1"
+            arguments += ["--event-log", str(last.events)] if command != "preview" else []
+        ended = run_to_end([self._pulumi(), *arguments], self.project.folder, environment, self.held)
+        if alone:
+            last.end_leftovers()
+            if ended.code == 0 and command != "preview":
+                last.forget(refused=command != "refresh")
+        return ended
+
+    def recover(self, stack: str, *, adopt: bool = False, whatever: bool = False) -> Recovered:
+        """Take the stack out of the state in which a killed run left it: lock, processes, changes without an end.
+
+        Args:
+            stack: The stack's name.
+            adopt: Take in also what the last run could not create because it exists already.
+            whatever: Look into the state also where the last run is known to have ended well.
+
+        Raises:
+            EngineError: it cannot be recovered from here; the text says how.
+            UserError: the stack's state cannot be read.
+        """
+        unlocked = self._settle(stack)
+        pending = pending_in(self.folder / "state", self.project.name, stack)
+        last = self._last_run(stack)
+        if last.lives() or (last.ended_well() and not unlocked and not whatever):
+            return Recovered()
+        last.end_leftovers()
+        changes = last.open_changes(existing=adopt)
+        listed = {change.urn for change in changes}
+        refused = [] if adopt else [change for change in last.refused() if change.urn not in listed]
+        if not changes and not pending:
+            return Recovered()
+        copy = self.stack_copy(stack).absolute()
+
+        def pulumi(arguments: Sequence[str]) -> str:
+            if arguments[0] != "refresh":
+                return self._quick([*arguments, "--stack", stack], cwd=copy.parent)
+            # In the program's folder, where the plugin of dynamic resources finds the virtual environment.
+            options = ["--stack", stack, "--config-file", str(copy)]
+            return self._quick([*arguments, *options], cwd=self.project.folder)
+
+        try:
+            return recover(
+                pulumi,
+                self.project.cloud_project(stack, self.cloud),
+                _say,
+                changes,
+                lambda still_open: last.remember([*still_open, *refused]),
+            )
+        except RecoveryError as error:
+            raise EngineError(str(error)) from error
+
+    def refused(self, stack: str) -> list[str]:
+        """The resources that no run could create because they exist already: their ids, or names where none is told."""
+        project = self.project.cloud_project(stack, self.cloud)
+        found = []
+        for change in self._last_run(stack).refused():
+            kind = str(change.resource["type"])
+            told = derived_id(kind, change.resource.get("inputs", {}), project)
+            found.append(f"{told or change.urn.rpartition('::')[2]} ({kind})")
+        return found
+
+    def give_up_refused(self, stack: str) -> int:
+        """Forget the resources that exist already: they are not this stack's; how many."""
+        last = self._last_run(stack)
+        count = len(last.refused())
+        if count:
+            last.remember([change for change in last.open_changes() if not change.exists])
+        return count
+
+    def _settle(self, stack: str, *, waits: bool = True) -> bool:
+        """Remove what a dead engine left in the way; whether that was a lock. One that is ending is waited for."""
+        sweep(self.folder / "state")
+        if waits:
+            self._wait_for_others(stack)
+        dead = stale_lock_pids(self.folder / "state", self.project.name, stack)
+        for pid in dead:
+            _say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
+        if dead:
+            self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
+        self._restore(stack)
+        return bool(dead)
+
+    def _restore(self, stack: str) -> None:
+        """Put back the state before one that a full disk has cut, unless an engine is about to write it again."""
+        state, project = self.folder / "state", self.project.name
+        if held_by_the_living(state, project, stack) or not restore(state, project, stack):
+            return
+        logged = self._last_run(stack).note_set_back()
+        since = (
+            "what the last run did since is looked for in the cloud by the next `up`, `down` or `recover`"
+            if logged
+            else "the last run left no log, so what it made last may be in the cloud and not in the state"
+        )
+        # Beside the outputs, which others read.
+        sys.stderr.write(
+            f"bezel: the state of {stack} was cut, as a full disk does it: put back the one before it; {since}\n"
+        )
+        sys.stderr.flush()
+
+    def _wait_for_others(self, stack: str) -> None:
+        told, end = False, time.monotonic() + ENDING_SECONDS
+        while lock := held_by_the_living(self.folder / "state", self.project.name, stack):
+            if not self._last_run(stack).is_orphan() or time.monotonic() > end:
+                raise EngineError(
+                    f"another run on {stack} goes on (pulumi, process {lock.pid}, since {lock.since[:19]}), so nothing "
+                    "was started: each of two would undo what the other does.\n"
+                    f"  Repair: wait until it has ended, or end it in order (kill -INT {lock.pid}); then run it again."
+                )
+            if not told:
+                _say(f"the last run on {stack} lost its command, and ends (process {lock.pid}): waiting for it")
+            told = True
+            time.sleep(_LOOK_SECONDS)
+
+    def _last_run(self, stack: str) -> LastRun:
+        return LastRun(self.folder.absolute() / "runs" / stack)
+
+    def outputs(self, stack: str) -> dict[str, object]:
+        """The stack's outputs, secrets masked.
+
+        Raises:
+            EngineError: the stack does not exist.
+        """
+        self._restore(stack)
+        outputs = outputs_in(self.folder / "state", self.project.name, stack)
+        if outputs is None:
+            raise EngineError(f"there is no stack {stack} on this localcloud, so it has no outputs: deploy it first.")
+        return outputs
+
+    def _whole_environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+        return kept | self.environment()
+
+    def _home(self) -> Path:
+        """Pulumi's home; one for each kind of plugins, so that neither finds the other's."""
+        return self.folder.absolute() / f"pulumi-home-{self.provider}"
+
+    def _install_plugins(self) -> None:
+        """Put the stand-ins where the engine keeps installed plugins, under the versions that the SDKs ask for."""
+        import importlib.metadata  # dear, and what runs no program does without
+
+        for name, package in STOOD_IN.items():
+            place = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
+            for folder in (place.parents[1], place.parent, place):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            link = place / f"pulumi-resource-{name}"
+            target = PLUGINS / link.name
+            if not link.is_symlink() or link.readlink() != target:
+                part = link.with_name(f".{link.name}.{os.getpid()}")
+                part.symlink_to(target)
+                part.replace(link)
+
+    def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
+        command = [self._pulumi(), *arguments]
+        try:
+            return printed(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._whole_environment())
+        except CommandError as error:
+            raise EngineError(str(error)) from None
+
+    @staticmethod
+    def _pulumi() -> str:
+        own = Path(sys.executable).parent / "pulumi"
+        if not own.exists():
+            raise EngineError("the Pulumi CLI is not set up in this virtual environment: run `make setup`.")
+        return str(own)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _salt(text: str) -> str:
+    """The line with the encryption salt that the engine wrote, or nothing."""
+    return next((line for line in text.splitlines() if line.startswith(_SALT)), "")
+
+
+def _without_salt(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_SALT))

@@ -1,0 +1,148 @@
+"""The Pulumi project on disk: its folder, its stacks, a stack's configuration as the engine hands it to the program.
+
+Leaves out what the values mean: see `bezel.planner`.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from bezel.errors import UserError
+from bezel.planner.base.stack_file import StackFileError, read_stack_file
+
+
+class ProjectError(UserError):
+    """A user's mistake about project or stack; the text is for the user."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder that holds a Pulumi.yaml."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The project's name, also the namespace of its configuration."""
+        return str(self._declared()["name"])
+
+    def stacks(self) -> list[str]:
+        """Names of the stacks that have a file, sorted."""
+        names = (file.name for file in self.folder.glob("Pulumi.*.yaml"))
+        return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in names)
+
+    def stack_file(self, stack: str) -> Path:
+        """The stack's file.
+
+        Raises:
+            ProjectError: there is none.
+        """
+        name = f"Pulumi.{stack}.yaml"
+        file = self.folder / name
+        if file.name != name or not file.is_file():
+            from bezel.catalog import closest  # only a mistake needs it
+
+            known, near = ", ".join(self.stacks()) or "none", closest(stack, self.stacks())
+            meant = f"Did you mean {near}? " if near else ""
+            raise ProjectError(
+                f"STACK={stack}: there is no {name}, so nothing says what to deploy. "
+                f"{meant}Take one of these stacks ({known}), or write {name}."
+            )
+        return file
+
+    def configuration(self, stack: str) -> dict[str, object]:
+        """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.
+
+        Raises:
+            ProjectError: no such stack, or a file that is not YAML of the right shape.
+        """
+        prefix = f"{self.name}:"
+        declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
+        values: dict[str, object] = {}
+        for key, schema in declared.items():
+            if isinstance(schema, Mapping) and "default" in schema:
+                values[key.removeprefix(prefix)] = _as_handed_on(schema["default"])
+        for key, value in self._given(stack).items():
+            if key.startswith(prefix) or ":" not in key:
+                values[key.removeprefix(prefix)] = _as_handed_on(value)
+        return values
+
+    def given_keys(self, stack: str) -> frozenset[str]:
+        """The keys of the project's own namespace that the stack's file has, without the prefix."""
+        prefix = f"{self.name}:"
+        return frozenset(key.removeprefix(prefix) for key in self._given(stack) if key.startswith(prefix))
+
+    def cloud_project(self, stack: str, environment: Mapping[str, str] = os.environ) -> str | None:
+        """The Google Cloud project: `gcp:project` of the stack, else of the environment that the program gets."""
+        given = self._given(stack).get("gcp:project")
+        return str(given) if given else cloud_project_of(environment)
+
+    def _given(self, stack: str) -> Mapping[str, object]:
+        file = self.stack_file(stack)
+        return _mapping(_read(file).get("config"), f"{file.name}: config")
+
+    def _declared(self) -> Mapping[str, object]:
+        return _read(self.folder / "Pulumi.yaml")
+
+
+def cloud_project_of(environment: Mapping[str, str]) -> str | None:
+    """The Google Cloud project that an environment names."""
+    return environment.get("GOOGLE_PROJECT") or environment.get("GOOGLE_CLOUD_PROJECT")
+
+
+def find_project(start: Path) -> Project:
+    """The project of `start` or of the nearest folder above it.
+
+    Raises:
+        ProjectError: none has a Pulumi.yaml.
+    """
+    for folder in (start, *start.parents):
+        if (folder / "Pulumi.yaml").is_file():
+            return Project(folder)
+    raise ProjectError(f"{start} is in no Pulumi project (no Pulumi.yaml here or above): change to the clone's folder.")
+
+
+def _read(file: Path) -> Mapping[str, object]:
+    try:
+        content = json.loads(_as_json(file.read_text(encoding="utf-8"), file.name))
+    except StackFileError as error:
+        raise ProjectError(str(error)) from None
+    except UnicodeDecodeError as error:
+        raise ProjectError(f"{file.name} is not UTF-8 text ({error}): save it as UTF-8.") from None
+    return _mapping(content, file.name)
+
+
+@lru_cache
+def _as_json(text: str, name: str) -> str:
+    """A file's content, kept as text: to parse Pulumi.yaml takes longer than to plan a stack, and every stack needs it.
+
+    Raises:
+        ProjectError: A value in it is read in different ways.
+        StackFileError: It is not valid YAML.
+    """
+    content, problems = read_stack_file(text, name)
+    if problems:
+        raise ProjectError("\n".join(str(problem) for problem in problems))
+    return json.dumps(content)
+
+
+def _as_handed_on(value: object) -> object:
+    """A top-level value as the engine hands it to a program: whatever is no map and no list is text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    return "" if value is None else value
+
+
+def _mapping(value: object, what: str) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ProjectError(
+            f"{what} is no mapping of keys to values, so no setting can be read: see README, Configuration."
+        )
+    return value

@@ -1,0 +1,147 @@
+"""What becomes of changes whose end nobody knows: a plan over the stack's exported state, without I/O.
+
+A create is put into the state under the id that follows from its inputs, and a refresh of it then asks the cloud:
+what is there stays, with the cloud's values, and what is not there goes again. (The engine's own
+`refresh --import-pending-creates` drops the entry and imports nothing, in 3.259.) Changes of another kind are
+refreshed where they stand. Leaves out running anything: see `recover`.
+"""
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.pulumi_engine.event_log import Change
+from bezel.pulumi_engine.resource_ids import MAKES_NOTHING, derived_id
+
+State = dict[str, Any]
+
+
+@dataclass
+class Recovery:
+    """How the state is to be changed, and what is to be asked of the cloud.
+
+    Attributes:
+        state: The exported state with nothing pending and every possible resource in it.
+        creates: urn -> id of resources that may have been made.
+        targets: What a refresh has to look at.
+        unknown: Changes whose resource cannot be found from here: somebody has to look.
+        orphans: Ids of resources that may have been made, and that the state can no longer hold.
+    """
+
+    state: State
+    creates: dict[str, str] = field(default_factory=dict)
+    targets: list[str] = field(default_factory=list)
+    unknown: list[Change] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
+
+
+def pending(state: Mapping[str, Any]) -> list[Change]:
+    """The operations that the engine itself has left open in an exported state."""
+    operations = state["deployment"].get("pending_operations") or []
+    return [Change(item["resource"]["urn"], item["type"], item["resource"]) for item in operations]
+
+
+def planned(state: State, changes: Iterable[Change], project: str | None) -> Recovery:
+    """What has to be done about `changes`.
+
+    Args:
+        state: As `pulumi stack export` gives it; it is not changed.
+        changes: At most one for a resource.
+        project: The Google Cloud project of resources that name none.
+    """
+    result = Recovery(copy.deepcopy(state))
+    deployment = result.state["deployment"]
+    deployment.pop("pending_operations", None)
+    resources: list[State] = deployment.setdefault("resources", [])
+    for change in changes:
+        if change.resource["type"] in MAKES_NOTHING:
+            continue
+        if change.kind == "creating":
+            _take_in(result, resources, change, project)
+        elif any(item["urn"] == change.urn for item in resources):
+            result.targets += [change.urn, *(_dependents(resources, change.urn) if change.read else ())]
+    return result
+
+
+def _dependents(resources: Iterable[State], urn: str) -> list[str]:
+    """What the cloud holds of those that depend on a resource: a service that is gone took the grants on it along.
+
+    (The engine's own `--target-dependents` fails over those whose provider has no target, in 3.259.)
+    """
+    return [
+        item["urn"]
+        for item in resources
+        if item.get("custom") and urn in (item.get("dependencies") or ()) and item["type"] not in MAKES_NOTHING
+    ]
+
+
+def undo_replacement(state: State, before: State, creates: Iterable[str]) -> State | None:
+    """The refreshed state where a replacement was not made after all: the old resource is the resource again.
+
+    Args:
+        state: After the refresh.
+        before: As it was exported first.
+        creates: What was looked for.
+
+    Returns:
+        The state to go on with, or None where there is nothing to mend.
+    """
+    result = copy.deepcopy(state)
+    kept = {
+        (item["urn"], item.get("id")) for item in before["deployment"].get("resources", []) if not item.get("delete")
+    }
+    resources = result["deployment"].get("resources", [])
+    there = {item["urn"] for item in resources if not item.get("delete")}
+    lost = [
+        item
+        for item in resources
+        if item["urn"] in set(creates) - there and item.get("delete") and (item["urn"], item.get("id")) in kept
+    ]
+    for item in lost:
+        del item["delete"]
+    return result if lost else None
+
+
+def held(state: Mapping[str, Any]) -> dict[str, str]:
+    """Address -> id of the resources that a state holds."""
+    resources = state["deployment"].get("resources", [])
+    return {item["urn"]: item.get("id", "") for item in resources if not item.get("delete")}
+
+
+def _take_in(result: Recovery, resources: list[State], change: Change, project: str | None) -> None:
+    kind, inputs = str(change.resource["type"]), change.resource.get("inputs", {})
+    found = derived_id(kind, inputs, project)
+    if found is None:
+        result.unknown.append(change)
+        return
+    there = {item["urn"] for item in resources}
+    owners = {str(change.resource.get("provider") or "").rpartition("::")[0], str(change.resource.get("parent") or "")}
+    if not owners - {""} <= there:
+        result.orphans.append(found)  # a destroy came between
+        return
+    old = next(
+        (place for place, item in enumerate(resources) if item["urn"] == change.urn and not item.get("delete")), None
+    )
+    result.creates[change.urn] = found
+    result.targets.append(change.urn)
+    replaced_first = old is not None and bool(resources[old].get("pendingReplacement"))
+    if old is not None and resources[old].get("id") == found and not replaced_first:
+        return
+    # Outputs as the inputs: the provider reads the resource with them, instead of importing it with its defaults.
+    entry = {key: value for key, value in change.resource.items() if key not in ("delete", "initErrors")}
+    entry |= {"custom": True, "id": found, "inputs": inputs, "outputs": {**inputs, "id": found}}
+    # What it depended on may be gone by now, and then nothing may name it.
+    entry["dependencies"] = [urn for urn in entry.get("dependencies") or () if urn in there]
+    entry["propertyDependencies"] = {
+        key: [urn for urn in urns or () if urn in there]
+        for key, urns in (entry.get("propertyDependencies") or {}).items()
+    }
+    if old is None:
+        resources.append(entry)
+    elif replaced_first:
+        resources[old] = entry  # the old one is deleted already; its entry only told that a new one was to come
+    else:
+        # Replaced, the new one first: from here on the old one is to be deleted, as after a create that ended well.
+        resources[old]["delete"] = True
+        resources.insert(old, entry)

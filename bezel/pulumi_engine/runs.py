@@ -1,0 +1,139 @@
+"""The last run of the engine on a stack: its processes, its event log, and the changes whose end it never knew.
+
+Kept below localcloud's directory until a run ends well. Leaves out what becomes of those changes: see `recovery`.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bezel.atomic_write import write_whole
+from bezel.localcloud.processes.orphans import end_marked, marked
+from bezel.localcloud.processes.process_status import is_running
+from bezel.pulumi_engine.event_log import Change, ended, unfinished
+
+MARK = "BEZEL_RUN"
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """What is kept of a stack's last run in a folder of its own."""
+
+    folder: Path
+
+    @property
+    def events(self) -> Path:
+        """The engine's event log."""
+        return self.folder / "events.jsonl"
+
+    def begin(self) -> str:
+        """Start the record of a run, in the stead of the one before it; the value that marks its processes.
+
+        Of that one the creates that were refused are kept: they are open until they are taken in or given up.
+        """
+        if refused := self.refused():
+            self.remember([*(change for change in self._kept() if not change.exists), *refused])
+        self.events.unlink(missing_ok=True)
+        return self.mark()
+
+    def mark(self) -> str:
+        """A new value to mark the processes of a run with, whose changes (it makes none) are not recorded."""
+        _make(self.folder)
+        mark = secrets.token_hex(8)
+        self._put("mark", mark)
+        self._put("command", str(os.getpid()))
+        return mark
+
+    def is_orphan(self) -> bool:
+        """Whether the command that started the run is gone: its engine, if it goes on, is being ended."""
+        command = self._get("command")
+        return command.isdecimal() and not is_running(int(command))
+
+    def lives(self) -> bool:
+        """Whether the run still goes on: its engine is there."""
+        mark = self._get("mark")
+        return bool(mark) and any(_is_engine(process) for process in marked(MARK, mark))
+
+    def end_leftovers(self) -> int:
+        """End the processes that a killed engine left; how many. Not to be called while the run lives."""
+        mark = self._get("mark")
+        return end_marked(MARK, mark) if mark else 0
+
+    def open_changes(self, *, existing: bool = False) -> list[Change]:
+        """The changes whose end is not known, the earlier ones first.
+
+        Args:
+            existing: Also creates that Google refused because there is such a resource already.
+        """
+        kept = self._kept()
+        looked_for = {change.urn for change in kept if not change.exists}
+        found = [*kept, *unfinished(self.events, ended_too=self.set_back())]
+        return [change for change in found if not change.exists or existing or change.urn in looked_for]
+
+    def refused(self) -> list[Change]:
+        """The creates that Google refused because there is such a resource already, in this run or one before it."""
+        done = ended(self.events)
+        earlier = [change for change in self._kept() if change.urn not in done]
+        found = {change.urn: change for change in [*earlier, *unfinished(self.events)]}
+        return [change for change in found.values() if change.exists]
+
+    def remember(self, changes: Sequence[Change]) -> None:
+        """Keep these changes as open, and nothing else of the run."""
+        _make(self.folder)
+        self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
+        self.events.unlink(missing_ok=True)
+        (self.folder / "set-back").unlink(missing_ok=True)
+
+    def set_back(self) -> bool:
+        """Whether the state is one of before the run's last changes, so that all of them are open."""
+        return (self.folder / "set-back").exists()
+
+    def note_set_back(self) -> bool:
+        """Note that the state has been set back; whether there is a log of what the run changed."""
+        _make(self.folder)
+        self._put("set-back", "")
+        return self.events.exists()
+
+    def ended_well(self) -> bool:
+        """Whether there is nothing to look into."""
+        return not self.set_back() and not self.events.exists() and not json.loads(self._get("open") or "[]")
+
+    def forget(self, *, refused: bool = True) -> None:
+        """The run ended well, and nothing is open.
+
+        Args:
+            refused: Also the creates that were refused: the run got to all resources, or somebody has given those up.
+        """
+        left = [] if refused else self.refused()
+        self.events.unlink(missing_ok=True)
+        (self.folder / "open").unlink(missing_ok=True)
+        (self.folder / "set-back").unlink(missing_ok=True)
+        if left:
+            self.remember(left)
+
+    def _kept(self) -> list[Change]:
+        return [Change(**item) for item in json.loads(self._get("open") or "[]")]
+
+    def _get(self, name: str) -> str:
+        try:
+            return (self.folder / name).read_text()
+        except FileNotFoundError:
+            return ""
+
+    def _put(self, name: str, text: str) -> None:
+        write_whole(self.folder / name, text, mode=0o600)
+
+
+def _make(folder: Path) -> None:
+    for one in (folder.parent, folder):
+        one.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def _is_engine(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip() == "pulumi"
+    except OSError:
+        return False

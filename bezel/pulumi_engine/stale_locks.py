@@ -1,0 +1,60 @@
+"""Locks of engines on a stack: whose process is gone, and whose goes on, by the process id that is written in them.
+
+Removing the lock of a dead one is the engine's own `pulumi cancel`. Leaves out locks of other machines, of which nobody
+here knows: the engine refuses them itself.
+"""
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bezel.localcloud.processes.process_status import is_running
+
+
+@dataclass(frozen=True)
+class Lock:
+    """An engine's lock: its process and machine, and when it was taken (RFC 3339; "" where it does not say)."""
+
+    pid: int
+    host: str
+    since: str = ""
+
+    @property
+    def here(self) -> bool:
+        """Whether it was taken on this machine."""
+        return self.host == socket.gethostname()
+
+
+def stale_lock_pids(state: Path, project: str, stack: str) -> list[int]:
+    """Process ids of the engines that locked the stack on this machine and are gone.
+
+    Args:
+        state: The folder of the file backend; its layout is that of engine 3.259.
+        project: The project's name.
+        stack: The stack's name.
+
+    Returns:
+        The ids; empty where the stack is not locked, or any of its locks may be alive.
+    """
+    locks = list(_locks(state, project, stack))
+    if any(lock is None or not lock.here or is_running(lock.pid) for lock in locks):
+        return []
+    return [lock.pid for lock in locks if lock]
+
+
+def held_by_the_living(state: Path, project: str, stack: str) -> Lock | None:
+    """The lock of an engine that goes on on this machine; arguments as of `stale_lock_pids`."""
+    locks = _locks(state, project, stack)
+    return next((lock for lock in locks if lock and lock.here and is_running(lock.pid)), None)
+
+
+def _locks(state: Path, project: str, stack: str) -> Iterator[Lock | None]:
+    """The locks of a stack; None for a file that does not say whose it is."""
+    for file in sorted((state / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
+        try:
+            lock = json.loads(file.read_text())
+            yield Lock(int(lock["pid"]), str(lock["hostname"]), str(lock.get("timestamp", "")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            yield None

@@ -1,0 +1,124 @@
+"""Where credentials come from, in the Pulumi provider's own order.
+
+A deployment and its checks then act as the same identity: ``GOOGLE_OAUTH_ACCESS_TOKEN``, ``GOOGLE_CREDENTIALS`` (a
+key, or the path of one), then Application Default Credentials (key file, ``gcloud auth application-default login``,
+workload identity federation, metadata server); on top of any of these ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT``.
+Leaves out what is done with them.
+"""
+
+import importlib
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.rest.endpoints import guarded
+from bezel.rest.errors import CredentialsError
+from bezel.rest.redact import redact
+
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+
+_KINDS = {
+    "google.oauth2.credentials": "user",
+    "google.oauth2.service_account": "service_account",
+    "google.auth.compute_engine.credentials": "metadata",
+    "google.auth.impersonated_credentials": "impersonated",
+}
+_WORDS = {
+    "token": "the access token in GOOGLE_OAUTH_ACCESS_TOKEN",
+    "user": "a user's own login",
+    "service_account": "a service account's key",
+    "metadata": "the metadata server",
+    "impersonated": "an impersonated service account",
+    "other": "a federated identity",
+}
+
+
+@dataclass(frozen=True)
+class CredentialSource:
+    """Credentials as they were found.
+
+    Attributes:
+        kind: ``token``, ``user``, ``service_account``, ``metadata``, ``impersonated`` or ``other``.
+        held: google-auth's object, None for a bare token.
+        token: The bare token.
+        account: The service account to act as, through the IAM Credentials API.
+        delegates: The chain of accounts on the way to it.
+        quota_project: The project that calls are counted on, where the credentials name one.
+    """
+
+    kind: str
+    held: Any = None
+    token: str = field(default="", repr=False)
+    account: str | None = None
+    delegates: tuple[str, ...] = ()
+    quota_project: str | None = None
+
+
+def load(environ: Mapping[str, str], request: Any) -> CredentialSource:
+    """Finds the credentials of an environment.
+
+    Args:
+        environ: The environment.
+        request: A transport for google-auth, to look for a metadata server with.
+
+    Raises:
+        CredentialsError: There are none, or they cannot be read.
+        AddressError: They would be sent to an unsafe address.
+    """
+    account = environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT") or None
+    static = environ.get("GOOGLE_OAUTH_ACCESS_TOKEN")
+    if static:
+        return CredentialSource("token", token=static, account=account)
+    held = _held(environ, request)
+    quota_project = getattr(held, "quota_project_id", None)
+    kind_ = _KINDS.get(type(held).__module__, "other")
+    if private(held, "_token_uri"):
+        guarded(private(held, "_token_uri"), "token_uri of the credentials")
+    if kind_ == "impersonated" and account is None:
+        # Asked for by hand: google-auth's own way knows no override of the address.
+        behind = private(held, "_source_credentials")
+        delegates = tuple(private(held, "_delegates") or ())
+        return CredentialSource(kind_, behind, account=held.service_account_email, delegates=delegates)
+    return CredentialSource(kind_, held, account=account, quota_project=quota_project)
+
+
+def kind(source: CredentialSource) -> str:
+    """What a source is, in words."""
+    return _WORDS[source.kind]
+
+
+def private(held: Any, name: str) -> Any:
+    """What google-auth keeps to itself, and has no other way to say; None where it is not there."""
+    return getattr(held, name, None)
+
+
+def _held(environ: Mapping[str, str], request: Any) -> Any:
+    from google.auth import exceptions
+
+    # google-auth has no types for these.
+    auth: Any = importlib.import_module("google.auth")
+    given = environ.get("GOOGLE_CREDENTIALS", "").strip()
+    path = environ.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip()
+    try:
+        with warnings.catch_warnings():
+            # A user's own credentials without a quota project: Google's answer says so where it matters.
+            warnings.simplefilter("ignore")
+            if given.startswith("{"):
+                return auth.load_credentials_from_dict(json.loads(given), scopes=[SCOPE])[0]
+            if given or path:
+                return auth.load_credentials_from_file(given or path, scopes=[SCOPE])[0]
+            return auth.default(scopes=[SCOPE], request=request)[0]
+    except exceptions.GoogleAuthError as error:
+        raise CredentialsError(_no_credentials(str(error.args[0] if error.args else ""))) from None
+    except (OSError, ValueError) as error:
+        raise CredentialsError(_no_credentials(f"{type(error).__name__} in the given credentials")) from None
+
+
+def _no_credentials(detail: str) -> str:
+    first = redact(detail).split("\n", 1)[0].rstrip(".")
+    return (
+        f"no Google credentials: {first}. Run `gcloud auth application-default login`, or set "
+        "GOOGLE_APPLICATION_CREDENTIALS to the path of a service account's key."
+    )

@@ -1,0 +1,70 @@
+"""`python -m bezel.simulated_vllm ARG...`: what runs in place of `vllm serve ARG...` in a container of localcloud.
+
+Environment, beside the container's own: LOCALCLOUD_LISTEN (host:port, or unix:PATH, instead of --host and --port),
+LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS (see `hardware.py`), LOCALCLOUD_SPEED (divides start-up times),
+LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of an open file that is told
+the simulated seconds of the start), LOCALCLOUD_FAULTS (see `faults.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from bezel.simulated_vllm.configuration import faults
+from bezel.simulated_vllm.configuration.failures import StartError
+from bezel.simulated_vllm.configuration.hardware import machine_from_environment
+from bezel.simulated_vllm.configuration.options import parse
+from bezel.simulated_vllm.startup import start
+
+
+def main() -> int:
+    """Start, serve, and return the exit status of the real server."""
+    environment = dict(os.environ)
+    speed = float(environment.get("LOCALCLOUD_SPEED") or 1)
+    try:
+        ordered = faults.start_faults(environment)
+        options = parse(sys.argv[1:], ordered.unknown)
+        machine = machine_from_environment(environment)
+    except ValueError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    took = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal took
+        took += seconds
+        time.sleep(seconds / speed)
+
+    try:
+        settings = start(options, machine, environment, sleep, ordered)
+    except StartError as failure:
+        return failure.status
+    if report := environment.get("LOCALCLOUD_START_REPORT"):
+        os.write(int(report), f"{took:.1f}".encode())
+    while ordered.never_listens:
+        signal.pause()  # a signal that ends the process ends it here, too
+    # Imported when the start has succeeded: a refused command line should not pay for a web server.
+    from bezel.simulated_vllm.serving import How, serve
+
+    listen = environment.get("LOCALCLOUD_LISTEN", f"{options.host or '0.0.0.0'}:{settings.port}")
+    host, _, port = listen.rpartition(":")
+    fault_file = environment.get(faults.VARIABLE)
+    how = How(
+        host=options.host or "0.0.0.0" if listen.startswith("unix:") else host,
+        port=int(port),
+        path=listen.removeprefix("unix:") if listen.startswith("unix:") else "",
+        speed=float(environment.get("LOCALCLOUD_SERVING_SPEED") or 1),
+        log_level=options.uvicorn_log_level,
+        access_log=not options.disable_uvicorn_access_log,
+        strikes=faults.ServingFaults(Path(fault_file), time.monotonic) if fault_file else None,
+        outlives_engine=environment.get("VLLM_KEEP_ALIVE_ON_ENGINE_DEATH", "0") not in {"", "0"},
+    )
+    return serve(settings, how)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""The bodies of requests: which fields are looked at, which values are refused. Unknown fields are accepted.
+
+Shapes are checked by pydantic, whose errors vLLM passes on; ranges afterwards, with vLLM's own messages.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bezel.simulated_vllm.api.errors import ApiError, invalid, malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# What one image and one short piece of audio take of a prompt.
+_IMAGE_TOKENS, _AUDIO_TOKENS = 256, 188
+
+
+class Body(BaseModel):
+    """What all bodies have in common: fields that nobody knows are let through."""
+
+    model_config = ConfigDict(extra="ignore", from_attributes=True, strict=False)
+
+
+class StreamOptions(Body):
+    """What a stream carries beside the text."""
+
+    include_usage: bool | None = False
+    continuous_usage_stats: bool | None = False
+
+
+class _Sampling(Body):
+    model: str | None = None
+    max_tokens: int | None = None
+    n: int | None = 1
+    min_tokens: int = 0
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    include_stop_str_in_output: bool = False
+    ignore_eos: bool = False
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    response_format: dict[str, Any] | None = None
+    structured_outputs: dict[str, Any] | None = None
+    return_token_ids: bool | None = None
+    request_id: str | None = None
+    cache_salt: str | None = None
+
+    @property
+    def stops(self) -> list[str]:
+        """The stop strings."""
+        return [self.stop] if isinstance(self.stop, str) else list(self.stop or [])
+
+
+class _Messages(Body):
+    messages: list[dict[str, Any]]
+
+
+class ChatBody(_Sampling, _Messages):
+    """POST /v1/chat/completions. Errors come in the order of the fields, `messages` first."""
+
+    max_completion_tokens: int | None = None
+    logprobs: bool | None = False
+    top_logprobs: int | None = 0
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    include_reasoning: bool = True
+    add_generation_prompt: bool = True
+    chat_template_kwargs: dict[str, Any] | None = None
+
+
+class CompletionBody(_Sampling):
+    """POST /v1/completions."""
+
+    prompt: list[int] | list[list[int]] | str | list[str] | None = None
+    max_tokens: int | None = 16
+    logprobs: int | None = None
+    suffix: str | None = None
+    echo: bool | None = False
+
+
+class TokenizeBody(Body):
+    """POST /tokenize, with a prompt or with messages."""
+
+    model: str | None = None
+    prompt: str | None = None
+    messages: list[dict[str, Any]] | None = None
+    add_generation_prompt: bool = True
+    return_token_strs: bool | None = False
+
+
+class DetokenizeBody(Body):
+    """POST /detokenize."""
+
+    model: str | None = None
+    tokens: list[Annotated[int, Field(ge=0)]]
+
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
+    """A body of the wanted kind.
+
+    Raises:
+        ApiError: no JSON, or not of that shape.
+    """
+    content = content_of(content_type, raw)
+    _check_before(kind, content)
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise malformed([{**row, "loc": ("body", *row["loc"])} for row in error.errors(include_url=False)]) from None
+
+
+def content_of(content_type: str, raw: bytes) -> object:
+    """The JSON of a body.
+
+    Raises:
+        ApiError: it is none.
+    """
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise ApiError(
+            "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", "Bad Request"
+        )
+    if not raw:
+        raise malformed([{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}])
+    try:
+        return json.loads(raw)
+    except json.JSONDecodeError as error:
+        row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
+        raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
+    except UnicodeDecodeError:
+        raise ApiError("There was an error parsing the body", "Bad Request") from None
+
+
+def _check_before(kind: type[Body], content: object) -> None:
+    """What vLLM looks at before the shapes."""
+    if not isinstance(content, dict):
+        return
+    if content.get("stream_options") and not content.get("stream"):
+        raise invalid("Stream options can only be defined when `stream=True`.", "stream_options")
+    if kind is CompletionBody and content.get("prompt") in (None, "") and content.get("prompt_embeds") is None:
+        raise invalid("Either prompt or prompt_embeds must be provided and non-empty.", "prompt")
+    if kind is TokenizeBody and "prompt" not in content and "messages" not in content:
+        missing = {"type": "missing", "msg": "Field required", "input": content}
+        rows = [{**missing, "loc": ("body", name)} for name in ("prompt", "messages")]
+        raise malformed([{key: row[key] for key in ("type", "loc", "msg", "input")} for row in rows])
+
+
+# vLLM's order. Those marked True name the parameter and its value again after the message.
+_RULES: tuple[tuple[str, Callable[[Any], bool], str, bool], ...] = (
+    ("n", lambda value: value >= 1, "n must be at least 1, got {}.", False),
+    ("presence_penalty", lambda value: abs(value) <= 2, "presence_penalty must be in [-2, 2], got {}.", False),
+    ("frequency_penalty", lambda value: abs(value) <= 2, "frequency_penalty must be in [-2, 2], got {}.", False),
+    ("repetition_penalty", lambda value: value > 0, "repetition_penalty must be greater than zero, got {}.", False),
+    ("temperature", lambda value: value >= 0, "temperature must be non-negative, got {}.", True),
+    ("temperature", lambda value: value <= 2, "temperature must be in [0, 2], got {}.", True),
+    ("top_p", lambda value: 0 < value <= 1, "top_p must be in (0, 1], got {}.", True),
+    ("top_k", lambda value: value >= -1, "top_k must be 0 (disable), or at least 1, got {}.", False),
+    ("min_p", lambda value: 0 <= value <= 1, "min_p must be in [0, 1], got {}.", False),
+    ("max_tokens", lambda value: value >= 1, "max_tokens must be at least 1, got {}.", True),
+    ("min_tokens", lambda value: value >= 0, "min_tokens must be greater than or equal to 0, got {}.", False),
+)
+
+
+def check_sampling(body: ChatBody | CompletionBody, max_tokens: int | None) -> None:
+    """Ranges of the sampling parameters.
+
+    Args:
+        body: the call.
+        max_tokens: the limit under whichever name the client gave it.
+
+    Raises:
+        ApiError: 400 with the parameter at fault.
+    """
+    for name, holds, message, named in _RULES:
+        value = max_tokens if name == "max_tokens" else getattr(body, name)
+        if value is not None and not holds(value):
+            text = message.format(value)
+            raise invalid(text, name, value) if named else ApiError(text)
+    if max_tokens is not None and body.min_tokens > max_tokens:
+        raise ApiError(f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {body.min_tokens}.")
+    if "" in body.stops:
+        raise ApiError("stop cannot contain an empty string.")
+    if body.temperature == 0 and (body.n or 1) > 1:
+        raise ApiError(f"n must be 1 when using greedy sampling, got {body.n}.")
+
+
+def messages_text(messages: list[dict[str, Any]], *, generate: bool = True, think: bool = False) -> str:
+    """Messages in the chat template's form; images and audio become their placeholder tokens."""
+    text = "<bos>"
+    if think:
+        first, messages = _system(messages)
+        text += f"<|turn>system\n<|think|>{first}<turn|>\n"
+    for message in messages:
+        role = "model" if message.get("role") == "assistant" else message.get("role", "user")
+        text += f"<|turn>{role}\n{_content(message.get('content'))}<turn|>\n"
+    return text + ("<|turn>model\n" if generate else "")
+
+
+def _system(messages: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """The system's text, empty if there is none, and the messages without it."""
+    if messages and messages[0].get("role") in {"system", "developer"}:
+        return _content(messages[0].get("content")), messages[1:]
+    return "", messages
+
+
+def _content(content: object) -> str:
+    if isinstance(content, str):
+        return content.strip()
+    if not isinstance(content, list):
+        return ""
+    parts = [part for part in content if isinstance(part, dict)]
+    return "".join(_part(part) for part in parts)
+
+
+def _part(part: Mapping[str, Any]) -> str:
+    kind = str(part.get("type", "text"))
+    if kind == "text":
+        return str(part.get("text", "")).strip()
+    return "<|image|>" * _IMAGE_TOKENS if kind.startswith("image") else "<|audio|>" * _AUDIO_TOKENS
+
+
+def media(messages: list[dict[str, Any]]) -> bool:
+    """Whether a message holds anything but text."""
+    parts = [part for message in messages if isinstance(message.get("content"), list) for part in message["content"]]
+    return any(isinstance(part, dict) and part.get("type", "text") != "text" for part in parts)

@@ -1,0 +1,220 @@
+"""POST /v1/chat/completions (and /invocations): from messages to an answer or a stream of chunks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from bezel.simulated_vllm.api import bodies, streams
+from bezel.simulated_vllm.api.errors import ApiError, compact, invalid, json_response
+from bezel.simulated_vllm.api.generation import Call, check_logprobs, check_max_tokens, start_call, thinks, tokens_of
+from bezel.simulated_vllm.api.structured import required_tool, scripted_answer, tool_call_id
+from bezel.simulated_vllm.scheduling.detokenize import chat_logprobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from starlette.types import Receive
+
+    from bezel.simulated_vllm.api.bodies import ChatBody
+    from bezel.simulated_vllm.scheduling.channel import Piece
+    from bezel.simulated_vllm.scheduling.engine import Engine
+
+_AUTO_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+_NO_MESSAGES = "Cannot apply chat template to an empty conversation. Provide at least one message."
+
+
+async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive: Receive) -> Response:
+    """Answer a chat call.
+
+    Raises:
+        ApiError: the call is refused.
+    """
+    call = start_chat(engine, body)
+    if body.stream:
+        return ChatStream(call, body, fingerprint)
+    pieces = await streams.whole(call, receive)
+    if pieces is None:
+        return Response()
+    count_parsed(call, body, pieces)
+    choices = [_choice(call, body, piece) for piece in pieces]
+    extra: dict[str, object] = dict.fromkeys(("prompt_logprobs", "prompt_token_ids", "prompt_text"))
+    if body.return_token_ids:
+        extra["prompt_token_ids"] = call.choices[0].request.prompt
+    return json_response(call.answer("chat.completion", choices, fingerprint, extra))
+
+
+def start_chat(engine: Engine, body: ChatBody, limit_name: str | None = None) -> Call:
+    """Check a chat call and queue its requests.
+
+    Args:
+        engine: where it runs.
+        body: the call.
+        limit_name: what the client calls its limit of tokens, if not as the chat API does.
+
+    Raises:
+        ApiError: the call is refused.
+    """
+    settings = engine.settings
+    _check_tools(engine, body)
+    if body.top_logprobs and not body.logprobs:
+        raise invalid("when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs")
+    check_logprobs(body.top_logprobs)
+    asked = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
+    name = limit_name or ("max_tokens" if body.max_completion_tokens is None else "max_completion_tokens")
+    prompt = prompt_tokens(engine, body)
+    check_max_tokens(asked, settings.max_model_len, name)
+    return start_call(engine, body, [prompt], max_tokens=asked, scripted=scripted_answer(body))
+
+
+def prompt_tokens(engine: Engine, body: ChatBody) -> list[int]:
+    """The prompt that the chat template makes of the messages.
+
+    Raises:
+        ApiError: there are none, they hold what the model cannot read, or too much of it.
+    """
+    if not body.messages:
+        raise ApiError(_NO_MESSAGES)
+    settings = engine.settings
+    if bodies.media(body.messages) and not settings.model.multimodal:
+        raise ApiError(f"{settings.served_names[0]} is not a multimodal model")
+    text = bodies.messages_text(body.messages, generate=body.add_generation_prompt, think=thinks(body, settings))
+    return tokens_of(text, settings.max_model_len)
+
+
+def _check_tools(engine: Engine, body: ChatBody) -> None:
+    settings = engine.settings
+    if body.tools and body.tool_choice in (None, "auto") and not (settings.auto_tools and settings.tool_parser):
+        raise ApiError(_AUTO_TOOLS)
+    if body.tool_choice in (None, "none"):
+        return
+    if not body.tools:
+        raise invalid("When using `tool_choice`, `tools` must be set.", "tool_choice")
+    if isinstance(body.tool_choice, dict) and required_tool(body) is None:
+        raise invalid("The tool specified in `tool_choice` does not match any of the specified `tools`", "tool_choice")
+
+
+def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
+    tool = required_tool(body)
+    message: dict[str, Any] = {
+        "role": "assistant",
+        # A parser of tools or thoughts says "nothing" for an answer without text.
+        "content": "" if tool else piece.text or (None if parses(call) else ""),
+        "refusal": None,
+        "annotations": None,
+        "audio": None,
+        "function_call": None,
+    }
+    if tool:
+        function = {"name": tool.get("name", ""), "arguments": piece.text}
+        message["tool_calls"] = [{"id": tool_call_id(), "type": "function", "function": function}]
+    message["reasoning"] = piece.thought or None if body.include_reasoning else None
+    return {
+        "index": piece.index,
+        "message": message,
+        "logprobs": _logprobs(call, body, piece),
+        "finish_reason": finish_reason(body, piece),
+        "stop_reason": piece.stop_reason,
+        "token_ids": piece.tokens if body.return_token_ids else None,
+        "routed_experts": None,
+    }
+
+
+def parses(call: Call) -> bool:
+    """Whether a parser stands between the model's text and the client's."""
+    return call.engine.settings.reasoning_parser is not None or call.engine.settings.tool_parser is not None
+
+
+def count_parsed(
+    call: Call, body: ChatBody, pieces: Sequence[Piece], *, kind: str = "chat_completions", streaming: bool = False
+) -> None:
+    """Count what the parser of tool calls has looked at, where the server has one."""
+    if call.engine.settings.tool_parser:
+        called = required_tool(body) is not None
+        call.engine.metrics.parsed(kind, streaming=streaming, called=called, times=len(pieces))
+
+
+def finish_reason(body: ChatBody, piece: Piece) -> str | None:
+    """Why an answer ended: a required call says so, a named one just stops."""
+    called = piece.finish == "stop" and body.tool_choice == "required"
+    return "tool_calls" if called else piece.finish
+
+
+def _logprobs(call: Call, body: ChatBody, piece: Piece) -> dict[str, object] | None:
+    if not body.logprobs:
+        return None
+    key = call.choices[piece.index].request.key
+    return chat_logprobs(key, piece.produced - len(piece.tokens), piece.tokens, body.top_logprobs or 0)
+
+
+class ChatStream(streams.OpenAiStream):
+    """The chunks of a chat call: the role first, then thoughts, then the text or a tool's arguments."""
+
+    kind = "chat.completion.chunk"
+
+    def __init__(self, call: Call, body: ChatBody, fingerprint: str) -> None:
+        super().__init__(call, fingerprint)
+        self._body = body
+        self._parses = parses(call)
+        self._tool = required_tool(body)
+        self._named: set[int] = set()
+        self._plain = not (body.logprobs or body.return_token_ids or self._tool)
+
+    def begun(self) -> str:
+        """The role of every choice, which arrives with the first token."""
+        prompt = self.call.choices[0].request.prompt if self._body.return_token_ids else None
+        extra = {"prompt_token_ids": prompt, "prompt_text": None}
+        roles = (
+            f'{{"index":{index},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null}}'
+            for index in range(len(self.call.choices))
+        )
+        return "".join(self.chunk(role, 0, index, extra) for index, role in enumerate(roles))
+
+    def events(self, piece: Piece) -> str:
+        """What is new, or no event at all where a parser has kept everything to itself."""
+        if self._parses:
+            count_parsed(self.call, self._body, [piece], streaming=True)
+        if self._plain and piece.finish is None and not piece.thought and (piece.text or not self._parses):
+            text = (
+                f'{{"index":{piece.index},"delta":{{"content":{streams.quoted(piece.text)}}},"logprobs":null,'
+                '"finish_reason":null,"token_ids":null}'
+            )
+            return self.chunk(text, piece.produced, piece.index)
+        deltas = list(self._deltas(piece))
+        if not deltas and self._plain and piece.finish is None:
+            return ""
+        # Thoughts and text of one step are two events; tokens, probabilities and the end belong to the last.
+        *first, last = deltas or [{}]
+        bare = {"logprobs": None, "finish_reason": None, "token_ids": None}
+        chunks = [self._event(piece, {"index": piece.index, "delta": delta, **bare}) for delta in first]
+        choice: dict[str, Any] = {"index": piece.index, "delta": last}
+        choice["logprobs"] = _logprobs(self.call, self._body, piece)
+        choice["finish_reason"] = finish_reason(self._body, piece)
+        if piece.finish:
+            choice["stop_reason"] = piece.stop_reason
+        choice["token_ids"] = piece.tokens if self._body.return_token_ids else None
+        return "".join([*chunks, self._event(piece, choice, self.finishing() if piece.finish else None)])
+
+    def _event(self, piece: Piece, choice: dict[str, Any], extra: dict[str, Any] | None = None) -> str:
+        return self.chunk(compact(choice), piece.produced, piece.index, extra)
+
+    def _deltas(self, piece: Piece) -> Iterator[dict[str, Any]]:
+        if piece.thought and self._body.include_reasoning:
+            yield {"reasoning": piece.thought}
+        if self._tool is None:
+            if piece.text or not self._parses:
+                yield {"content": piece.text}
+            return
+        if piece.text and piece.index not in self._named:
+            self._named.add(piece.index)
+            function = {"name": self._tool.get("name", "")}
+            yield {"tool_calls": [{"id": tool_call_id(), "type": "function", "index": 0, "function": function}]}
+        if piece.text:
+            yield {"tool_calls": [{"index": 0, "function": {"arguments": piece.text}}]}
+
+    def running_usage(self, produced: int, index: int) -> dict[str, object]:
+        """With the details that only chat has."""
+        thought = self.call.choices[index].thought_tokens if produced else 0
+        details = {"reasoning_tokens": thought} if self.call.parses_thoughts else None
+        return super().running_usage(produced, index) | {"completion_tokens_details": details}

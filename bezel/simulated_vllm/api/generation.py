@@ -1,0 +1,301 @@
+"""One call of the completion or chat API: prompt to requests in the engine, and what both APIs share."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bezel.simulated_vllm.api.bodies import ChatBody, CompletionBody, check_sampling
+from bezel.simulated_vllm.api.errors import BUSY, ApiError, invalid
+from bezel.simulated_vllm.scheduling.channel import Channel
+from bezel.simulated_vllm.scheduling.detokenize import Choice
+from bezel.simulated_vllm.scheduling.engine import Engine, QueueFullError
+from bezel.simulated_vllm.scheduling.fake_text import key_of, thought
+from bezel.simulated_vllm.scheduling.request import Group, Request
+from bezel.simulated_vllm.scheduling.tokenizer import EOS, TURN_END, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
+
+# vLLM takes the length of the vocabulary's longest token as the bound of characters in a token.
+_CHARACTERS_PER_TOKEN = 34
+_MOST_LOGPROBS = 20
+
+
+@dataclass
+class Call:
+    """A call that the engine works on.
+
+    Attributes:
+        id: with its prefix, as the client reads it.
+        model: the name under which the model was asked for.
+        prompt_tokens: tokens of all prompts together.
+        cached_tokens: how many of them came from the prefix cache, known once they have run.
+    """
+
+    engine: Engine
+    id: str
+    model: str
+    body: ChatBody | CompletionBody
+    prompt_tokens: int
+    channel: Channel = field(init=False)
+    choices: list[Choice] = field(default_factory=list)
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def __post_init__(self) -> None:
+        self.channel = Channel(self.engine.ring)
+
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens written so far, all choices together."""
+        return sum(choice.produced for choice in self.choices)
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of the prompt that the prefix cache supplied."""
+        return max((choice.request.cached for choice in self.choices), default=0)
+
+    def abort(self) -> None:
+        """Stop what is still running, because nobody reads it any more."""
+        for choice in self.choices:
+            self.engine.abort(choice.request)
+
+    def usage(self, *, details: bool) -> dict[str, object]:
+        """The `usage` of the answer.
+
+        Args:
+            details: whether the keys for details are there, as in every place but the last chunk of a stream.
+        """
+        produced = self.completion_tokens
+        usage: dict[str, object] = {
+            "prompt_tokens": self.prompt_tokens,
+            "total_tokens": self.prompt_tokens + produced,
+            "completion_tokens": produced,
+        }
+        cached = self._cached_details(all_keys=details) if self.engine.settings.prompt_tokens_details else None
+        reasoning = {"reasoning_tokens": self.thought_tokens} if self.parses_thoughts else None
+        if details or cached:
+            usage["prompt_tokens_details"] = cached
+        if details or reasoning:
+            usage["completion_tokens_details"] = reasoning
+        return usage
+
+    @property
+    def created_tokens(self) -> int:
+        """Tokens of the prompt that the prefix cache keeps from now on: those of its whole blocks."""
+        if not self.engine.settings.prefix_caching:
+            return 0
+        block = self.engine.settings.memory.layout.full_block
+        return max(0, self.prompt_tokens // block * block - self.cached_tokens)
+
+    def _cached_details(self, *, all_keys: bool) -> dict[str, int | None]:
+        """Details of the prompt's tokens; only chat tells what was created, and a stream leaves out what is null."""
+        created = self.created_tokens if isinstance(self.body, ChatBody) else None
+        found = {"cached_tokens": self.cached_tokens, "created_cache_tokens": created, "multimodal_tokens": None}
+        return found if all_keys else {key: value for key, value in found.items() if value is not None}
+
+    def answer(
+        self, kind: str, choices: list[dict[str, object]], fingerprint: str, extra: dict[str, object] | None = None
+    ) -> dict[str, object]:
+        """The body of an answer that is not streamed.
+
+        Args:
+            kind: its `object`.
+            choices: one for each choice, in order.
+            fingerprint: the server's.
+            extra: the keys that only this kind has.
+        """
+        return {
+            "id": self.id,
+            "object": kind,
+            "created": self.created,
+            "model": self.model,
+            "choices": choices,
+            "service_tier": None,
+            "system_fingerprint": fingerprint,
+            "usage": self.usage(details=True),
+            **(extra or {}),
+            "kv_transfer_params": None,
+            "ec_transfer_params": None,
+            "metrics": self._metrics(),
+        }
+
+    def _metrics(self) -> dict[str, float] | None:
+        """`metrics` of the answer, with --enable-per-request-metrics."""
+        if not self.engine.settings.per_request_metrics:
+            return None
+        request = self.choices[0].request
+        first = request.first_token or request.arrival
+        generation = request.last_token - first
+        steps = max(1, len(request.answer) - 1)
+        return {
+            "time_to_first_token_ms": (first - request.arrival) * 1e3,
+            "generation_time_ms": generation * 1e3,
+            "queue_time_ms": ((request.scheduled or request.arrival) - request.arrival) * 1e3,
+            "mean_itl_ms": generation / steps * 1e3,
+            "tokens_per_second": steps / generation if generation else 0.0,
+        }
+
+    @property
+    def thought_tokens(self) -> int:
+        """Tokens of all thoughts so far."""
+        return sum(choice.thought_tokens for choice in self.choices)
+
+    @property
+    def parses_thoughts(self) -> bool:
+        """Whether thoughts are told apart from the answer."""
+        return self.engine.settings.reasoning_parser is not None and isinstance(self.body, ChatBody)
+
+
+def start_call(
+    engine: Engine,
+    body: ChatBody | CompletionBody,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_tokens: int | None,
+    scripted: Sequence[int] | None = None,
+) -> Call:
+    """Check a call's parameters and queue its requests.
+
+    Args:
+        engine: where it runs.
+        body: the call.
+        prompts: token ids, several only for /v1/completions.
+        max_tokens: what the client asked for at most, None for as many as fit.
+        scripted: tokens of an answer that has a given form.
+
+    Raises:
+        ApiError: a parameter or the prompt is refused, or the queue is full.
+    """
+    settings = engine.settings
+    limits = [_limit(len(prompt), max_tokens, settings.max_model_len) for prompt in prompts]
+    # A prompt that leaves no room is refused like a client that asks for no token.
+    check_sampling(body, min(limits))
+    if settings.machine.accelerator.xla and body.seed is not None and body.temperature != 0:
+        raise ApiError("JAX does not support per-request seed.")  # vLLM's TPU plugin, at each request
+    count = (body.n or 1) * len(prompts)
+    try:
+        engine.check_admission(count)
+    except QueueFullError:
+        raise ApiError(BUSY, "Service Unavailable", status=503) from None
+    chat = isinstance(body, ChatBody)
+    call = Call(
+        engine=engine,
+        id=("chatcmpl-" if chat else "cmpl-") + (body.request_id or secrets.token_hex(8)),
+        model=body.model or settings.served_names[0],
+        body=body,
+        prompt_tokens=sum(map(len, prompts)),
+    )
+    seed = _seed(body, settings.seed)
+    groups = [Group(body.n or 1) for _ in prompts]
+    for index in range(count):
+        prompt = prompts[index // (body.n or 1)]
+        choice = Choice(
+            index=index,
+            stops=body.stops,
+            keep_stop=body.include_stop_str_in_output,
+            streams=bool(body.stream),
+            parses=call.parses_thoughts,
+            channel=call.channel,
+            engine=engine,
+        )
+        key = key_of(prompt, seed, index)
+        choice.request = Request(
+            prompt=prompt,
+            max_tokens=limits[index // (body.n or 1)],
+            key=key,
+            deliver=choice.deliver,
+            ignore_eos=body.ignore_eos,
+            min_tokens=body.min_tokens,
+            group=groups[index // (body.n or 1)],
+            end_token=TURN_END if chat else EOS,
+            cache_salt=body.cache_salt or "",
+            thought=thought(key) if isinstance(body, ChatBody) and thinks(body, settings) else (),
+            scripted=scripted,
+        )
+        call.choices.append(choice)
+        engine.add(choice.request)
+    return call
+
+
+def thinks(body: ChatBody, settings: EngineSettings) -> bool:
+    """Whether the chat template switches thinking on; the server has a default, the client has the last word."""
+    return bool({**settings.template_defaults, **(body.chat_template_kwargs or {})}.get("enable_thinking"))
+
+
+def _seed(body: ChatBody | CompletionBody, server_seed: int) -> int:
+    """Greedy and seeded calls repeat themselves, others do not."""
+    if body.temperature == 0:
+        return 0
+    return body.seed if body.seed is not None else server_seed + secrets.randbits(32)
+
+
+def _limit(prompt: int, asked: int | None, max_model_len: int) -> int:
+    room = max_model_len - prompt
+    return room if asked is None else min(asked, room)
+
+
+def tokens_of(text: str, max_model_len: int) -> list[int]:
+    """Token ids of a prompt.
+
+    Raises:
+        ApiError: it is longer than the model's context.
+    """
+    bound = _CHARACTERS_PER_TOKEN * max_model_len
+    start = f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains "
+    if len(text) > bound:
+        raise invalid(
+            f"{start}{len(text)} characters (more than {bound} characters, which is the upper bound for "
+            f"{max_model_len} input tokens). Please reduce the length of the input prompt.",
+            "input_text",
+            len(text),
+        )
+    tokens = encode(text)
+    check_length(len(tokens), max_model_len)
+    return tokens
+
+
+def check_length(count: int, max_model_len: int) -> None:
+    """Refuse a prompt of too many tokens; like vLLM it counts no further than one too many.
+
+    Raises:
+        ApiError: `count` is above `max_model_len`.
+    """
+    if count > max_model_len:
+        least = max_model_len + 1
+        raise invalid(
+            f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains at least "
+            f"{least} input tokens, which exceeds this limit even without any output tokens. Please reduce the length "
+            "of the input prompt.",
+            "input_tokens",
+            least,
+        )
+
+
+def check_max_tokens(asked: int | None, max_model_len: int, name: str = "max_tokens") -> None:
+    """Refuse more output than the context holds; less than that is cut to what the prompt leaves.
+
+    Raises:
+        ApiError: `asked` is above `max_model_len`; `name` is what the client calls it.
+    """
+    if asked is not None and asked > max_model_len:
+        raise invalid(
+            f"{name}={asked} cannot be greater than max_model_len={max_model_len}. Please request fewer output tokens.",
+            name,
+            asked,
+        )
+
+
+def check_logprobs(asked: int | None) -> None:
+    """Refuse more likely tokens than the server computes.
+
+    Raises:
+        ApiError: `asked` is above --max-logprobs' default.
+    """
+    if asked is not None and asked > _MOST_LOGPROBS:
+        message = f"Requested sample logprobs of {asked}, which is greater than max allowed: {_MOST_LOGPROBS}"
+        raise invalid(message, "logprobs", asked)

@@ -1,0 +1,116 @@
+"""What stands around the routes: keys, headers on every answer, counters.
+
+`--api-key` guards /v1, /v2, /inference and /cohere only, as in the real server: /invocations answers without a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from bezel.simulated_vllm.api.errors import json_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from bezel.simulated_vllm.metrics.http_metrics import HttpMetrics
+
+_GUARDED = ("/v1", "/v2", "/inference", "/cohere")
+_UNCOUNTED = {"/metrics", "/health", "/load", "/ping", "/version", "/server_info"}
+
+
+class AddVary:
+    """The header that the CORS middleware of the real server adds to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection's request."""
+
+        async def with_header(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"vary", b"Origin")]
+            await send(message)
+
+        await self._app(scope, receive, with_header)
+
+
+class RequestId:
+    """`--enable-request-id-headers`: the client's X-Request-Id comes back, or a new one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection's request."""
+        given = dict(scope.get("headers") or []).get(b"x-request-id") or secrets.token_hex(16).encode()
+
+        async def with_header(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-request-id", given)]
+            await send(message)
+
+        await self._app(scope, receive, with_header)
+
+
+class RequireKey:
+    """Bearer keys for the guarded paths."""
+
+    def __init__(self, app: ASGIApp, keys: tuple[str, ...]) -> None:
+        self._app = app
+        self._keys = [hashlib.sha256(key.encode()).digest() for key in keys]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection's request."""
+        if scope["type"] == "http" and scope["method"] != "OPTIONS" and scope["path"].startswith(_GUARDED):
+            given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+            scheme, _, key = given.partition(" ")
+            digest = hashlib.sha256(key.encode()).digest()
+            if scheme.lower() != "bearer" or not any(hmac.compare_digest(digest, known) for known in self._keys):
+                await json_response({"error": "Unauthorized"}, 401)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class Count:
+    """Counts requests and their durations by route."""
+
+    def __init__(self, app: ASGIApp, metrics: HttpMetrics, known: dict[str, set[str]]) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._known = known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection's request."""
+        if scope["type"] != "http" or scope["path"] in _UNCOUNTED:
+            await self._app(scope, receive, send)
+            return
+        start, status, sent, counted = time.perf_counter(), 500, 0, False
+
+        def count() -> None:
+            nonlocal counted
+            if counted:
+                return
+            counted = True
+            handler = scope["path"] if scope["method"] in self._known.get(scope["path"], ()) else "none"
+            received = int(dict(scope["headers"]).get(b"content-length", b"0") or 0)
+            seconds = time.perf_counter() - start
+            self._metrics.observe(handler, scope["method"], status, received=received, sent=sent, seconds=seconds)
+
+        async def watching(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                sent = int(dict(message["headers"]).get(b"content-length", b"0"))
+            elif not message.get("more_body"):
+                count()  # before the client has the whole answer, and can ask for the metrics
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watching)
+        finally:
+            count()

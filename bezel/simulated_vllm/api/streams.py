@@ -1,0 +1,170 @@
+"""Server-sent events written straight to the connection, and what happens when the client goes away.
+
+A stream is one handler that writes: one write for all that has come since the last. Beside it one task waits for the
+client to disconnect and then stops the requests. The status line and headers go out at once, before the first token, as
+the real server sends them. What the events say is a subclass's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from json.encoder import encode_basestring as quoted
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from bezel.simulated_vllm.api.errors import ApiError, compact
+from bezel.simulated_vllm.scheduling.engine import DEAD, EngineDeadError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.types import Receive, Scope, Send
+
+    from bezel.simulated_vllm.api.generation import Call
+    from bezel.simulated_vllm.scheduling.channel import Piece
+
+__all__ = ["EventStream", "OpenAiStream", "quoted", "stopping_when_gone", "whole"]
+_DONE = "data: [DONE]\n\n"
+_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
+
+
+class EventStream(Response):
+    """Writes the events of a call as its pieces come."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self.call = call
+
+    def opened(self) -> str:
+        """Events that do not wait for the first token."""
+        return ""
+
+    def begun(self) -> str:
+        """Events that come with the first token."""
+        return ""
+
+    def events(self, piece: Piece) -> str:
+        """Events of a piece; none where it has nothing to show."""
+        raise NotImplementedError
+
+    def ended(self) -> str:
+        """Events after the last piece."""
+        raise NotImplementedError
+
+    def broken(self) -> str:
+        """Events where the engine has died amid the answer: the status line is long sent."""
+        # Here alone the real server writes JSON with spaces.
+        return f"data: {json.dumps(ApiError(DEAD, 'InternalServerError', status=500).body)}\n\n{_DONE}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write until every choice is finished or the client is gone."""
+        del scope
+
+        async def write(text: str, *, more: bool = True) -> None:
+            await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
+        async with stopping_when_gone(self.call, receive):
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            if opened := self.opened():
+                await write(opened)
+            unfinished, begun = len(self.call.choices), False
+            while unfinished:
+                pieces = await self.call.channel.get()
+                written = [piece for piece in pieces if piece.finish != "error"]
+                text = "".join(["" if begun or not written else self.begun(), *map(self.events, written)])
+                if len(written) < len(pieces):
+                    await write(text + self.broken(), more=False)
+                    return
+                begun = True
+                unfinished -= sum(piece.finish is not None for piece in pieces)
+                if text and unfinished:
+                    await write(text)
+            await write(text + self.ended(), more=False)
+
+
+class OpenAiStream(EventStream):
+    """The chunks that chat and completions have in common: a head, one choice, usage, `[DONE]`."""
+
+    kind: str
+
+    def __init__(self, call: Call, fingerprint: str) -> None:
+        super().__init__(call)
+        options = call.body.stream_options
+        self._head = {"id": call.id, "object": self.kind, "created": call.created, "model": call.model}
+        self._open = f'data: {compact(self._head)[:-1]},"choices":['
+        self._fingerprint = fingerprint
+        self._usage = bool(options and options.include_usage) or call.engine.settings.force_usage
+        self._continuous = bool(self._usage and options and options.continuous_usage_stats)
+
+    def running_usage(self, produced: int, index: int) -> dict[str, object]:
+        """`usage` of a chunk on the way, with continuous_usage_stats."""
+        del index
+        prompt = self.call.prompt_tokens
+        return {"prompt_tokens": prompt, "total_tokens": prompt + produced, "completion_tokens": produced}
+
+    def chunk(self, choice: str, produced: int, index: int, extra: dict[str, Any] | None = None) -> str:
+        """One event.
+
+        Args:
+            choice: the choice as JSON.
+            produced: tokens so far, for continuous usage.
+            index: the number of the choice.
+            extra: keys after the usage.
+        """
+        usage = f',"usage":{compact(self.running_usage(produced, index))}' if self._continuous else ""
+        rest = "," + compact(extra)[1:-1] if extra else ""
+        return f"{self._open}{choice}]{usage}{rest}}}\n\n"
+
+    def finishing(self) -> dict[str, Any] | None:
+        """The keys of the chunk that ends a choice; the usage chunk has them where there is one."""
+        return None if self._usage else {"system_fingerprint": self._fingerprint}
+
+    def ended(self) -> str:
+        """The usage, if asked for, and the mark of the end."""
+        if not self._usage:
+            return _DONE
+        usage = {"usage": self.call.usage(details=False), "system_fingerprint": self._fingerprint}
+        return f"data: {compact({**self._head, 'choices': [], **usage})}\n\n{_DONE}"
+
+
+async def whole(call: Call, receive: Receive) -> list[Piece] | None:
+    """All choices of a call that does not stream, in order; None if the client went away first.
+
+    Raises:
+        EngineDeadError: the engine died amid the answer.
+    """
+    pieces: list[Piece] = []
+    async with stopping_when_gone(call, receive):
+        while len(pieces) < len(call.choices):
+            pieces += await call.channel.get()
+    if any(piece.finish == "error" for piece in pieces):
+        raise EngineDeadError
+    return sorted(pieces, key=lambda piece: piece.index) if len(pieces) == len(call.choices) else None
+
+
+@asynccontextmanager
+async def stopping_when_gone(call: Call, receive: Receive) -> AsyncIterator[None]:
+    """Watch for the client's going while the body runs; whatever ends the body, nothing stays in the engine."""
+    handler = asyncio.current_task()
+    gone = False
+
+    async def watch() -> None:
+        nonlocal gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        if handler is not None:
+            handler.cancel()
+
+    watcher = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not gone:
+            raise
+    finally:
+        watcher.cancel()
+        call.abort()

@@ -1,0 +1,89 @@
+"""Answers of a given form: JSON that fits a schema, and calls of a tool that the client requires.
+
+The smallest value that fits is made up; a schema's `pattern` and `format` are not looked at, nor are the regular
+expressions and grammars that vLLM takes beside schemas.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from bezel.simulated_vllm.api.bodies import ChatBody
+from bezel.simulated_vllm.api.errors import invalid
+from bezel.simulated_vllm.scheduling.tokenizer import encode
+
+if TYPE_CHECKING:
+    from bezel.simulated_vllm.api.bodies import CompletionBody
+
+_DEEPEST = 8
+
+
+def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
+    """The tokens of an answer whose form the call prescribes, None for free text.
+
+    Raises:
+        ApiError: the form is not described.
+    """
+    tool = required_tool(body) if isinstance(body, ChatBody) else None
+    if tool is not None:
+        return encode(_text(smallest(tool.get("parameters") or {"type": "object"})), specials=False)
+    form, outputs = body.response_format or {}, body.structured_outputs or {}
+    if form.get("type") == "json_schema" and not form.get("json_schema"):
+        message = "When response_format type is 'json_schema', the 'json_schema' field must be provided."
+        raise invalid(message, "response_format")
+    if outputs.get("choice"):
+        return encode(str(outputs["choice"][0]), specials=False)
+    if form.get("type") == "json_object":
+        return encode("{}", specials=False)
+    schema = form["json_schema"].get("schema") if form.get("type") == "json_schema" else outputs.get("json")
+    if schema is None:
+        return None
+    return encode(_text(smallest(json.loads(schema) if isinstance(schema, str) else schema)), specials=False)
+
+
+def tool_call_id() -> str:
+    """A new id of a tool call."""
+    return f"chatcmpl-tool-{secrets.token_hex(8)}"
+
+
+def smallest(schema: dict[str, Any], depth: int = 0) -> Any:
+    """The smallest value that a JSON schema allows."""
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    for key in ("anyOf", "oneOf", "allOf"):
+        if schema.get(key) and depth < _DEEPEST:
+            return smallest(schema[key][0], depth + 1)
+    kind = schema.get("type", "object")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        properties = schema.get("properties") or {}
+        wanted = schema.get("required", []) if depth < _DEEPEST else []
+        return {name: smallest(properties.get(name, {}), depth + 1) for name in wanted}
+    if kind == "array":
+        return [smallest(schema.get("items") or {}, depth + 1)] * int(schema.get("minItems", 0))
+    plain: dict[str, Any] = {
+        "string": "a" * int(schema.get("minLength", 0)),
+        "integer": int(schema.get("minimum", 0)),
+        "number": float(schema.get("minimum", 0)),
+        "boolean": False,
+    }
+    return plain.get(kind)
+
+
+def required_tool(body: ChatBody) -> dict[str, Any] | None:
+    """The tool that the answer has to call, None where it is free to be prose."""
+    tools = [tool.get("function") or {} for tool in body.tools or []]
+    if body.tool_choice == "required" and tools:
+        return tools[0]
+    if isinstance(body.tool_choice, dict):
+        name = (body.tool_choice.get("function") or {}).get("name")
+        return next((tool for tool in tools if tool.get("name") == name), None)
+    return None
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(", ", ": "))

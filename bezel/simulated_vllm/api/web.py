@@ -1,0 +1,259 @@
+"""The HTTP server around an engine: its routes, and the answers that need no tokens from the engine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bezel.simulated_vllm.api.administration import administration_routes, description
+from bezel.simulated_vllm.api.bodies import (
+    BodyT,
+    ChatBody,
+    CompletionBody,
+    DetokenizeBody,
+    TokenizeBody,
+    messages_text,
+    read,
+)
+from bezel.simulated_vllm.api.chat import answer_chat
+from bezel.simulated_vllm.api.completions import answer_completion
+from bezel.simulated_vllm.api.errors import ApiError, json_response
+from bezel.simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
+from bezel.simulated_vllm.api.middleware import AddVary, Count, RequestId, RequireKey
+from bezel.simulated_vllm.api.responses import ResponsesBody, answer_responses, unknown_response
+from bezel.simulated_vllm.api.scoring import ScoringBody, answer_scoring
+from bezel.simulated_vllm.configuration.options import VERSION
+from bezel.simulated_vllm.metrics.http_metrics import HttpMetrics
+from bezel.simulated_vllm.scheduling.engine import DEAD, EngineDeadError
+from bezel.simulated_vllm.scheduling.tokenizer import decode, encode, token_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from bezel.simulated_vllm.scheduling.engine import Engine
+
+
+class Server:
+    """The handlers of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._settings = engine.settings
+        digest = hashlib.sha256(repr(engine.settings).encode()).hexdigest()[:8]
+        self._fingerprint = f"vllm-{VERSION}-{digest}"
+        self._load = 0
+        self.http = HttpMetrics()
+
+    def application(self) -> ASGIApp:
+        """The whole server as an ASGI application."""
+        routes = [
+            Route("/health", self._health, methods=["GET"]),
+            Route("/ping", self._health, methods=["GET", "POST"]),
+            Route("/version", self._version, methods=["GET"]),
+            Route("/load", self._server_load, methods=["GET"]),
+            Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/v1/models", self._models, methods=["GET"]),
+            Route("/tokenize", self._tokenize, methods=["POST"]),
+            Route("/detokenize", self._detokenize, methods=["POST"]),
+            Route("/v1/completions", self._completions, methods=["POST"]),
+            Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/v1/messages", self._anthropic, methods=["POST"]),
+            Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
+            Route("/v1/responses", self._responses, methods=["POST"]),
+            Route("/v1/responses/{response_id}", self._unknown_response, methods=["GET"]),
+            Route("/v1/responses/{response_id}/cancel", self._unknown_response, methods=["POST"]),
+            Route("/invocations", self._invocations, methods=["POST"]),
+            Route("/generative_scoring", self._scoring, methods=["POST"]),
+            Route("/openapi.json", self._description, methods=["GET"]),
+            *administration_routes(),
+        ]
+        self._paths = frozenset(route.path for route in routes)
+        for route in routes:
+            # Starlette adds HEAD to GET; the real server answers 405.
+            if route.methods:
+                route.methods.discard("HEAD")
+        handlers = {
+            ApiError: _api_error,
+            EngineDeadError: self._engine_dead,
+            HTTPException: _http_error,
+            Exception: _server_error,
+        }
+        app: Any = Starlette(routes=routes, exception_handlers=handlers)
+        app = AddVary(app)
+        if self._settings.api_keys:
+            app = RequireKey(app, self._settings.api_keys)
+        if self._settings.request_id_headers:
+            app = RequestId(app)
+        known = {route.path: route.methods or set() for route in routes}
+        return Count(app, self.http, known)
+
+    async def _health(self, request: Request) -> Response:
+        del request
+        return Response(status_code=503 if self._engine.died.is_set() else 200)
+
+    async def _version(self, request: Request) -> Response:
+        del request
+        return json_response({"version": VERSION})
+
+    async def _server_load(self, request: Request) -> Response:
+        del request
+        return json_response({"server_load": self._load if self._settings.track_load else 0})
+
+    async def _metrics(self, request: Request) -> Response:
+        del request
+        engine = self._engine.metrics
+        lines = [*self.http.process_lines(), *engine.lines(), *self.http.lines(), *engine.last_lines(), ""]
+        return Response("\n".join(lines), media_type="text/plain; version=1.0.0")
+
+    async def _models(self, request: Request) -> Response:
+        del request
+        now = int(time.time())
+        permission = {
+            "object": "model_permission",
+            "created": now,
+            "allow_create_engine": False,
+            "allow_sampling": True,
+            "allow_logprobs": True,
+            "allow_search_indices": False,
+            "allow_view": True,
+            "allow_fine_tuning": False,
+            "organization": "*",
+            "group": None,
+            "is_blocking": False,
+        }
+        data = [
+            {
+                "id": name,
+                "object": "model",
+                "created": now,
+                "owned_by": "vllm",
+                "root": self._settings.model_path,
+                "parent": None,
+                "max_model_len": self._settings.max_model_len,
+                "permission": [{"id": f"modelperm-{secrets.token_hex(8)}", **permission}],
+            }
+            for name in self._settings.served_names
+        ]
+        return json_response({"object": "list", "data": data})
+
+    async def _tokenize(self, request: Request) -> Response:
+        body = await self._body(TokenizeBody, request)
+        if body.messages is not None:
+            tokens = encode(messages_text(body.messages, generate=body.add_generation_prompt))
+        else:
+            tokens = encode(body.prompt or "")
+        strings = token_strings(tokens) if body.return_token_strs else None
+        return json_response({
+            "count": len(tokens),
+            "max_model_len": self._settings.max_model_len,
+            "tokens": tokens,
+            "token_strs": strings,
+        })  # fmt: skip
+
+    async def _detokenize(self, request: Request) -> Response:
+        body = await self._body(DetokenizeBody, request)
+        return json_response({"prompt": decode(body.tokens)})
+
+    async def _chat(self, request: Request) -> Response:
+        body = await self._body(ChatBody, request)
+        return await self._counted(answer_chat(self._engine, body, self._fingerprint, request.receive))
+
+    async def _anthropic(self, request: Request) -> Response:
+        body = await self._read(MessagesBody, request)
+        try:
+            self._check_model(body.model)
+            self._engine.check_alive()
+        except (ApiError, EngineDeadError) as error:
+            return refusal(error)
+        return await self._counted(answer_messages(self._engine, body, request.receive))
+
+    async def _count_tokens(self, request: Request) -> Response:
+        return count_tokens(self._engine, await self._read(CountBody, request))
+
+    async def _responses(self, request: Request) -> Response:
+        body = await self._body(ResponsesBody, request)
+        return await self._counted(answer_responses(self._engine, body, request.receive))
+
+    async def _unknown_response(self, request: Request) -> Response:
+        raise unknown_response(request.path_params["response_id"])
+
+    async def _scoring(self, request: Request) -> Response:
+        body = await self._body(ScoringBody, request)
+        return await self._counted(answer_scoring(self._engine, body, request.receive))
+
+    async def _description(self, request: Request) -> Response:
+        del request
+        return json_response(description(self._paths))
+
+    async def _invocations(self, request: Request) -> Response:
+        """Both kinds of call at one path; the body decides."""
+        try:
+            content = json.loads(await request.body())
+        except ValueError:
+            content = None  # which the chat's own reading tells
+        # What is neither is refused as a completion, which is tried first.
+        completion = isinstance(content, dict) and ("prompt" in content or "messages" not in content)
+        return await (self._completions(request) if completion else self._chat(request))
+
+    async def _completions(self, request: Request) -> Response:
+        body = await self._body(CompletionBody, request)
+        return await self._counted(answer_completion(self._engine, body, self._fingerprint, request.receive))
+
+    async def _counted(self, answer: Awaitable[Response]) -> Response:
+        """Count a call in /load until its answer begins to be sent."""
+        self._load += 1
+        try:
+            return await answer
+        finally:
+            self._load -= 1
+
+    async def _read(self, kind: type[BodyT], request: Request) -> BodyT:
+        return read(kind, request.headers.get("content-type", ""), await request.body())
+
+    async def _body(self, kind: type[BodyT], request: Request) -> BodyT:
+        """A body of the wanted kind for a model that is served."""
+        body = await self._read(kind, request)
+        self._check_model(getattr(body, "model", None))
+        if not isinstance(body, TokenizeBody | DetokenizeBody):
+            self._engine.check_alive()
+        return body
+
+    def _check_model(self, name: str | None) -> None:
+        if name and name not in self._settings.served_names:
+            aliases = ", ".join(self._settings.served_names)
+            message = f"The model `{name}` does not exist. Valid aliases: {aliases}."
+            raise ApiError(message, "NotFoundError", "model", 404)
+
+    async def _engine_dead(self, request: Request, error: Exception) -> Response:
+        del request, error
+        self._engine.death_told.set()
+        return ApiError(DEAD, "InternalServerError", status=500).response()
+
+
+async def _api_error(request: Request, error: Exception) -> Response:
+    del request
+    return error.response() if isinstance(error, ApiError) else Response(status_code=500)
+
+
+async def _server_error(request: Request, error: Exception) -> Response:
+    """Whatever nobody foresaw, in the shape of every other error."""
+    del request
+    return ApiError(str(error) or type(error).__name__, "InternalServerError", status=500).response()
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    del request
+    if not isinstance(error, HTTPException):
+        return Response(status_code=500)
+    return json_response({"detail": error.detail}, error.status_code, error.headers)

@@ -1,0 +1,142 @@
+"""Faults ordered for this instance: what breaks inside the container's process, how, and when.
+
+LOCALCLOUD_FAULTS names a JSON file with a list of objects, each with a "kind". Those of a start are read once; those
+that strike while the server serves are looked for again whenever the file changes. Kinds that are none of the container
+(an API that answers 429, a front that drops connections) are not looked at. Without the variable nothing here runs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bezel.simulated_vllm.configuration.failures import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
+
+VARIABLE = "LOCALCLOUD_FAULTS"
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class StartFaults:
+    """What goes wrong before the port opens.
+
+    Attributes:
+        unknown: options that this image's vLLM does not have.
+        out_of_memory: the accelerator's memory does not hold what the engine allocates.
+        disk_full: the compile cache cannot be written.
+        slowness: how many times longer loading and compiling take.
+        never_listens: the process lives and never opens its port.
+    """
+
+    unknown: frozenset[str] = frozenset()
+    out_of_memory: bool = False
+    disk_full: bool = False
+    slowness: float = 1.0
+    never_listens: bool = False
+
+
+def start_faults(environment: Mapping[str, str]) -> StartFaults:
+    """The faults of a start that LOCALCLOUD_FAULTS orders.
+
+    Raises:
+        ValueError: the file holds something else than a list of faults.
+    """
+    found = _read(Path(environment[VARIABLE])) if environment.get(VARIABLE) else []
+    by_kind = {str(fault["kind"]): fault for fault in found}
+    unknown = [str(fault["argument"]) for fault in found if fault["kind"] == "unknown-argument"]
+    return StartFaults(
+        unknown=frozenset("--" + name.lstrip("-").replace("_", "-") for name in unknown),
+        out_of_memory="out-of-memory" in by_kind,
+        disk_full="disk-full" in by_kind,
+        slowness=float(by_kind.get("slow-start", {}).get("factor", 1)),
+        never_listens="never-healthy" in by_kind,
+    )
+
+
+def out_of_memory(settings: EngineSettings) -> StartError:
+    """What PyTorch raises when the engine asks for more than is free; its own wording."""
+    total = settings.machine.accelerator.memory_gib
+    return StartError(
+        "torch.OutOfMemoryError",
+        f"CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of {total:.2f} GiB of which "
+        f"214.06 MiB is free. Including non-PyTorch memory, this process has {total - 0.21:.2f} GiB memory in use. Of "
+        f"the allocated memory {total - 0.6:.2f} GiB is allocated by PyTorch, and 87.21 MiB is reserved by PyTorch but "
+        "unallocated. If reserved but unallocated memory is large try setting "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
+        "engine",
+    )
+
+
+def disk_full() -> StartError:
+    """What Python raises when the cache of compiled graphs cannot be written."""
+    return StartError("OSError", "[Errno 28] No space left on device", "engine")
+
+
+class ServingFaults:
+    """The faults that strike a server that serves; `clock` is any one that grows by a second a second."""
+
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+        self._path = path
+        self._clock = clock
+        self._started = clock()
+        self._looked = float("-inf")
+        self._changed = -1
+        self._faults: list[dict[str, Any]] = []
+        self._calls = 0
+        self._before = 0
+
+    def crashes(self) -> bool:
+        """Whether the time of a crash loop is over."""
+        served = self._clock() - self._started
+        return any(served >= float(fault.get("after_seconds", 0)) for fault in self._now("crash-loop"))
+
+    def take(self) -> int:
+        """Count a call; returns its number, from 1."""
+        self._look()
+        self._calls += 1
+        return self._calls
+
+    def kills_engine(self, number: int) -> bool:
+        """Whether the engine dies at the call of that number; calls from before the order do not count."""
+        nth = number - self._before
+        return any(nth >= int(fault.get("after_requests", 1)) for fault in self._now("engine-death"))
+
+    def _now(self, kind: str) -> list[dict[str, Any]]:
+        self._look()
+        return [fault for fault in self._faults if fault["kind"] == kind]
+
+    def _look(self) -> None:
+        if self._clock() - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = self._clock()
+        try:
+            changed = self._path.stat().st_mtime_ns
+            if changed == self._changed:
+                return
+            faults = _read(self._path)
+        except FileNotFoundError:
+            changed, faults = -1, []
+        except (OSError, ValueError):
+            return  # half written: it is looked at again
+        if faults != self._faults:
+            self._before = self._calls
+        self._changed, self._faults = changed, faults
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise ValueError(f"{VARIABLE}={path} holds no JSON ({error}). Write a list of faults there.") from None
+    if not isinstance(found, list) or not all(isinstance(fault, dict) and "kind" in fault for fault in found):
+        raise ValueError(f'{VARIABLE}={path} holds no list of objects with a "kind". Write such a list there.')
+    return found

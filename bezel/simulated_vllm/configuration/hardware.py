@@ -1,0 +1,133 @@
+"""What the simulated machine is made of: its accelerator (from `hardware.toml`), its memory, its mounts.
+
+The rows are localcloud's own. Nothing here reads the catalogue's accelerators, which the planner uses.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Xla:
+    """What only a TPU has, since its graphs are compiled before the first request (see `hardware.toml`).
+
+    Attributes:
+        resident_per_weight: bytes that stay in memory for each byte of the weights' files.
+        page_tokens: tokens in a block of the KV cache.
+        logit_copies: how many times a batch's logits lie in memory, in 32 bits.
+        graph_seconds: compiling one graph, whatever the model.
+        graph_seconds_per_gb: and for each GB of its weights.
+        cached_share: share of that where an earlier start has left the graphs.
+    """
+
+    resident_per_weight: float
+    page_tokens: int
+    logit_copies: float
+    graph_seconds: float
+    graph_seconds_per_gb: float
+    cached_share: float
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """One kind of accelerator; units stand in the names of the fields (see `hardware.toml`).
+
+    `xla` tells a TPU from a GPU.
+    """
+
+    name: str
+    memory_gib: float
+    memory_bytes_per_second: float
+    host_bytes_per_second: float
+    flops_per_second: float
+    memory_efficiency: float
+    compute_efficiency: float
+    step_overhead_seconds: float
+    runtime_gib: float
+    activation_gib: float
+    activation_gib_per_1k_tokens: float
+    compute_capability: str
+    load_bytes_per_second: float
+    compile_seconds: float
+    default_batched_tokens: int
+    default_sequences: int
+    source: str
+    date: str
+    sequence_overhead_seconds: float = 0.0
+    xla: Xla | None = None
+
+
+@dataclass(frozen=True)
+class SimulatedMachine:
+    """Where one instance runs.
+
+    Attributes:
+        accelerator: the kind of accelerator.
+        accelerators: how many of them.
+        cpu: number of vCPUs.
+        memory_gib: the container's memory limit in GiB.
+        mounts: absolute path in the container -> directory of this machine.
+    """
+
+    accelerator: Accelerator
+    accelerators: int
+    cpu: int
+    memory_gib: float
+    mounts: Mapping[str, Path]
+
+    def resolve(self, path: str) -> Path:
+        """The directory of this machine behind a path of the container."""
+        for mount, directory in sorted(self.mounts.items(), key=lambda item: -len(item[0])):
+            if path == mount or path.startswith(mount.rstrip("/") + "/"):
+                return directory / path[len(mount) :].strip("/")
+        return Path(path)
+
+
+@cache
+def accelerators() -> dict[str, Accelerator]:
+    """Every accelerator of `hardware.toml`, by name."""
+    table = tomllib.loads(Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8"))
+    return {
+        name: Accelerator(name=name, **{**row, "xla": Xla(**row["xla"]) if "xla" in row else None})
+        for name, row in table.items()
+    }
+
+
+def machine_from_environment(environment: Mapping[str, str]) -> SimulatedMachine:
+    """The machine that localcloud describes in the environment of an instance.
+
+    Args:
+        environment: holds LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS, both JSON objects; without them an L4 with 4 vCPUs
+            and 16 GiB and no mounts.
+
+    Raises:
+        ValueError: the accelerator is not one of `hardware.toml`.
+    """
+    row: dict[str, Any] = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 4, "memory_gib": 16}
+    row.update(json.loads(environment.get("LOCALCLOUD_HARDWARE") or "{}"))
+    known = accelerators()
+    name = str(row["accelerator"])
+    if name not in known:
+        raise ValueError(
+            f"LOCALCLOUD_HARDWARE names the accelerator {name!r}, which cannot be simulated. "
+            f"Known are {', '.join(sorted(known))}; a new one is a table in hardware.toml."
+        )
+    mounts = json.loads(environment.get("LOCALCLOUD_MOUNTS") or "{}")
+    return SimulatedMachine(
+        accelerator=known[name],
+        accelerators=int(row["accelerators"]),
+        cpu=int(row["cpu"]),
+        memory_gib=float(row["memory_gib"]),
+        mounts={str(where): Path(directory) for where, directory in mounts.items()},
+    )

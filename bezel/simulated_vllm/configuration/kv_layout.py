@@ -1,0 +1,106 @@
+"""How the KV cache is cut into blocks: groups of layers that share a block, tokens in a block, blocks of a request.
+
+The rules are those of vLLM's hybrid cache: pages of the two kinds of layers are made equal by longer blocks for the
+smaller kind, layers are grouped so that every group has as many layers as the rarer kind, and all groups draw from one
+pool. A request of full length holds every block of its full-attention group, but of each sliding group only the window
+and what is in flight. Therefore the token capacity that is reported depends on `--max-model-len`. TPUs know one group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
+
+BLOCK = 16
+_BYTES = {"auto": 2, "bfloat16": 2, "float16": 2}
+
+
+def bytes_per_element(kv_cache_dtype: str) -> int:
+    """Bytes of one cached number: 2 for 16-bit types, 1 for fp8 and what is narrower (counted as one byte)."""
+    return _BYTES.get(kv_cache_dtype, 1)
+
+
+@dataclass(frozen=True)
+class KvLayout:
+    """The cut for one model and one configuration.
+
+    Attributes:
+        full_block: tokens in a block of a full-attention group.
+        sliding_block: tokens in a block of a sliding-window group.
+        sliding_groups: how many groups of sliding layers there are.
+        full_groups: how many groups of full-attention layers.
+        block_bytes: bytes of one block of the pool over all layers of a group.
+        sliding_tokens: tokens that a sliding group keeps at most: the window and what is in flight.
+    """
+
+    full_block: int
+    sliding_block: int
+    sliding_groups: int
+    full_groups: int
+    block_bytes: int
+    sliding_tokens: int
+
+    def blocks(self, tokens: int) -> int:
+        """Blocks of the pool that a sequence of `tokens` tokens holds."""
+        blocks = self.full_groups * -(-tokens // self.full_block)
+        if self.sliding_groups:
+            kept = min(tokens, self.sliding_tokens)
+            blocks += self.sliding_groups * (-(-kept // self.sliding_block) + (tokens > self.sliding_tokens))
+        return blocks
+
+    def blocks_at_most(self, max_model_len: int) -> int:
+        """Blocks that are set aside for one request of the longest length; the start is refused without them."""
+        blocks = self.full_groups * -(-max_model_len // self.full_block)
+        kept = min(self.sliding_tokens, max_model_len)
+        return blocks + self.sliding_groups * (-(-kept // self.sliding_block) + 1)
+
+    def longest(self, blocks: int, at_most: int) -> int:
+        """The longest max-model-len, up to `at_most`, whose request fits into `blocks` blocks; 0 if none does."""
+        low, high = 0, at_most
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.blocks_at_most(middle) <= blocks else (low, middle - 1)
+        return low
+
+
+def unwindowed_layout(model: Checkpoint, *, tensor_parallel: int, block: int) -> KvLayout:
+    """The layout on a TPU: sliding layers keep every token, numbers have 16 bits whatever the type that was asked for.
+
+    A head that does not divide by `tensor_parallel` lies on more than one chip.
+    """
+    sliding = model.sliding_layers * max(1, model.sliding_kv_heads // tensor_parallel) * model.sliding_head_dim
+    full = model.full_layers * max(1, model.full_kv_heads // tensor_parallel) * model.full_head_dim
+    return KvLayout(block, block, 0, 1, block * 2 * 2 * (sliding + full), 0)
+
+
+def kv_layout(
+    model: Checkpoint, *, dtype: str, in_flight_tokens: int, tensor_parallel: int = 1, block: int = BLOCK
+) -> KvLayout:
+    """The layout for a model.
+
+    Args:
+        model: its layers, heads and window.
+        dtype: the value of --kv-cache-dtype.
+        in_flight_tokens: tokens that may be scheduled and not yet settled: batched tokens x concurrent batches.
+        tensor_parallel: accelerators that share the heads; a head is never split.
+        block: tokens in the smaller kind of block: 16 on a GPU, 128 on a CPU.
+    """
+    element = bytes_per_element(dtype)
+    sliding = 2 * element * max(1, model.sliding_kv_heads // tensor_parallel) * model.sliding_head_dim
+    full = 2 * element * max(1, model.full_kv_heads // tensor_parallel) * model.full_head_dim
+    if not model.sliding_layers:
+        return KvLayout(block, block, 0, 1, block * full * model.full_layers, 0)
+    page = block * max(sliding, full)
+    counts = [count for count in (model.sliding_layers, model.full_layers) if count]
+    group = max(counts) if max(counts) < 1.5 * min(counts) else min(counts)  # the 1.5 is vLLM's own
+    return KvLayout(
+        full_block=page // full,
+        sliding_block=page // sliding,
+        sliding_groups=-(-model.sliding_layers // group),
+        full_groups=-(-model.full_layers // group),
+        block_bytes=page * group,
+        sliding_tokens=model.window - 1 + in_flight_tokens,
+    )

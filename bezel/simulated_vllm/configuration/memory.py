@@ -1,0 +1,166 @@
+"""What fits where: weights, activations and KV cache on the accelerator, the loader's buffers in host memory.
+
+Refuses as the real engine does, in its order: host memory while loading, the accelerator's memory for the weights,
+then the cache that is left. The lengths and blocks are those of `kv_layout.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bezel.simulated_vllm.configuration.failures import StartError, exhausted
+from bezel.simulated_vllm.configuration.hardware import GIB
+from bezel.simulated_vllm.configuration.kv_layout import KvLayout, kv_layout, unwindowed_layout
+
+if TYPE_CHECKING:
+    from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
+    from bezel.simulated_vllm.configuration.hardware import SimulatedMachine
+
+# Resident size of the API process and the engine's process with PyTorch and its libraries.
+HOST_BASE_GIB = 5.2
+_ADVICE = "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details."
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Where the memory of one accelerator goes, in bytes, and what the cache then holds.
+
+    Attributes:
+        weights: model and, where there is one, assistant; without what stays in host memory.
+        offloaded: weights that stay in host memory and are read from there in each step.
+        available: what is left for the cache.
+        blocks: blocks in the cache's pool.
+        concurrency: how many requests of the longest length fit at once.
+        tokens: the capacity that the server reports: concurrency x max-model-len.
+        max_model_len: the length asked for, or the longest that fits where -1 was asked.
+        host_peak: peak of host memory while loading.
+    """
+
+    weights: int
+    offloaded: int
+    activations: int
+    available: int
+    layout: KvLayout
+    blocks: int
+    concurrency: float
+    tokens: int
+    max_model_len: int
+    host_peak: int
+
+
+def memory_use(
+    model: Checkpoint,
+    machine: SimulatedMachine,
+    *,
+    loader_bytes: int,
+    utilization: float,
+    kv_cache_dtype: str,
+    max_model_len: int,
+    in_flight_tokens: int,
+    batched_tokens: int,
+    tensor_parallel: int,
+    draft: Checkpoint | None,
+    kv_cache_memory_bytes: int | None,
+    blocks_override: int | None,
+    cpu_offload_gib: float = 0.0,
+    lora_ranks: int = 0,
+) -> MemoryUse:
+    """Fit a model into a machine.
+
+    `lora_ranks` is the rank of all adapters together that room is made for.
+
+    Raises:
+        StartError: it does not fit; stage "host-memory" or "engine", worded as the engine words it.
+    """
+    chip = machine.accelerator
+    offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes // tensor_parallel)
+    weights = (model.weight_bytes + (draft.weight_bytes if draft else 0)) // tensor_parallel - offloaded
+    weights += _lora_buffers(model, tensor_parallel) * lora_ranks
+    if chip.xla:
+        weights = int(weights * chip.xla.resident_per_weight)
+    host_peak = int(HOST_BASE_GIB * GIB) + loader_bytes + offloaded * tensor_parallel
+    if host_peak > machine.memory_gib * GIB:
+        raise StartError("Killed", f"{host_peak / GIB:.2f} GiB of {machine.memory_gib:g} GiB", "host-memory")
+    total = chip.memory_gib * GIB
+    runtime = chip.runtime_gib * GIB
+    if weights + runtime > total and chip.xla:
+        raise exhausted(weights, total)
+    if weights + runtime > total:
+        raise StartError("torch.OutOfMemoryError", _out_of_memory(weights, total, runtime), "engine")
+    activations = (chip.activation_gib + chip.activation_gib_per_1k_tokens * batched_tokens / 1024) * GIB
+    available = kv_cache_memory_bytes or int(total * utilization - weights - runtime - activations)
+    if chip.xla:
+        layout = unwindowed_layout(model, tensor_parallel=tensor_parallel, block=chip.xla.page_tokens)
+    else:
+        layout = kv_layout(
+            model, dtype=kv_cache_dtype, in_flight_tokens=in_flight_tokens, tensor_parallel=tensor_parallel
+        )
+    if available <= 0:
+        raise StartError(
+            "ValueError",
+            "No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the "
+            "engine (this flag also controls CPU memory reservation on the CPU backend, despite its name). " + _ADVICE,
+            "engine",
+        )
+    blocks = blocks_override or available // layout.block_bytes
+    longest = layout.longest(blocks, model.context if max_model_len < 0 else max_model_len)
+    if max_model_len < 0:
+        max_model_len = longest
+    needed = layout.blocks_at_most(max_model_len)
+    if needed > blocks or not max_model_len:
+        raise StartError("ValueError", _cache_too_small(max_model_len, needed, available, layout, longest), "engine")
+    return MemoryUse(
+        weights=weights,
+        offloaded=offloaded,
+        activations=int(activations),
+        available=available,
+        layout=layout,
+        blocks=blocks,
+        concurrency=blocks / needed,
+        tokens=int(blocks / needed * max_model_len),
+        max_model_len=max_model_len,
+        host_peak=host_peak,
+    )
+
+
+def _lora_buffers(model: Checkpoint, parallel: int) -> int:
+    """Bytes of one rank beside all linear layers: inputs of what is split by rows, outputs of what is by columns."""
+    sliding, full = model.attending_layers
+    shapes: list[tuple[int, int, bool]] = []
+    for layers, head_dim, kv_heads in (
+        (sliding, model.sliding_head_dim, model.sliding_kv_heads),
+        (full, model.full_head_dim, model.full_kv_heads),
+    ):
+        queries = model.attention_heads * head_dim
+        one = [(model.hidden_size, out, True) for out in (queries, kv_heads * head_dim, kv_heads * head_dim)]
+        one.append((queries, model.hidden_size, False))
+        for size in model.mlp_sizes:
+            one += [(model.hidden_size, size, True)] * 2 + [(size, model.hidden_size, False)]
+        shapes += one * layers
+    return 2 * sum(
+        (inputs + outputs // parallel) if by_columns else (inputs // parallel + outputs)
+        for inputs, outputs, by_columns in shapes
+    )
+
+
+def _out_of_memory(weights: int, total: float, runtime: float) -> str:
+    used = total - runtime
+    piece = min(weights, 256 << 20)
+    return (
+        f"CUDA out of memory. Tried to allocate {piece / (1 << 20):.2f} MiB. GPU 0 has a total capacity of "
+        f"{total / GIB:.2f} GiB of which {(piece >> 1) / (1 << 20):.2f} MiB is free. Including non-PyTorch memory, "
+        f"this process has {used / GIB:.2f} GiB memory in use."
+    )
+
+
+def _cache_too_small(max_model_len: int, needed: int, available: int, layout: KvLayout, longest: int) -> str:
+    estimate = ""
+    if longest:
+        estimate = f"Based on the available memory, the estimated maximum model length is {longest}. "
+    return (
+        f"To serve at least one request with the model's max seq len ({max_model_len}), "
+        f"({needed * layout.block_bytes / GIB:.2f} GiB KV cache is needed, which is larger than the available KV "
+        f"cache memory ({available / GIB:.2f} GiB). {estimate}Try increasing `gpu_memory_utilization` (which also "
+        "controls CPU memory on the CPU backend) or decreasing `max_model_len` when initializing the engine. " + _ADVICE
+    )

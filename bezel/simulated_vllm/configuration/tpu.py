@@ -1,0 +1,98 @@
+"""What is different on a TPU: what vLLM's TPU plugin (tpu-inference) refuses, compiles and keeps.
+
+Pure rules, and the one file that stands for the compiled graphs. Where sizes and times come from says `hardware.toml`;
+what fits says `memory.py`; when it happens says `startup.py`. Not modelled: several hosts, pipelines, LoRA.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from bezel.simulated_vllm.configuration.options import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bezel.simulated_vllm.configuration.hardware import SimulatedMachine, Xla
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
+
+PADDING_GAP = "VLLM_TPU_BUCKET_PADDING_GAP"
+CACHE_PATH = "VLLM_XLA_CACHE_PATH"
+_SMALLEST_BATCH = 16
+_GB = 1e9
+
+
+def kv_notes(kv_cache_dtype: str) -> tuple[str, ...]:
+    """What the plugin says of an 8-bit cache: it becomes another type, and here it saved no memory (measured)."""
+    if not kv_cache_dtype.startswith("fp8"):
+        return ()
+    return ("Automatically using fp8_e5m2 for FP8 KV cache on TPU v6e.",)
+
+
+def batch_sizes(batched_tokens: int, gap: int) -> list[int]:
+    """The sizes to which batches are padded; each is a graph of its own.
+
+    Args:
+        batched_tokens: the most tokens of a batch.
+        gap: 0 doubles the size each time; otherwise it does so up to the gap and then adds it.
+    """
+    sizes = [_SMALLEST_BATCH]
+    while sizes[-1] < batched_tokens:
+        sizes.append(sizes[-1] + gap if gap and sizes[-1] >= gap else sizes[-1] * 2)
+    return sizes
+
+
+class Graphs:
+    """The graphs of one configuration: how many, how long they take, and whether an earlier start has left them."""
+
+    def __init__(self, settings: EngineSettings, environment: Mapping[str, str]) -> None:
+        gap = environment.get(PADDING_GAP, "0")
+        sizes = batch_sizes(settings.max_batched_tokens, int(gap) if gap.isdigit() else 0)
+        self.count = len(sizes)
+        self._settings = settings
+        self._file = _file(settings.machine, environment, _key(settings, sizes))
+
+    @property
+    def kept(self) -> bool:
+        """Whether they lie in the compile cache."""
+        return self._file is not None and self._file.is_file()
+
+    def seconds(self, xla: Xla) -> float:
+        """How long making them ready takes."""
+        each = xla.graph_seconds + xla.graph_seconds_per_gb * self._settings.model.weight_bytes / _GB
+        return self.count * each * (xla.cached_share if self.kept else 1.0)
+
+    def keep(self) -> None:
+        """Leave them to the next start; a cache that cannot be written is none, as with the real one."""
+        if self._file is None or self.kept:
+            return
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text(json.dumps({"graphs": self.count, "model": self._settings.model.architecture}))
+        except OSError:
+            return
+
+
+def _file(machine: SimulatedMachine, environment: Mapping[str, str], key: str) -> Path | None:
+    place = environment.get(CACHE_PATH)
+    return machine.resolve(place) / f"jit_step-{key}-cache" if place else None
+
+
+def _key(settings: EngineSettings, sizes: list[int]) -> str:
+    """What would make other graphs: the release, the chips, the model's shape, lengths and types."""
+    drafting = settings.speculation
+    shape = (
+        VERSION,
+        settings.machine.accelerator.name,
+        settings.tensor_parallel,
+        repr(settings.model),
+        settings.max_model_len,
+        settings.max_num_seqs,
+        sizes,
+        settings.kv_cache_dtype,
+        (drafting.method, drafting.tokens) if drafting else None,
+    )
+    return hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:32]

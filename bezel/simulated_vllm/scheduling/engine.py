@@ -1,0 +1,211 @@
+"""The engine: takes requests, runs the scheduler's steps one after another in the clock's time, hands tokens out.
+
+One task for everything: it sleeps until the step under way ends, settles it and calls each request's `deliver` with its
+tokens. No task or timer exists for a single token or request. `begin` and `end` are a step without the waiting, for a
+driver that has a clock of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from bezel.simulated_vllm.configuration.logs import API, ENGINE, line
+from bezel.simulated_vllm.scheduling.engine_metrics import EngineMetrics
+from bezel.simulated_vllm.scheduling.scheduler import Scheduler, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bezel.simulated_vllm.configuration.faults import ServingFaults
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
+    from bezel.simulated_vllm.scheduling.channel import Channel
+    from bezel.simulated_vllm.scheduling.clock import EngineClock
+    from bezel.simulated_vllm.scheduling.request import Request
+
+# How far the steps may lag behind the clock (a busy host) and still be caught up instead of put off: well above what
+# it takes to hand out the tokens of thousands of sequences, or every step would begin late by that.
+_CATCH_UP = 0.5
+# Steps whose tokens are held back at most while the host cannot keep up.
+_MOST_HELD = 7
+DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+
+
+class EngineDeadError(Exception):
+    """The engine's process is gone; nothing runs any more."""
+
+
+class QueueFullError(Exception):
+    """A queue limit turned a request away; `reason` names the limit as the metrics do."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Engine:
+    """One engine of one server.
+
+    Attributes:
+        died: set when the engine's process has ended by itself.
+        death_told: set when a client has been told so.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        clock: EngineClock,
+        wall: Callable[[], float],
+        strikes: ServingFaults | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.scheduler = Scheduler(settings)
+        self.metrics = EngineMetrics(settings, wall)
+        self.prompt_tokens = 0
+        self.generated_tokens = 0
+        self.died = asyncio.Event()
+        self.death_told = asyncio.Event()
+        self._strikes = strikes
+        self._call = 0
+        self._work = asyncio.Event()
+        self._busy_until = 0.0
+        self._rung: list[Channel] = []
+        self._held = 0
+
+    def check_alive(self) -> None:
+        """Whether there is an engine that could take a call.
+
+        Raises:
+            EngineDeadError: there is none.
+        """
+        if self.died.is_set():
+            raise EngineDeadError
+
+    def check_admission(self, requests: int = 1) -> None:
+        """Whether the queue takes a call of so many requests, which then is the one that is counted.
+
+        Raises:
+            QueueFullError: it does not; the rejection is counted.
+        """
+        queue = self.scheduler
+        reason = None
+        limit, token_limit = self.settings.max_queued_requests, self.settings.max_queued_tokens
+        # Despite its name the first limit counts all unfinished requests, the second prompts not yet computed.
+        if limit is not None and len(queue.waiting) + len(queue.running) + requests > limit:
+            reason = "max_num_queued_reqs"
+        elif token_limit is not None and queue.prompt_tokens() >= token_limit:
+            reason = "max_num_queued_tokens"
+        if reason:
+            self.metrics.rejected(reason)
+            raise QueueFullError(reason)
+        self._call = self._strikes.take() if self._strikes else 0
+
+    def add(self, request: Request) -> None:
+        """Queue a request; its tokens come through its `deliver`."""
+        request.arrival = self.clock.now()
+        request.call = self._call
+        self.scheduler.add(request)
+        self.metrics.levels(self.scheduler)
+        self._work.set()
+
+    def abort(self, request: Request) -> None:
+        """Stop a request whose client is gone; nothing more is delivered and no success is counted."""
+        if request.finished is None:
+            request.finished = "abort"
+            self.scheduler.remove(request)
+            self.metrics.levels(self.scheduler)
+
+    def stop(self, request: Request) -> None:
+        """End a request early because its text is complete (a stop string was found)."""
+        if request.finished is None:
+            request.finished = "stop"
+            self.scheduler.remove(request)
+            self.metrics.finished(request, self.clock.now())
+            self.metrics.levels(self.scheduler)
+
+    def ring(self, channel: Channel) -> None:
+        """Note that a handler has something to fetch; it is woken when the step has been handed out."""
+        self._rung.append(channel)
+
+    def _wake(self) -> None:
+        rung, self._rung, self._held = self._rung, [], 0
+        for channel in rung:
+            channel.wake()
+
+    async def run(self) -> None:
+        """Run steps until the engine dies; cancel the task to end it."""
+        while not self.died.is_set():
+            now = self.clock.now()
+            start = max(self._busy_until, now - _CATCH_UP, self.scheduler.idle_until)
+            step = self.begin(start)
+            if step is None:
+                self._wake()
+                self._work.clear()
+                await self._work.wait()
+                self._busy_until = self.clock.now()
+                continue
+            self._busy_until = start + step.seconds
+            await self.clock.sleep_until(self._busy_until)
+            # Where the next step should be over already, writing is what the host has no time for: a stream then
+            # gets the tokens of several steps in one write, as a busy real server's does.
+            late = self.clock.now() > self._busy_until + step.seconds
+            self.end(step, self._busy_until, hold=late and self._held < _MOST_HELD)
+
+    def begin(self, start: float) -> Step | None:
+        """Plan the step that begins at `start`; None if there is nothing to run."""
+        step = self.scheduler.next_step(start)
+        if step is None:
+            return None
+        for request in step.admitted:
+            self.metrics.admitted(request)
+        self.metrics.levels(self.scheduler)
+        return step
+
+    def end(self, step: Step, end: float, *, hold: bool = False) -> None:
+        """Settle a step that ended at `end` and hand its tokens out; requests that are gone meanwhile get none.
+
+        Args:
+            step: what `begin` planned.
+            end: the clock's time at which it ended.
+            hold: whether those who write the tokens are left asleep until a later step.
+        """
+        live = [share for share in step.shares if share.request.finished is None]
+        if self._strikes and any(self._deadly(share.request) for share in live):
+            self._die()
+            return
+        step.shares = live
+        yielded = {share.request: self.scheduler.settle(share) for share in live}
+        for request, tokens in yielded.items():
+            self.generated_tokens += len(tokens)
+            if tokens and request.first_token is None:
+                self.prompt_tokens += len(request.prompt)
+        self.metrics.step(step, yielded, end)
+        for request, tokens in yielded.items():
+            if tokens:
+                request.deliver(tokens, request.finished)
+        self.metrics.levels(self.scheduler)
+        if hold:
+            self._held += 1
+        else:
+            self._wake()
+
+    def _deadly(self, request: Request) -> bool:
+        """Whether the engine dies now: amid the answer of the call that a fault names, or at its only token."""
+        amid = len(request.answer) > 0 or request.max_tokens == 1
+        return amid and self._strikes is not None and self._strikes.kills_engine(request.call)
+
+    def _die(self) -> None:
+        """End as if the worker's process had been killed; the gauges stay as they were."""
+        worker = "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor."
+        line(worker, source="multiproc_executor.py:315", process=ENGINE, level="ERROR")
+        fatal = "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled"
+        line(fatal, source="core.py:1512", process=ENGINE, level="ERROR")
+        failed = "AsyncLLM output_handler failed.\nTraceback (most recent call last):\n"
+        failed += f"vllm.v1.engine.exceptions.EngineDeadError: {DEAD}"
+        line(failed, source="async_llm.py:906", process=API, level="ERROR")
+        self.died.set()
+        for request in [*self.scheduler.running, *self.scheduler.waiting]:
+            request.finished = "error"
+            request.deliver([], "error")
+        self._wake()

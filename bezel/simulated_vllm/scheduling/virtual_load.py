@@ -1,0 +1,168 @@
+"""Load on an engine in virtual time: closed-loop users by a seed, and what a machine's roofs allow at most.
+
+Thousands of requests take seconds of this machine, and the same seed gives the same figures to the last digit.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict, dataclass
+from statistics import fmean, quantiles
+from typing import TYPE_CHECKING
+
+from bezel.simulated_vllm.configuration.hardware import machine_from_environment
+from bezel.simulated_vllm.configuration.kv_layout import bytes_per_element
+from bezel.simulated_vllm.configuration.options import parse
+from bezel.simulated_vllm.configuration.settings import make_settings
+from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.synthetic_weights import model_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
+
+_SPREAD = 0.2  # lengths of prompts and answers lie within this share of what is asked for
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one load measured; seconds are virtual.
+
+    Attributes:
+        users: How many ask again as soon as they are answered.
+        prompt: Tokens of a prompt on average, likewise `output` of an answer.
+        rate: Output tokens a second while all users ask; `overall` from the first request to the last answer.
+        roof: Output tokens a second that neither arithmetic nor memory of the machine allows to exceed.
+        ttft: Seconds to the first token, the median; `ttft_p99` of the slowest hundredth.
+        tpot: Seconds a further token takes, the median of the requests' means.
+        preempted: How often a request lost its blocks.
+    """
+
+    users: int
+    prompt: int
+    output: int
+    requests: int
+    rate: float
+    overall: float
+    roof: float
+    ttft: float
+    ttft_p99: float
+    tpot: float
+    preempted: int
+
+    def row(self) -> dict[str, float]:
+        """Its figures, rounded to six digits that count."""
+        return {
+            name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in asdict(self).items()
+        }
+
+
+def served(folder: Path, model: str, arguments: tuple[str, ...], hardware: dict[str, object]) -> EngineSettings:
+    """The settings of a server of a made-up checkpoint.
+
+    Args:
+        folder: Where the checkpoint is written.
+        model: Its id in the catalogue.
+        arguments: What follows the model's path.
+        hardware: The machine, as an instance is told it.
+    """
+    (folder / "model").mkdir(parents=True)
+    for name, content in model_files(model).items():
+        (folder / "model" / name).write_bytes(content)
+    environment = {
+        "LOCALCLOUD_HARDWARE": json.dumps(hardware),
+        "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
+    }
+    return make_settings(parse(["/mnt/models/model", *arguments]), machine_from_environment(environment), {})
+
+
+def load(
+    settings: EngineSettings,
+    users: int,
+    *,
+    prompt: int,
+    output: int,
+    rounds: int = 5,
+    shared: float = 0.0,
+    seed: int = 1,
+) -> Point:
+    """Ask in a closed loop.
+
+    Args:
+        settings: The server.
+        users: How many ask at a time.
+        prompt: Tokens of a prompt on average.
+        output: Tokens of an answer on average.
+        rounds: How often each user asks.
+        shared: Share of every prompt that is the same for all.
+        seed: Decides when each user begins and how long each prompt and answer is.
+    """
+    rig = Rig(settings)
+    chances = random.Random(seed)  # noqa: S311 - lengths
+    total = users * rounds
+    left = total
+    last_asked = 0.0
+
+    def length(mean: int) -> int:
+        return max(1, round(mean * chances.uniform(1 - _SPREAD, 1 + _SPREAD)))
+
+    def ask() -> None:
+        nonlocal left, last_asked
+        if not left:
+            return
+        left -= 1
+        last_asked = rig.clock.time
+        count = length(prompt)
+        same = int(count * shared)
+        rig.ask(
+            [*range(same), *range(10**7 + left * 10**5, 10**7 + left * 10**5 + count - same)], length(output), then=ask
+        )
+
+    for _ in range(users):
+        ask()
+        rig.step()
+    rig.run(10_000_000)
+    outcomes = rig.outcomes
+    begun = sorted(outcome.times[-1] for outcome in outcomes)[min(users, total - 1) - 1]
+    window = (begun, last_asked) if last_asked > begun else (0.0, rig.clock.time)
+    inside = sum(window[0] < time <= window[1] for outcome in outcomes for time in outcome.times)
+    firsts = [outcome.ttft for outcome in outcomes]
+    paces = [sum(outcome.gaps) / len(outcome.gaps) for outcome in outcomes if outcome.gaps]
+    tokens = sum(len(outcome.tokens) for outcome in outcomes)
+    return Point(
+        users=users,
+        prompt=prompt,
+        output=output,
+        requests=total,
+        rate=inside / (window[1] - window[0]),
+        overall=tokens / rig.clock.time,
+        roof=roof(rig, users),
+        ttft=quantiles(firsts, n=2)[0] if total > 1 else firsts[0],
+        ttft_p99=quantiles(firsts, n=100)[98] if total > 1 else firsts[0],
+        tpot=quantiles(paces, n=2)[0] if len(paces) > 1 else fmean(paces or [0.0]),
+        preempted=int(rig.value("num_preemptions_total")),
+    )
+
+
+def roof(rig: Rig, users: int) -> float:
+    """Output tokens a second that the machine could reach at most for the very requests of a run that has ended.
+
+    Everything is counted in favour of the machine: arithmetic at its whole share of the peak, weights read once for as
+    many sequences as may run at a time, no overhead, and no token computed twice.
+    """
+    settings = rig.engine.settings
+    model, chip, element = settings.model, settings.machine.accelerator, bytes_per_element(settings.kv_cache_dtype)
+    batch = min(users, settings.max_num_seqs)
+    operations = traffic = 0.0
+    for outcome in rig.outcomes:
+        prompt, output = len(outcome.request.prompt), len(outcome.tokens)
+        operations += 2 * model.active_parameters * (prompt - outcome.request.cached + output - 1)
+        traffic += (output - 1) * model.step_weight_bytes * model.active_fraction / batch
+        traffic += (output - 1) * model.kv_bytes_read(prompt, element)
+    tokens = sum(len(outcome.tokens) for outcome in rig.outcomes)
+    shares = settings.tensor_parallel
+    arithmetic = operations / (chip.flops_per_second * chip.compute_efficiency * shares)
+    memory = traffic / (chip.memory_bytes_per_second * chip.memory_efficiency * shares)
+    return tokens / max(arithmetic, memory)

@@ -1,0 +1,153 @@
+"""The running process: the engine's task and the HTTP server in one event loop, until a signal ends both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from bezel.loopback.asgi_guard import Bounded
+from bezel.simulated_vllm.api.web import Server
+from bezel.simulated_vllm.configuration.logs import line, traceback, uvicorn_logging
+from bezel.simulated_vllm.scheduling.clock import RealClock
+from bezel.simulated_vllm.scheduling.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.simulated_vllm.configuration.faults import ServingFaults
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
+
+_STATS_SECONDS = 10.0
+_BACKLOG = 4096
+_LARGEST = 32 << 20  # bytes of a body: what Cloud Run lets through; the real server has no limit of its own
+_WATCHDOG_SECONDS = 5.0
+_CRASH_CHECK_SECONDS = 0.2
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its habit of raising the signal again: the container ends with status 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
+
+@dataclass(frozen=True)
+class How:
+    """How a server serves, apart from what its engine runs with.
+
+    Attributes:
+        host: address to listen on.
+        port: port to listen on.
+        path: of the socket to listen at instead, "" for none; host and port are then what the container has.
+        speed: how many seconds of the engine pass in a real one.
+        log_level: uvicorn's.
+        access_log: whether each request is logged.
+        strikes: faults that may strike, None where none are ordered.
+        outlives_engine: whether the server stays when its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
+    """
+
+    host: str
+    port: int
+    path: str
+    speed: float
+    log_level: str
+    access_log: bool
+    strikes: ServingFaults | None
+    outlives_engine: bool
+
+
+def serve(settings: EngineSettings, how: How) -> int:
+    """Serve until SIGTERM or SIGINT, or until the engine has died.
+
+    Returns:
+        The exit status.
+    """
+    return asyncio.run(_serve(settings, how))
+
+
+async def _serve(settings: EngineSettings, how: How) -> int:
+    uvicorn_logging(how.log_level, access=how.access_log)
+    engine = Engine(settings, RealClock(how.speed), time.time, how.strikes)
+    config = uvicorn.Config(
+        Bounded(Server(engine).application(), lambda _: _LARGEST),
+        host=how.host,
+        port=how.port,
+        log_config=None,
+        lifespan="off",
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=1,
+        access_log=how.access_log,
+    )
+    line(f"Starting vLLM server on http://{how.host}:{how.port}", source="entry.py:140")
+    server = _Uvicorn(config)
+    tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
+    if not how.outlives_engine:
+        tasks.append(asyncio.create_task(_end_with_engine(engine, server)))
+    if how.strikes:
+        tasks.append(asyncio.create_task(_crash(how.strikes)))
+    try:
+        await server.serve([_listening(how.path)] if how.path else None)
+    except SystemExit:
+        # uvicorn has said why it could not listen.
+        return 1
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return 0
+
+
+def _listening(path: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    return listener
+
+
+async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:
+    """End when a client has been told of the engine's death, or a little later without one."""
+    await engine.died.wait()
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(engine.death_told.wait(), _WATCHDOG_SECONDS)
+    server.should_exit = True
+
+
+async def _crash(strikes: ServingFaults) -> None:
+    while not strikes.crashes():  # noqa: ASYNC110 - a file tells it
+        await asyncio.sleep(_CRASH_CHECK_SECONDS)
+    traceback("RuntimeError", "can't start new thread")
+    # As abrupt as the real thing: open connections are cut.
+    sys.stdout.flush()
+    os._exit(1)
+
+
+async def _log_statistics(engine: Engine) -> None:
+    prompt, generated, idle = 0, 0, True
+    while True:
+        await asyncio.sleep(_STATS_SECONDS)
+        read, written = engine.prompt_tokens - prompt, engine.generated_tokens - generated
+        prompt, generated = engine.prompt_tokens, engine.generated_tokens
+        running, waiting = len(engine.scheduler.running), len(engine.scheduler.waiting)
+        was_idle, idle = idle, not (read or written or running or waiting)
+        if idle and was_idle:
+            continue
+        queries = engine.metrics.value("prefix_cache_queries_total") or 1.0
+        hits = engine.metrics.value("prefix_cache_hits_total") / queries
+        line(
+            f"Engine 000: Avg prompt throughput: {read / _STATS_SECONDS:.1f} tokens/s, Avg generation throughput: "
+            f"{written / _STATS_SECONDS:.1f} tokens/s, Running: {running} reqs, Waiting: {waiting} reqs, GPU KV cache "
+            f"usage: {engine.scheduler.pool.usage:.1%}, Prefix cache hit rate: {hits:.1%}",
+            source="loggers.py:281",
+        )

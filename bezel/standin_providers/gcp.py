@@ -1,0 +1,17 @@
+"""The entry of the `gcp` stand-in: `python -m bezel.standin_providers.gcp`, started by the engine."""
+
+from bezel.standin_providers.plugin.fast_import import lighten
+
+
+def main() -> None:
+    """Start the provider; it prints its port and serves."""
+    lighten()
+    # Only now: what follows imports the protocol, which would otherwise bring the whole SDK with it.
+    from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+    from bezel.standin_providers.plugin.server import serve
+
+    serve(GooglePlugin())
+
+
+if __name__ == "__main__":
+    main()

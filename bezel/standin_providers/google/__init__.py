@@ -1,0 +1,1 @@
+"""Google's APIs as the provider calls them: REST, tokens, operations, errors."""

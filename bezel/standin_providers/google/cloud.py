@@ -1,0 +1,157 @@
+"""Google's APIs as one provider process sees them: endpoints, project, polling of operations, calling off.
+
+Built from the provider's configuration and the environment, with the names that the published plugin understands.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bezel.standin_providers.google.errors import OperationError, ProviderError
+from bezel.standin_providers.google.rest import Rest
+from bezel.standin_providers.google.tokens import Tokens
+
+DEFAULT_TIMEOUT = 20 * 60.0  # seconds; the provider's own for nearly every resource
+ATTRIBUTION = {"goog-pulumi-provisioned": "true"}
+Poll = Callable[[str], Mapping[str, Any]]
+
+
+class Cloud:
+    """What every operation on a resource needs."""
+
+    def __init__(self, config: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        """Read the configuration.
+
+        Args:
+            config: The provider's arguments (project, region, accessToken, pollInterval, <api>CustomEndpoint, ...).
+            environment: The process's environment, for what the configuration leaves open.
+        """
+        self._config, self._environment = config, environment
+        self.project: str | None = self._setting("project", "GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
+        self.region: str | None = self._setting("region", "GOOGLE_REGION", "GCLOUD_REGION")
+        self.zone: str | None = self._setting("zone", "GOOGLE_ZONE", "GCLOUD_ZONE")
+        labels = config.get("defaultLabels") or {}  # JSON text where it comes from the stack's configuration
+        self.default_labels: dict[str, str] = dict(json.loads(labels) if isinstance(labels, str) else labels)
+        self.attribution = {} if config.get("addPulumiAttributionLabel") in (False, "false") else ATTRIBUTION
+        self._interval = _seconds(self._setting("pollInterval"))
+        self._stopped = threading.Event()
+        self._rest = Rest(Tokens(environment, str(config.get("accessToken") or "")), self.pause)
+
+    def _setting(self, name: str, *variables: str) -> str | None:
+        found = [self._config.get(name), *(self._environment.get(variable) for variable in variables)]
+        return next((str(value) for value in found if value), None)
+
+    def stop(self) -> None:
+        """End every wait: the engine has called the run off."""
+        self._stopped.set()
+
+    def pause(self, seconds: float) -> None:
+        """Wait, unless the engine calls everything off meanwhile (ProviderError)."""
+        if self._stopped.wait(seconds):
+            raise ProviderError("The run was called off while waiting for Google; what it had begun may still be made.")
+
+    def endpoint(self, api: str) -> str:
+        """The base address of an API, with its version and a slash at the end.
+
+        Args:
+            api: The provider's name for it in capitals, e.g. CLOUD_RUN_V2.
+
+        Raises:
+            ProviderError: Nothing says where it is.
+        """
+        first, *others = api.lower().split("_")
+        name = first + "".join(part.capitalize() for part in others) + "CustomEndpoint"
+        base = self._setting(name, f"GOOGLE_{api}_CUSTOM_ENDPOINT")
+        if base is None:
+            raise ProviderError(
+                f"GOOGLE_{api}_CUSTOM_ENDPOINT is not set, and the stand-in provider never calls Google itself. "
+                "`make up` sets it; with PROVIDER=real the published plugin is used instead."
+            )
+        return base if base.endswith("/") else base + "/"
+
+    def call(
+        self,
+        method: str,
+        api: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        *,
+        until: float,
+        version: str = "",
+    ) -> Any:
+        """Call an API by its path below the endpoint (in another version, if one is named); see `Rest.call`."""
+        return self._rest.call(method, self._base(api, version) + path, query=query, body=body, until=until)
+
+    def _base(self, api: str, version: str) -> str:
+        base = self.endpoint(api)
+        return re.sub(r"/v\d\w*/$", f"/{version}/", base) if version else base
+
+    def upload(self, path: str, query: Mapping[str, str], data: bytes, content_type: str, *, until: float) -> Any:
+        """Send bytes to Cloud Storage, whose uploads stand at the host's root below /upload/."""
+        base = re.sub(r"/storage/v1/$", "/upload/storage/v1/", self.endpoint("STORAGE"))
+        return self._rest.call("POST", base + path, query=query, data=data, content_type=content_type, until=until)
+
+    def finished(
+        self,
+        api: str,
+        operation: Mapping[str, Any],
+        *,
+        until: float,
+        version: str = "",
+        leave: bool = False,
+        poll: Poll | None = None,
+    ) -> Any:
+        """Wait for a long-running operation and return its response.
+
+        Args:
+            api: The API that is polled.
+            operation: The operation as it was first answered.
+            until: When to give up, on time.monotonic's clock.
+            version: Polls under this version instead of the endpoint's (Service Usage: v1beta1).
+            leave: Stop waiting when the engine calls the run off. Without it the wait goes on to its end, so that what
+                Google is making gets into the state.
+            poll: Asks for the operation by its name, where that is not done as most APIs have it.
+
+        Raises:
+            OperationError: It ended with an error.
+            ProviderError: It did not end in time.
+        """
+        pause, started = self._interval or 0.05, time.monotonic()
+        while not operation.get("done"):
+            if time.monotonic() + pause > until:
+                raise ProviderError(
+                    "timeout while waiting for state to become 'done: true' (last state: 'done: false', timeout: "
+                    f"{go_duration(until - started)})"
+                )
+            if leave:
+                self.pause(pause)
+            else:
+                time.sleep(pause)
+            pause = self._interval or min(pause * 1.5, 0.5)
+            name = str(operation["name"])
+            operation = poll(name) if poll else self.call("GET", api, name, until=until, version=version)
+        if error := operation.get("error"):
+            raise OperationError(int(error.get("code", 2)), str(error.get("message", "")))
+        return operation.get("response")
+
+
+def go_duration(seconds: float) -> str:
+    """Seconds as Go prints a duration, e.g. 40m0s."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return (f"{hours}h" if hours else "") + (f"{minutes}m" if whole >= 60 else "") + f"{whole % 60}s"
+
+
+def _seconds(duration: str | None) -> float | None:
+    """A Go duration such as 200ms or 1m30s, in seconds."""
+    if duration is None:
+        return None
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|us|h|m|s)", duration)
+    if not parts or "".join(number + unit for number, unit in parts) != duration:
+        raise ProviderError(f"gcp:pollInterval={duration} is no duration: write it like 200ms or 2s.")
+    scale = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+    return sum(float(number) * scale[unit] for number, unit in parts)

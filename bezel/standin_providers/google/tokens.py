@@ -1,0 +1,125 @@
+"""The access token of the provider processes: given in the environment, or signed for with a service account's key.
+
+google-auth does the same and more, but needs a transport library that costs a plugin 0.1 s at every start; the grant
+itself (RFC 7523, as in Google's documentation of service accounts) is these few lines. A token lives in memory only.
+"""
+
+import base64
+import http.client
+import json
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from bezel.standin_providers.google.errors import ProviderError
+
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_EARLY = 60.0  # seconds before its end that a token counts as spent
+
+
+class Tokens:
+    """The current access token, renewed when it runs out."""
+
+    def __init__(self, environment: Mapping[str, str], given: str = "") -> None:
+        """Make a source of tokens.
+
+        Args:
+            environment: GOOGLE_OAUTH_ACCESS_TOKEN or GOOGLE_APPLICATION_CREDENTIALS are read from it.
+            given: A token from the provider's configuration; it wins.
+        """
+        self._given = given or environment.get("GOOGLE_OAUTH_ACCESS_TOKEN", "")
+        self._file = environment.get("GOOGLE_APPLICATION_CREDENTIALS", "")
+        self._lock = threading.Lock()
+        self._token = ""
+        self._ends = 0.0
+
+    def __call__(self) -> str:
+        """The token.
+
+        Raises:
+            ProviderError: There is no credential, or it is refused.
+        """
+        if self._given:
+            return self._given
+        with self._lock:
+            if time.monotonic() > self._ends:
+                answer = _exchange(_key(self._file))
+                self._token = str(answer["access_token"])
+                self._ends = time.monotonic() + float(answer.get("expires_in", 3600)) - _EARLY
+            return self._token
+
+
+def _key(file: str) -> dict[str, Any]:
+    if not file:
+        raise ProviderError(
+            "No credential: GOOGLE_APPLICATION_CREDENTIALS and GOOGLE_OAUTH_ACCESS_TOKEN are both unset. "
+            "`make up` sets them; for a command of your own take them from localcloud's environment."
+        )
+    try:
+        key = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ProviderError(f"GOOGLE_APPLICATION_CREDENTIALS={file} cannot be read as a key: {error}") from None
+    if not isinstance(key, dict) or not {"client_email", "private_key", "token_uri"} <= key.keys():
+        raise ProviderError(
+            f"GOOGLE_APPLICATION_CREDENTIALS={file} is no service account key, so nothing can be signed. "
+            "Point it at localcloud's credentials.json."
+        )
+    return key
+
+
+def _exchange(key: Mapping[str, Any]) -> dict[str, Any]:
+    address = urlsplit(str(key["token_uri"]))
+    if address.scheme != "http":
+        raise ProviderError(
+            f"token_uri {key['token_uri']} is no localcloud's: the stand-in provider signs for http only."
+        )
+    connection = http.client.HTTPConnection(address.netloc, timeout=30)
+    form = urlencode({"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": _assertion(key)})
+    try:
+        connection.request("POST", address.path, form, {"Content-Type": "application/x-www-form-urlencoded"})
+        response = connection.getresponse()
+        text = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise ProviderError(
+            f"{key['token_uri']} does not answer ({type(error).__name__}), so there is no access token. "
+            "Is localcloud running? `make up` starts it."
+        ) from None
+    finally:
+        connection.close()
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = {}
+    if response.status != 200 or "access_token" not in answer:
+        said = " ".join(filter(None, (str(answer.get("error", "")), str(answer.get("error_description", "")))))
+        hint = " The clock of this machine is wrong: set it, then run the same command again." if "iat" in said else ""
+        raise ProviderError(
+            f"{key['token_uri']} refused the key of {key['client_email']} (HTTP {response.status}"
+            f"{f', {said}' if said else ''}), so nothing can be deployed.{hint}"
+        )
+    return dict(answer)
+
+
+def _assertion(key: Mapping[str, Any]) -> str:
+    # Slow to import, and a run with a given token, or a preview without a call, needs none of it.
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+    now = int(time.time())
+    header = {"alg": "RS256", "typ": "JWT", "kid": key.get("private_key_id", "")}
+    claims = {"iss": key["client_email"], "scope": SCOPE, "aud": key["token_uri"], "iat": now, "exp": now + 3600}
+    signed = f"{_part(header)}.{_part(claims)}"
+    pem = str(key["private_key"]).encode()
+    # The user's own key: testing its numbers would take as long as all the rest of a start.
+    private = serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
+    if not isinstance(private, rsa.RSAPrivateKey):
+        raise ProviderError(f"The key of {key['client_email']} is no RSA key, which RS256 needs.")
+    signature = private.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
+    return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+def _part(value: Mapping[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()

@@ -1,0 +1,1 @@
+"""Check, diff, create, read, update and delete of any resource type."""

@@ -1,0 +1,138 @@
+"""Inputs before they are planned: kinds, required properties, defaults, names.
+
+Each object gets a list `__defaults` of the properties that were filled in here, as the published plugin notes them: a
+default is no wish of the program's and gives way when the program says otherwise. Unknown values pass.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.standin_providers.lifecycle.fields import OUTPUT, REFUSED, REQUIRED, Field, Fields, Kind
+from bezel.standin_providers.lifecycle.values import Properties, unknown
+
+DEFAULTS = "__defaults"
+
+
+@dataclass(slots=True)
+class Checked:
+    """The cleaned inputs and what is wrong with them (property, reason)."""
+
+    inputs: Properties
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+
+def check(fields: Fields, wanted: Mapping[str, Any], token: str) -> Checked:
+    """Inputs with kinds put right and defaults filled in, and every failure.
+
+    Args:
+        fields: The type's properties.
+        wanted: The inputs as the program gave them, or as a state holds them.
+        token: The type, for the messages.
+    """
+    work = _Check(token, [])
+    return Checked(work.object(fields, wanted, ""), work.failures)
+
+
+def autoname(name: str, seed: bytes, longest: int) -> str:
+    """The name that the provider gives: the resource's own and seven hexadecimal digits, the same for one seed."""
+    suffix = "-" + hashlib.sha256(seed or name.encode()).hexdigest()[:7]
+    return name[: longest - len(suffix)] + suffix
+
+
+@dataclass(slots=True)
+class _Check:
+    token: str
+    failures: list[tuple[str, str]]
+
+    def object(self, fields: Fields, wanted: Mapping[str, Any], path: str) -> Properties:
+        known = {field.name: field for field in fields}
+        result: Properties = {}
+        filled: list[str] = []
+        for name, value in wanted.items():
+            if name == DEFAULTS or value is None:
+                continue
+            found = known.get(name)
+            if found is None or found.marks & (OUTPUT | REFUSED):
+                output = found is not None and not found.marks & REFUSED
+                self.failures.append((path + name, self._stranger(name, output=output)))
+            else:
+                result[name] = self._value(found, value, path + name)
+        for name, found in known.items():
+            # deletionPolicy has a default in the provider's state, but none in Check, as recorded.
+            if name not in result and found.default not in (None, "", 0) and name != "deletionPolicy":
+                result[name] = found.default
+                filled.append(name)
+            elif name not in result and found.marks & REQUIRED:
+                reason = f'Missing required argument: {self.token} cannot be made without "{path}{name}". Set it.'
+                self.failures.append((path + name, reason))
+        result[DEFAULTS] = filled
+        return result
+
+    def _stranger(self, name: str, *, output: bool) -> str:
+        if output:
+            return f'"{name}" of {self.token} is chosen by Google and cannot be set. Remove it.'
+        return (
+            f'The stand-in provider does not know "{name}" of {self.token}, so localcloud would silently lack it. '
+            "Remove it, correct its spelling, or run with PROVIDER=real."
+        )
+
+    def _value(self, field: Field, value: Any, path: str) -> Any:
+        if unknown(value) or field.kind is Kind.ASSET:
+            return value
+        match field.kind, value:
+            case (Kind.BLOCK, Mapping()):
+                return self.object(field.fields, value, path + ".")
+            case (Kind.BLOCKS, list()):
+                return [
+                    self.object(field.fields, item, f"{path}[{index}].") if isinstance(item, Mapping) else item
+                    for index, item in enumerate(value)
+                ]
+            case (Kind.TABLE, Mapping()):
+                return {key: _text(item) for key, item in value.items() if item is not None and key != DEFAULTS}
+            case (Kind.ITEMS, list()):
+                return [_text(item) for item in value]
+        scalar = _scalar(field.kind, value)
+        if scalar is None:
+            # The value itself stays out of the message: it may be a secret of the program's.
+            word, given = _WORDS[field.kind], type(value).__name__
+            self.failures.append((path, f"{path} of {self.token} is a {word}, not a {given}. Write it as a {word}."))
+            return value
+        return scalar
+
+
+def _scalar(kind: Kind, value: Any) -> str | bool | int | float | None:
+    """A single value in its kind, or None where it is of another."""
+    if kind is Kind.TEXT and isinstance(value, (str, bool, int, float)):
+        return _text(value)
+    if kind is Kind.FLAG and value in (True, False, "true", "false"):
+        return value in (True, "true")
+    numeric = kind in (Kind.WHOLE, Kind.BIG, Kind.REAL)
+    return _number(value) if numeric and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _number(value: Any) -> int | float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+_WORDS = {
+    Kind.TEXT: "text",
+    Kind.FLAG: "boolean",
+    Kind.WHOLE: "number",
+    Kind.BIG: "number",
+    Kind.REAL: "number",
+    Kind.TABLE: "map",
+    Kind.ITEMS: "list",
+    Kind.BLOCK: "object",
+    Kind.BLOCKS: "list of objects",
+    Kind.ASSET: "asset",
+}

@@ -1,0 +1,70 @@
+"""The inputs of a resource as they would have to be for what is really there: after a refresh, and after an import.
+
+A refresh keeps to the properties that the program sets, so that drift shows as a difference of exactly these. An import
+takes every property that can be set and says something.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bezel.standin_providers.lifecycle.check import DEFAULTS
+from bezel.standin_providers.lifecycle.fields import OUTPUT, REFUSED, SET, Field, Fields, Kind
+from bezel.standin_providers.lifecycle.mapping import zero
+from bezel.standin_providers.lifecycle.values import Properties
+
+
+def refreshed(fields: Fields, inputs: Mapping[str, Any], found: Mapping[str, Any]) -> Properties:
+    """The program's inputs with the values that were found."""
+    by_name = {field.name: field for field in fields}
+    result: Properties = {}
+    for name, value in inputs.items():
+        if name == DEFAULTS or name not in by_name:
+            result[name] = value
+            continue
+        now = _one(by_name[name], value, found.get(name))
+        if now is not None:
+            result[name] = now
+    if DEFAULTS in inputs:
+        result[DEFAULTS] = [name for name in inputs[DEFAULTS] if result.get(name) == inputs.get(name)]
+    return result
+
+
+def _one(field: Field, value: Any, now: Any) -> Any:
+    if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(now, Mapping):
+        return refreshed(field.fields, value, now)
+    if field.kind is Kind.BLOCKS and isinstance(value, list) and isinstance(now, list):
+        befores = _matched(value, now) if field.marks & SET else [(index, item) for index, item in enumerate(now)]
+        return [
+            refreshed(field.fields, value[index], item) if index < len(value) else imported(field.fields, item)
+            for index, item in befores
+        ]
+    if zero(now) and zero(value):
+        return value
+    return value if field.same and field.same(now, value) and now is None else now
+
+
+def _matched(value: list[Any], now: list[Any]) -> list[tuple[int, Any]]:
+    """Members of a set in the order in which the program lists them, by their name."""
+    order = {item.get("name"): index for index, item in enumerate(value) if isinstance(item, Mapping)}
+    return sorted(((order.get(item.get("name"), len(value)), item) for item in now), key=lambda pair: pair[0])
+
+
+def imported(fields: Fields, found: Mapping[str, Any]) -> Properties:
+    """Inputs that would make what was found."""
+    result: Properties = {DEFAULTS: []}
+    for field in fields:
+        value = found.get(field.name)
+        if (
+            value is None
+            or field.marks & (OUTPUT | REFUSED)
+            or zero(value)
+            or (value == field.default and field.name != "deletionPolicy")
+        ):
+            continue
+        if field.kind is Kind.BLOCK:
+            result[field.name] = imported(field.fields, value)
+        elif field.kind is Kind.BLOCKS and isinstance(value, list):
+            result[field.name] = [imported(field.fields, item) for item in value]
+        elif not field.name.startswith("effective"):
+            result[field.name] = value
+    return result

@@ -1,0 +1,115 @@
+"""The look-ups of the `gcp` stand-in: projects, service accounts and the provider's own settings.
+
+Supported: organizations/getProject, projects/getProject, serviceaccount/getAccount, organizations/getClientConfig
+(without its token). Any other is an error that names it.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bezel.standin_providers.google.cloud import Cloud
+from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT
+from bezel.standin_providers.lifecycle.values import Properties
+
+_TIMEOUT = 60.0
+
+
+def invoke(cloud: Cloud, token: str, arguments: Mapping[str, Any]) -> Properties:
+    """Answer a look-up.
+
+    Raises:
+        ProviderError: It is unknown, or Google refuses it.
+    """
+    found = _INVOKES.get(token)
+    if found is None:
+        known = ", ".join(sorted(_INVOKES))
+        raise ProviderError(
+            f"The stand-in provider has no look-up {token}, so this program cannot run on localcloud. It has: {known}. "
+            "Use one of these, or run with PROVIDER=real."
+        )
+    return found(cloud, arguments)
+
+
+def _project(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
+    name = str(arguments.get("projectId") or cloud.project or "")
+    if not name:
+        raise ProviderError("projectId is not set, and there is no default project. Set gcp:project or GOOGLE_PROJECT.")
+    found = _get(cloud, "RESOURCE_MANAGER", f"projects/{name}", GO_CLIENT)
+    parent = found.get("parent") or {}
+    labels = dict(found.get("labels") or {})
+    return {
+        "id": f"projects/{name}",
+        "projectId": str(found.get("projectId", name)),
+        "number": str(found.get("projectNumber", "")),
+        "name": str(found.get("name", "")),
+        "orgId": str(parent.get("id", "")) if parent.get("type") == "organization" else "",
+        "folderId": str(parent.get("id", "")) if parent.get("type") == "folder" else "",
+        "billingAccount": "",
+        "autoCreateNetwork": False,
+        "deletionPolicy": "PREVENT",
+        "labels": labels,
+        "effectiveLabels": labels,
+        "pulumiLabels": labels,
+        "tags": {},
+    }
+
+
+def _projects(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
+    wanted = str(arguments.get("filter", ""))
+    found = _get(cloud, "RESOURCE_MANAGER", "projects", {**GO_CLIENT, "filter": wanted})
+    projects = [
+        {
+            "projectId": str(item.get("projectId", "")),
+            "number": str(item.get("projectNumber", "")),
+            "name": str(item.get("name", "")),
+            "createTime": str(item.get("createTime", "")),
+            "lifecycleState": str(item.get("lifecycleState", "")),
+            "labels": dict(item.get("labels") or {}),
+            "parent": {key: str(value) for key, value in (item.get("parent") or {}).items()},
+        }
+        for item in found.get("projects", [])
+    ]
+    return {"id": wanted, "filter": wanted, "projects": projects}
+
+
+def _account(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
+    name, project = str(arguments.get("accountId", "")), str(arguments.get("project") or cloud.project)
+    email = name.rsplit("/", 1)[-1]
+    if "@" not in email:
+        email = f"{email}@{project}.iam.gserviceaccount.com"
+    path = f"projects/{project}/serviceAccounts/{email}"
+    found = _get(cloud, "IAM", path, GO_CLIENT)
+    return {
+        "id": path,
+        "accountId": name,
+        "project": project,
+        "email": email,
+        "member": f"serviceAccount:{email}",
+        "name": str(found.get("name", path)),
+        "uniqueId": str(found.get("uniqueId", "")),
+        "displayName": str(found.get("displayName", "")),
+        "disabled": bool(found.get("disabled")),
+    }
+
+
+def _client_config(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
+    del arguments
+    where = {"project": cloud.project or "", "region": cloud.region or "", "zone": cloud.zone or ""}
+    return {"id": "/".join(where.values()), **where, "accessToken": "", "defaultLabels": cloud.default_labels}
+
+
+def _get(cloud: Cloud, api: str, path: str, query: Mapping[str, str]) -> Properties:
+    try:
+        return dict(cloud.call("GET", api, path, query, until=time.monotonic() + _TIMEOUT) or {})
+    except GoogleError as error:
+        raise ProviderError(f"Error reading {path}: {error}") from None
+
+
+_INVOKES: dict[str, Callable[[Cloud, Mapping[str, Any]], Properties]] = {
+    "gcp:organizations/getProject:getProject": _project,
+    "gcp:projects/getProject:getProject": _projects,
+    "gcp:serviceaccount/getAccount:getAccount": _account,
+    "gcp:organizations/getClientConfig:getClientConfig": _client_config,
+}

@@ -1,0 +1,64 @@
+"""Labels and annotations: what the program set, what the provider adds, and what others put there.
+
+`labels` are the program's own, `pulumiLabels` those with the provider's defaults and its mark, `effectiveLabels` all
+that Google has; only the last goes over the wire. Annotations are the same without a mark. Rows include LABELS and
+ANNOTATIONS among their fields; the rest happens here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bezel.standin_providers.lifecycle.fields import COMPUTED, LOCAL, OUTPUT, table
+from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
+
+LABELS = (
+    table("labels", LOCAL),
+    table("pulumiLabels", LOCAL | OUTPUT),
+    table("effectiveLabels", COMPUTED, wire="labels"),
+)
+ANNOTATIONS = (
+    table("annotations", LOCAL),
+    table("effectiveAnnotations", COMPUTED, wire="annotations"),
+)
+
+
+def add_labels(
+    planned: Properties, known: Mapping[str, Any] | None, defaults: Mapping[str, str], mark: Mapping[str, str]
+) -> None:
+    """Complete the planned labels and annotations in place.
+
+    Args:
+        planned: The planned properties, with the program's own labels.
+        known: The outputs so far, or None on a create.
+        defaults: The provider's default labels.
+        mark: The provider's attribution; put on at creation and then kept, never added later.
+    """
+    if "effectiveLabels" in planned:
+        marked = mark if known is None or mark.items() <= (known.get("pulumiLabels") or {}).items() else {}
+        own = planned.get("labels")
+        if unknown(own):
+            planned["pulumiLabels"] = planned["effectiveLabels"] = UNKNOWN
+        else:
+            planned["pulumiLabels"] = {**defaults, **(own or {}), **marked}
+            planned["effectiveLabels"] = _all(planned["pulumiLabels"], known, "effectiveLabels", "pulumiLabels")
+    if "effectiveAnnotations" in planned and not unknown(planned.get("annotations")):
+        own = planned.get("annotations") or {}
+        planned["effectiveAnnotations"] = _all(own, known, "effectiveAnnotations", "annotations")
+
+
+def _all(own: Mapping[str, str], known: Mapping[str, Any] | None, every: str, ours: str) -> Any:
+    """Our entries and those that others have put there; unknown before anyone could have."""
+    if known is None:
+        return dict(own) if own else UNKNOWN
+    others = {key: value for key, value in (known.get(every) or {}).items() if key not in (known.get(ours) or {})}
+    return {**others, **own}
+
+
+def show_labels(found: Properties, prior: Mapping[str, Any], *, fresh: bool) -> None:
+    """Complete the outputs in place: of what Google has, the program's and the provider's own parts."""
+    for every, parts in (("effectiveLabels", ("labels", "pulumiLabels")), ("effectiveAnnotations", ("annotations",))):
+        for part in parts if every in found else ():
+            before = prior.get(part)
+            keys = before if isinstance(before, Mapping) else {}
+            shown = {key: found[every][key] for key in keys if key in found[every]}
+            found[part] = None if fresh and not shown and before is None else shown

@@ -1,0 +1,187 @@
+"""Properties to Google's JSON and back, by the fields of a resource type.
+
+Rules that hold for all types: a zero value is left out of a body, a missing value in an answer is the zero of its kind,
+64-bit integers are strings, a map or list that nobody set stays null until the first refresh. Pure functions.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+from bezel.standin_providers.lifecycle.fields import (
+    COMPUTED,
+    CREATE_ONLY,
+    EMPTY,
+    INPUT_ONLY,
+    KEYED,
+    LISTED,
+    LOCAL,
+    NULL,
+    OUTPUT,
+    SECRET,
+    SET,
+    SHORT,
+    UNREAD,
+    UNSENT,
+    WRAPPED,
+    ZERO,
+    Field,
+    Fields,
+    Kind,
+)
+from bezel.standin_providers.lifecycle.sets import in_set_order
+from bezel.standin_providers.lifecycle.values import Properties, secret, unknown
+
+
+def zero(value: object) -> bool:
+    """Whether a value says no more than its absence: none, empty, 0, false, unknown, or a block of nothing else."""
+    if isinstance(value, Mapping):
+        return all(zero(item) for key, item in value.items() if key != "__defaults")
+    return value is None or value in ("", 0) or value == [] or unknown(value)
+
+
+def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -> Properties:
+    """The JSON that Google gets: `values` without what is zero, unknown, local or Google's own.
+
+    Args:
+        fields: The type's properties.
+        values: The planned properties.
+        updating: Leaves out what only a create may carry.
+    """
+    result: Properties = {}
+    for field in fields:
+        if field.marks & (LOCAL | OUTPUT | UNSENT) or (updating and field.marks & CREATE_ONLY):
+            continue
+        value = values.get(field.name)
+        if unknown(value):
+            continue
+        sent = _sent(field, value, updating=updating)
+        there = (field.marks & EMPTY and sent is not None) or (updating and field.marks & KEYED)
+        if field.marks & ZERO or there or not (sent is None or sent in ("", 0) or sent in ([], {})):
+            into = result
+            *parents, last = field.path
+            for parent in parents:
+                into = into.setdefault(parent, {})
+            into[last] = sent
+    return result
+
+
+def _sent(field: Field, value: Any, *, updating: bool) -> Any:
+    if value is None:
+        return None
+    if field.kind is Kind.BLOCK:
+        inner = body(field.fields, value, updating=updating)
+        return [inner] if field.marks & LISTED else inner
+    if field.kind is Kind.BLOCKS:
+        inners = [body(field.fields, item, updating=updating) for item in value]
+        if field.marks & KEYED:
+            return {inner["id"]: inner for inner in inners}
+        return inners[0] if field.marks & WRAPPED and inners else inners
+    return str(value) if field.kind is Kind.BIG else value
+
+
+class Nulls(enum.Enum):
+    """Which lists and maps that were null stay so where Google has none."""
+
+    ALL = "after a create"
+    TOP = "after an update: those of the resource itself, not what is inside its objects"
+    NONE = "after a read"
+
+
+def outputs(
+    fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any], nulls: Nulls = Nulls.NONE
+) -> Properties:
+    """The properties that an answer means.
+
+    Args:
+        fields: The type's properties.
+        answer: Google's JSON of the resource.
+        prior: What was planned or known before: local properties come from there.
+        nulls: Which lists and maps stay null.
+    """
+    result: Properties = {}
+    for field in fields:
+        before = prior.get(field.name)
+        if field.marks & (LOCAL | UNREAD):
+            result[field.name] = field.default if before is None or unknown(before) else before
+        else:
+            found = dig(answer, field.path)
+            if found is None and field.marks & (UNSENT | INPUT_ONLY) and not unknown(before):
+                found = before
+            missing = found is None and field.marks & NULL
+            result[field.name] = None if missing else _read(field, found, before, nulls)
+    return result
+
+
+def dig(answer: Any, path: list[str]) -> Any:
+    """The value at a dotted path of a JSON object, or None."""
+    for name in path:
+        answer = answer.get(name) if isinstance(answer, Mapping) else None
+    return answer
+
+
+def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
+    match field.kind:
+        case Kind.TEXT:
+            found = "" if raw is None else str(raw)
+            return found.rsplit("/", 1)[-1] if field.marks & SHORT else found
+        case Kind.FLAG:
+            return bool(raw)
+        case Kind.WHOLE | Kind.BIG:
+            return int(raw or 0)
+        case Kind.REAL:
+            return raw or 0
+        case Kind.TABLE | Kind.ITEMS:
+            if not raw and nulls is not Nulls.NONE and not field.marks & COMPUTED and before is None:
+                return None
+            return _many(field, raw)
+        case Kind.BLOCK:
+            if field.marks & LISTED:
+                raw = raw[0] if raw else None
+            if raw is None and not (isinstance(before, Mapping) and _silent(field, before)):
+                return None
+            known = before if isinstance(before, Mapping) else {}
+            return outputs(field.fields, raw or {}, known, _inside(field, nulls))
+    return _members(field, raw, before, _inside(field, nulls))
+
+
+def _many(field: Field, raw: Any) -> Any:
+    if field.kind is Kind.TABLE:
+        return dict(raw or {})
+    return in_set_order(field, raw or []) if field.marks & SET else list(raw or [])
+
+
+def _silent(field: Field, value: Mapping[str, Any]) -> bool:
+    """Whether an object is left out of the body because nothing in it is sent; it is no less there for it."""
+    return not field.marks & EMPTY and body(field.fields, value) == {}
+
+
+def _inside(field: Field, nulls: Nulls) -> Nulls:
+    return nulls if nulls is Nulls.ALL and not field.marks & SET else Nulls.NONE
+
+
+def _members(field: Field, raw: Any, before: Any, nulls: Nulls) -> list[Any]:
+    if field.marks & KEYED:
+        raw = [{**value, "id": key} for key, value in (raw or {}).items()]
+    members = [raw] if field.marks & WRAPPED and raw else list(raw or [])
+    befores = before if isinstance(before, list) else []
+    read = [
+        outputs(
+            field.fields,
+            item,
+            befores[index] if index < len(befores) else {},
+            nulls,
+        )
+        for index, item in enumerate(members)
+    ]
+    return in_set_order(field, read) if field.marks & SET else read
+
+
+def sealed(fields: Fields, values: Properties) -> Properties:
+    """The same properties with the secret ones in the engine's envelope."""
+    hidden = {field.name: field.kind is Kind.BLOCK for field in fields if field.marks & SECRET}
+    # The published plugin closes a secret block even where there is none.
+    return {
+        name: secret(value) if name in hidden and (value is not None or hidden[name]) else value
+        for name, value in values.items()
+    }

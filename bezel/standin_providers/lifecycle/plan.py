@@ -1,0 +1,237 @@
+"""What a resource will be: wanted properties over known ones, and which of them differ.
+
+Pure functions. What a property left out means is the heart of it: Google's own choice stays as it was (COMPUTED), the
+rest goes back to its default. Null and the zero of a kind are the same value.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bezel.standin_providers.lifecycle.fields import (
+    COMPUTED,
+    EMPTY,
+    LOCAL,
+    NEW,
+    OUTPUT,
+    PROJECT,
+    SET,
+    Field,
+    Fields,
+    Kind,
+)
+from bezel.standin_providers.lifecycle.mapping import zero
+from bezel.standin_providers.lifecycle.sets import in_set_order
+from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
+
+
+def plan(
+    fields: Fields,
+    wanted: Mapping[str, Any],
+    known: Mapping[str, Any] | None,
+    project: str | None = None,
+    *,
+    creating: bool | None = None,
+) -> Properties:
+    """All properties as they are to be after the operation.
+
+    Args:
+        fields: The type's properties.
+        wanted: The checked inputs.
+        known: The outputs so far, or None for what does not exist yet: then Google's choices are unknown.
+        project: What a property marked PROJECT is when nobody says.
+        creating: Whether the whole resource does not exist yet; inside it `known` may be missing all the same.
+    """
+    creating = known is None if creating is None else creating
+    result: Properties = {}
+    for field in fields:
+        value = None if field.marks & OUTPUT else wanted.get(field.name)
+        before = None if known is None else known.get(field.name)
+        if value is not None:
+            result[field.name] = _wanted(field, value, before, creating=creating)
+        elif field.marks & PROJECT and known is None:
+            result[field.name] = project
+        elif field.marks & (COMPUTED | OUTPUT):
+            result[field.name] = UNKNOWN if known is None else before
+        elif field.kind is Kind.BLOCKS or (field.kind is Kind.ITEMS and before == []):
+            result[field.name] = []
+        elif field.kind is Kind.TABLE and before == {}:
+            result[field.name] = {}
+        else:
+            result[field.name] = field.default
+    return result
+
+
+def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
+    if unknown(value):
+        return UNKNOWN
+    if field.kind is Kind.BLOCK:
+        known = before if isinstance(before, Mapping) else None
+        planned = plan(field.fields, value, known, creating=creating)
+        if field.marks & SET:
+            return _member(field, value, known, planned, creating=creating)
+        return planned
+    if field.kind is Kind.BLOCKS:
+        befores = before if isinstance(before, list) else []
+        members = in_set_order(field, value) if field.marks & SET else value
+        return [
+            UNKNOWN
+            if unknown(item)
+            else _filled(
+                field, plan(field.fields, item, befores[index] if index < len(befores) else None, creating=creating)
+            )
+            for index, item in enumerate(members)
+        ]
+    return in_set_order(field, value) if field.kind is Kind.ITEMS and field.marks & SET else value
+
+
+def _member(
+    field: Field, value: Mapping[str, Any], known: Mapping[str, Any] | None, planned: Properties, *, creating: bool
+) -> Properties:
+    """A set of one: its member stays as it is while it says the same, and is otherwise another one.
+
+    The other one has nothing of the old. What Google had chosen for that is gone; only before a create is it unknown.
+    """
+    if known is not None and not any(differences(field.fields, known, planned)):
+        return dict(known)
+    fresh = plan(field.fields, value, None, creating=creating)
+    if not creating:
+        fresh = {name: None if unknown(made) and not unknown(value.get(name)) else made for name, made in fresh.items()}
+    return _filled(field, fresh)
+
+
+def _filled(field: Field, planned: Properties) -> Properties:
+    """A member of a set has no null text or list: what is left out is the zero of its kind at once."""
+    empty: dict[Kind, Any] = {Kind.TEXT: "", Kind.ITEMS: []} if field.marks & SET else {}
+    kinds = {inner.name: inner.kind for inner in field.fields}
+    return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
+
+
+def heeded(found: Iterable["Difference"], ignored: Collection[str]) -> Iterator["Difference"]:
+    """The differences that do not lie in an ignored property, nor stand beside ignored ones only.
+
+    Args:
+        found: All differences.
+        ignored: Paths of properties whose changes the program ignores.
+    """
+    left = [one for one in found if not any(_within(one.path, path) for path in ignored)]
+    for one in left:
+        place = one.path.rpartition(".")[0]
+        if not one.beside or any(_within(other.path, place) for other in left if not other.beside):
+            yield one
+
+
+def _within(path: str, place: str) -> bool:
+    return path == place or path.startswith((place + ".", place + "["))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One differing value.
+
+    Attributes:
+        path: Where.
+        kind: How: ADD, DELETE or UPDATE.
+        replaces: Whether it takes a new resource.
+        beside: It shows only beside another difference in the same object.
+    """
+
+    path: str
+    kind: str
+    replaces: bool
+    beside: bool = False
+
+    @property
+    def top(self) -> str:
+        """The property of the resource that it lies in."""
+        return self.path.split(".", 1)[0].split("[", 1)[0]
+
+
+def differences(
+    fields: Fields, known: Mapping[str, Any], planned: Mapping[str, Any], prefix: str = ""
+) -> Iterator[Difference]:
+    """Every value in which the planned properties differ from the known ones, leaves only.
+
+    A block that takes a new resource does so by coming and going; what is in it says for itself what its change takes,
+    and comes and goes with it.
+    """
+    for field in fields:
+        if field.marks & OUTPUT and not field.marks & LOCAL:
+            continue  # Google's alone; it follows what changes
+        yield from _field(
+            field,
+            known.get(field.name),
+            planned.get(field.name),
+            prefix + field.name,
+            replaces=bool(field.marks & NEW),
+        )
+
+
+def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> Iterator[Difference]:
+    if unknown(new):
+        if not field.marks & OUTPUT:
+            yield Difference(path, "ADD" if old is None else "UPDATE", replaces)
+    elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
+        found = list(differences(field.fields, old, new, path + "."))
+        yield from _replaced(field, old, new, path) if found and field.marks & SET else found
+        if found and not field.marks & SET:
+            yield from _shown_beside(field, old, new, path)
+    elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
+        yield from _table(old or {}, new or {}, path, replaces=replaces)
+    elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
+        yield from _list(field, old or [], new or [], path, replaces=replaces)
+    elif not _same(field, old, new):
+        replaces = replaces or bool(field.renews and field.renews(old, new))
+        yield Difference(path, _kind(old, new), replaces or _settled(field, new if old is None else old))
+
+
+def _shown_beside(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
+    """Maps that were never read show as added where something else in their object changes, as recorded."""
+    for inner in field.fields:
+        if inner.kind is Kind.TABLE and old.get(inner.name) is None and zero(new.get(inner.name)):
+            yield Difference(f"{path}.{inner.name}", "ADD", replaces=False, beside=True)
+
+
+def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
+    """One member of a set in another's place: every value shows, a zero that gives way to nothing too."""
+    for inner in field.fields:
+        before, after = old.get(inner.name), new.get(inner.name)
+        if before != after:
+            yield Difference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & NEW))
+
+
+def _settled(field: Field, value: Any) -> bool:
+    """Whether an object that comes or goes says something that only a new resource can have said otherwise."""
+    if not isinstance(value, Mapping):
+        return False
+    says = [(inner, value.get(inner.name)) for inner in field.fields if not zero(value.get(inner.name))]
+    return any(inner.marks & NEW or _settled(inner, said) for inner, said in says)
+
+
+def _same(field: Field, old: Any, new: Any) -> bool:
+    if field.marks & EMPTY and (old is None) != (new is None):
+        return False  # an empty object that says something by being there
+    return old == new or (zero(old) and zero(new)) or bool(field.same and field.same(old, new))
+
+
+def _table(old: Mapping[str, Any], new: Mapping[str, Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+    for key in sorted(old.keys() | new.keys()):
+        if old.get(key) != new.get(key):
+            where = f"{path}.{key}" if key.replace("_", "a").isalnum() else f'{path}["{key}"]'
+            yield Difference(where, _kind(old.get(key), new.get(key)), replaces)
+
+
+def _list(field: Field, old: list[Any], new: list[Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+    for index in range(max(len(old), len(new))):
+        before = old[index] if index < len(old) else None
+        after = new[index] if index < len(new) else None
+        where = f"{path}[{index}]"
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            yield from differences(field.fields, before, after, where + ".")
+        elif before != after:
+            settled = _settled(field, after if before is None else before)
+            yield Difference(where, _kind(before, after), replaces or settled)
+
+
+def _kind(old: Any, new: Any) -> str:
+    return "ADD" if old is None else "DELETE" if new is None else "UPDATE"

@@ -1,0 +1,227 @@
+"""One row per resource type, and the operations that most types share.
+
+A type whose API differs gets a class of its own beside its row (rows/) that overrides an operation; everything else is
+said by the row. Owns the calls; what the values are is planned elsewhere (plan.py) and mapped elsewhere (mapping.py).
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.standin_providers.google.cloud import Cloud
+from bezel.standin_providers.google.errors import GoneError, GoogleError, PartlyDoneError, ProviderError, not_created
+from bezel.standin_providers.lifecycle.fields import Fields
+from bezel.standin_providers.lifecycle.mapping import body
+from bezel.standin_providers.lifecycle.values import Properties
+
+GO_CLIENT = {"prettyPrint": "false"}  # what the provider adds where it uses Google's generated Go client
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType:
+    """A resource type: Pulumi's token, Google's API, the properties, and how they are created, changed and found.
+
+    Attributes:
+        pulumi_type: Pulumi's token of the type.
+        title: The resource's name in the provider's messages.
+        api: The endpoint's name in capitals.
+        id: The id as a template over the properties; also the path of the resource unless `path` says otherwise.
+        fields: The properties.
+        collection: The path that a create is posted to.
+        create_query: Query of a create, templates over the properties.
+        query: Query of every call.
+        autoname: The property that gets a name when the program gives none.
+        rolls: Outputs that are unknown in the preview of an update, and the property whose change changes them; empty
+            for any.
+        longest: The most characters that Google takes for that name.
+        waits: The operations (create, update, delete) that Google answers with a long-running operation.
+        masked: Updates name what they change (`updateMask`).
+        keeps_failed: A create whose operation fails leaves the resource in the state, as the provider does here.
+        partial: A failed update leaves in the state what was known before, not what was asked for: the provider marks
+            updates as partial where it makes them in several calls.
+        protected: What the provider calls the resource where deletionProtection forbids its deletion.
+        operations: The class that makes the calls.
+    """
+
+    pulumi_type: str
+    title: str
+    api: str
+    id: str
+    fields: Fields
+    collection: str = ""
+    path: str = ""
+    create_query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    autoname: str = ""
+    rolls: Mapping[str, str] = field(default_factory=dict)
+    longest: int = 63
+    waits: frozenset[str] = frozenset()
+    masked: bool = False
+    keeps_failed: bool = False
+    partial: bool = False
+    protected: str = ""
+    operations: "type[Operations] | None" = None
+
+
+class Operations:
+    """Create, read, update and delete as most Google APIs have them."""
+
+    def __init__(self, kind: ResourceType, cloud: Cloud, until: float) -> None:
+        """Prepare the calls of one operation.
+
+        Args:
+            kind: The row.
+            cloud: The APIs.
+            until: When to give up, on time.monotonic's clock.
+        """
+        self.kind, self.cloud, self.until = kind, cloud, until
+
+    @staticmethod
+    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
+        """Complete planned properties, in place, with what follows from the others before Google is asked."""
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Make the resource; returns its id and Google's answer to a read.
+
+        Raises:
+            ProviderError: It was refused; nothing exists, or PartlyDoneError where it does.
+        """
+        kind = self.kind
+        query = {**kind.query, **{name: fill(value, planned) for name, value in kind.create_query.items()}}
+        resource_id = fill(kind.id, planned)
+        try:
+            answer = self.call("POST", fill(kind.collection, planned), query, self.body(planned))
+        except GoogleError as error:
+            raise not_created(f"Error creating {kind.title}: {error}", error) from None
+        if "create" in kind.waits:
+            try:
+                self.finished(answer)
+            except ProviderError as error:
+                said = f"Error waiting to create {kind.title}: {error}"
+                raise (PartlyDoneError(said, resource_id) if kind.keeps_failed else ProviderError(said)) from None
+        return self.made(resource_id, planned)
+
+    def made(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Id of what was just made, and Google's answer to a read.
+
+        Raises:
+            PartlyDoneError: It cannot be read, and the state keeps it as it was planned.
+            GoneError: It is not there.
+        """
+        try:
+            return resource_id, self.expect(resource_id, values)
+        except GoneError:
+            raise
+        except ProviderError as error:
+            raise PartlyDoneError(str(error), resource_id) from None
+
+    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
+        """The whole id for one that an import has shortened."""
+        return fill(self.kind.id, values) if parse(self.kind.id, resource_id) else resource_id
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """Google's present answer for the resource, or None when it is gone."""
+        path = fill(self.kind.path, values) if self.kind.path else resource_id
+        try:
+            return dict(self.call("GET", path, self.kind.query) or {})
+        except GoogleError as error:
+            if error.code == 404:
+                return None
+            raise ProviderError(f"Error when reading or editing {self.kind.title} {resource_id!r}: {error}") from None
+
+    def expect(self, resource_id: str, values: Mapping[str, Any]) -> Properties:
+        """Read what was just made or changed.
+
+        Raises:
+            GoneError: It is not there.
+        """
+        answer = self.read(resource_id, values)
+        if answer is None:
+            raise GoneError(f"{self.kind.title} {resource_id!r} is gone as soon as it was made. Was it deleted?")
+        return answer
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Change the resource in place; returns Google's answer to a read.
+
+        Args:
+            resource_id: The resource's id.
+            planned: All properties as they are to be.
+            known: All properties as they were.
+            changed: The names of those that differ.
+
+        Raises:
+            ProviderError: It failed, and may have taken effect or not; GoneError where the resource is not there.
+        """
+        del known
+        kind = self.kind
+        sent = [item for item in kind.fields if item.name in changed and item.changeable]
+        if sent:
+            mask = {"updateMask": ",".join(dict.fromkeys(item.path[0] for item in sent))} if kind.masked else {}
+            try:
+                answer = self.call("PATCH", resource_id, {**kind.query, **mask}, self.body(planned, updating=True))
+            except ProviderError as error:
+                raise ProviderError(f"Error updating {kind.title} {resource_id!r}: {error}") from None
+            if "update" in kind.waits:
+                self.finished(answer)
+        return self.expect(resource_id, planned)
+
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Delete the resource; one that is gone already is no error."""
+        kind = self.kind
+        if kind.protected and known.get("deletionProtection"):
+            wish = "setting deletion_protection=false and running `terraform apply`"
+            raise ProviderError(f"cannot destroy {kind.protected} without {wish}")
+        self._delete("DELETE", resource_id, kind.query)
+
+    def _delete(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> None:
+        try:
+            answer = self.call(method, path, query, content)
+            if "delete" in self.kind.waits:
+                self.finished(answer)
+        except GoogleError as error:
+            if error.code != 404:
+                raise ProviderError(f"Error when reading or editing {self.kind.title}: {error}") from None
+
+    def finished(self, operation: Mapping[str, Any]) -> None:
+        """Wait for an operation; one whose resource is kept anyway is left alone when the run is called off."""
+        self.cloud.finished(self.kind.api, operation, until=self.until, leave=self.kind.keeps_failed)
+
+    def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
+        """The JSON of the resource."""
+        return body(self.kind.fields, planned, updating=updating)
+
+    def call(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> Any:
+        """Call the row's API."""
+        return self.cloud.call(method, self.kind.api, path, query, content, until=self.until)
+
+
+def fill(template: str, values: Mapping[str, Any]) -> str:
+    """A template such as projects/{project}/secrets/{secretId} with the values in place.
+
+    Raises:
+        ProviderError: A value is missing, such as the project where nobody set one.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if values.get(found[1]) in (None, ""):
+            raise ProviderError(f"{found[1]}: required field is not set")
+        return str(values[found[1]])
+
+    return re.sub(r"{(\w+)}", value, template)
+
+
+def parse(template: str, resource_id: str) -> Properties:
+    """The properties that stand in an id; nothing where it has another form.
+
+    A shorter id, as people write it for an import, is matched from its end: `us-central1/llm` for
+    projects/{project}/locations/{location}/services/{name}.
+    """
+    pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)
+    if found := re.fullmatch(pattern, resource_id):
+        return found.groupdict()
+    names = re.findall(r"{(\w+)}", template)
+    parts = resource_id.split("/")
+    return dict(zip(names[-len(parts) :], parts, strict=True)) if len(parts) <= len(names) else {}

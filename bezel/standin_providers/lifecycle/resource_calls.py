@@ -1,0 +1,205 @@
+"""What the stand-in does for any resource type: check, diff, create, read, update, delete on plain values.
+
+The protocol stands in google_plugin.py, the types in rows/, the calls in resource.py. Each method takes and returns
+plain dictionaries, so that everything between the engine's request and Google's can be read here.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bezel.standin_providers.google.cloud import DEFAULT_TIMEOUT, Cloud
+from bezel.standin_providers.google.errors import GoneError, PartlyDoneError, ProviderError
+from bezel.standin_providers.lifecycle.check import DEFAULTS, Checked, autoname, check
+from bezel.standin_providers.lifecycle.fields import NEW, Fields
+from bezel.standin_providers.lifecycle.inputs import imported, refreshed
+from bezel.standin_providers.lifecycle.labels import add_labels, show_labels
+from bezel.standin_providers.lifecycle.mapping import Nulls, outputs, sealed
+from bezel.standin_providers.lifecycle.plan import Difference, differences, heeded, plan
+from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, parse
+from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a diff found: every differing value, and what can never change in place."""
+
+    found: tuple[Difference, ...]
+    stables: tuple[str, ...]
+    delete_first: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The properties that differ."""
+        return sorted({item.top for item in self.found})
+
+    @property
+    def replaces(self) -> list[str]:
+        """Those of them that take a new resource."""
+        return sorted({item.top for item in self.found if item.replaces})
+
+
+class ResourceCalls:
+    """The operations on resources of any type, against one configured cloud."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self.cloud = cloud
+
+    def check(
+        self, kind: ResourceType, name: str, news: Properties, olds: Properties, seed: bytes, proposed: str | None
+    ) -> Checked:
+        """Inputs made complete.
+
+        Args:
+            kind: The type.
+            name: The resource's name in the program.
+            news: The program's inputs.
+            olds: The inputs in the state.
+            seed: The engine's random seed for a name.
+            proposed: The name that the stack's own autonaming asks for; empty where it forbids a name of ours.
+        """
+        named = kind.autoname
+        given = dict(news)
+        auto = bool(named) and news.get(named) is None and proposed != ""
+        if auto:
+            kept = olds.get(named) if named in (olds.get(DEFAULTS) or []) else None
+            given[named] = kept or proposed or autoname(name, seed, kind.longest)
+        checked = check(kind.fields, given, kind.pulumi_type)
+        if auto:
+            checked.inputs[DEFAULTS].append(named)
+        return checked
+
+    def planned(self, kind: ResourceType, news: Mapping[str, Any], known: Mapping[str, Any] | None) -> Properties:
+        """All properties as they are to be, labels included."""
+        result = plan(kind.fields, news, known, self.cloud.project)
+        add_labels(result, known, self.cloud.default_labels, self.cloud.attribution)
+        (kind.operations or Operations).foretell(result, known)
+        return result
+
+    def diff(self, kind: ResourceType, news: Properties, known: Properties, ignored: list[str]) -> Changes:
+        """Where the wanted properties differ from the known ones."""
+        found = tuple(heeded(differences(kind.fields, known, self.planned(kind, news, known)), ignored))
+        replaced = {item.top for item in found if item.replaces}
+        fixed_name = bool(kind.autoname) and kind.autoname not in (news.get(DEFAULTS) or [])
+        same_name = known.get(kind.autoname) == news.get(kind.autoname)
+        stables = tuple(sorted(name for name in _fixed(kind.fields) if name not in replaced))
+        return Changes(found, stables, delete_first=bool(replaced) and fixed_name and same_name)
+
+    def create(self, kind: ResourceType, news: Properties, timeout: float, *, preview: bool) -> tuple[str, Properties]:
+        """Make a resource (or foretell it); returns its id and outputs.
+
+        Raises:
+            ProviderError: It failed; PartlyDoneError where the resource exists nevertheless.
+        """
+        planned = self.planned(kind, news, None)
+        if preview:
+            return "", self.seal(kind, {**planned, "id": UNKNOWN})
+        planned = _without_unknowns(planned)
+        for place in ("location", "region"):
+            if place in planned and not planned[place]:
+                planned[place] = self.cloud.region
+        try:
+            resource_id, answer = self._operations(kind, timeout).create(planned)
+        except PartlyDoneError as error:
+            kept = self.seal(kind, {**planned, "id": error.id})
+            raise PartlyDoneError(str(error), error.id, kept) from None
+        return resource_id, self._outputs(kind, resource_id, answer, planned, Nulls.ALL)
+
+    def update(
+        self,
+        kind: ResourceType,
+        resource_id: str,
+        news: Properties,
+        known: Properties,
+        timeout: float,
+        *,
+        preview: bool,
+    ) -> Properties:
+        """Change a resource in place (or foretell it); returns its outputs.
+
+        Raises:
+            PartlyDoneError: It failed, and may have taken effect or not.
+            ProviderError: The resource is gone.
+        """
+        planned = self.planned(kind, news, known)
+        changed = {item.top for item in differences(kind.fields, known, planned)}
+        if preview:
+            sent = {item.name for item in kind.fields if item.name in changed and item.changeable}
+            rolls = [name for name, cause in kind.rolls.items() if sent and (not cause or cause in sent)]
+            return self.seal(kind, {**planned, **dict.fromkeys(rolls, UNKNOWN), "id": resource_id})
+        planned = _without_unknowns(planned)
+        try:
+            answer = self._operations(kind, timeout).update(resource_id, planned, known, changed)
+        except GoneError:
+            raise
+        except ProviderError as error:
+            # The Terraform SDK keeps what was asked for, whether Google took it or not: the next update finds nothing
+            # to change, and reads the resource.
+            kept = known if kind.partial else planned
+            raise PartlyDoneError(str(error), resource_id, self.seal(kind, {**kept, "id": resource_id})) from None
+        return self._outputs(kind, resource_id, answer, planned, Nulls.TOP)
+
+    def read(
+        self, kind: ResourceType, resource_id: str, known: Properties, inputs: Properties
+    ) -> tuple[str, Properties, Properties] | None:
+        """The resource as it is now: id, outputs and inputs, or None when it is gone. Without a state: an import."""
+        prior = {**parse(kind.id, resource_id), **{name: value for name, value in known.items() if value is not None}}
+        if not known:
+            prior.setdefault("project", self.cloud.project)
+        operations = self._operations(kind, 0)
+        whole_id = resource_id if known else operations.identify(resource_id, prior)
+        answer = operations.read(whole_id, prior)
+        if answer is None:
+            return None
+        found = self._outputs(kind, whole_id, answer, prior, Nulls.NONE, seal=False)
+        shown = refreshed(kind.fields, inputs, found) if inputs else imported(kind.fields, found)
+        return whole_id, self.seal(kind, found), self.seal(kind, shown)
+
+    def delete(self, kind: ResourceType, resource_id: str, known: Properties, timeout: float) -> None:
+        """Delete a resource, unless its deletion policy says otherwise; one that is gone is no error.
+
+        Raises:
+            ProviderError: It is protected, or Google refuses.
+        """
+        policy = known.get("deletionPolicy")
+        if policy == "PREVENT":
+            wish = 'setting deletion_policy="DELETE" and running `terraform apply`'
+            raise ProviderError(f"cannot destroy {kind.title} without {wish}")
+        if policy == "ABANDON":
+            return  # it leaves the state and stays at Google
+        self._operations(kind, timeout).delete(resource_id, known)
+
+    def _operations(self, kind: ResourceType, timeout: float) -> Operations:
+        return (kind.operations or Operations)(kind, self.cloud, time.monotonic() + (timeout or DEFAULT_TIMEOUT))
+
+    def _outputs(
+        self,
+        kind: ResourceType,
+        resource_id: str,
+        answer: Properties,
+        prior: Mapping[str, Any],
+        nulls: Nulls,
+        *,
+        seal: bool = True,
+    ) -> Properties:
+        found = outputs(kind.fields, answer, prior, nulls)
+        show_labels(found, prior, fresh=nulls is not Nulls.NONE)
+        found["id"] = resource_id
+        return self.seal(kind, found) if seal else found
+
+    def seal(self, kind: ResourceType, values: Properties) -> Properties:
+        """The properties with the type's secret ones in the engine's envelope."""
+        return sealed(kind.fields, values)
+
+
+def _fixed(fields: Fields) -> set[str]:
+    return {item.name for item in fields if item.marks & NEW}
+
+
+def _without_unknowns(values: Any) -> Any:
+    if isinstance(values, Mapping):
+        return {name: _without_unknowns(value) for name, value in values.items()}
+    if isinstance(values, list):
+        return [_without_unknowns(value) for value in values]
+    return None if unknown(values) else values

@@ -1,0 +1,1 @@
+"""The plugin processes: gRPC servers, property values, start-up."""

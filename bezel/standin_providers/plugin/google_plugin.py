@@ -1,0 +1,184 @@
+"""The `gcp` stand-in over the engine's protocol: requests to plain values and back, errors as the engine wants them.
+
+What a resource does is in engine.py. As the published plugin does, it takes no secrets: the engine opens them before a
+call and closes what comes back under the same names, and the secret properties of a type are closed here.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2 as pb
+
+from bezel.standin_providers.google.cloud import Cloud
+from bezel.standin_providers.google.errors import ExistsError, PartlyDoneError, ProviderError, one_error
+from bezel.standin_providers.lifecycle.invokes import invoke
+from bezel.standin_providers.lifecycle.resource import ResourceType
+from bezel.standin_providers.lifecycle.resource_calls import ResourceCalls
+from bezel.standin_providers.lifecycle.values import Properties, decode, encode
+from bezel.standin_providers.plugin.server import Context, Plugin, refuse
+from bezel.standin_providers.resources import TYPES
+
+_Answer = TypeVar("_Answer")
+_KINDS = pb.PropertyDiff.Kind
+_MODES = pb.CheckRequest.AutonamingOptions
+
+
+class GooglePlugin(Plugin):
+    """pulumirpc.ResourceProvider for the types in rows/."""
+
+    sdk = "pulumi_gcp"
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        """Make a provider that is not configured yet.
+
+        Args:
+            environment: What stands for the process's environment.
+        """
+        self._environment = os.environ if environment is None else environment
+        self._engine = ResourceCalls(Cloud({}, self._environment))
+
+    def stop(self) -> None:
+        """End every wait for Google."""
+        self._engine.cloud.stop()
+
+    def Configure(self, request: pb.ConfigureRequest, context: Context) -> pb.ConfigureResponse:
+        """Take the project, the endpoints and the rest."""
+        self._engine = self._try(context, "", lambda: ResourceCalls(Cloud(decode(request.args), self._environment)))
+        return pb.ConfigureResponse(supportsPreview=True, supports_autonaming_configuration=True)
+
+    def Check(self, request: pb.CheckRequest, context: Context) -> pb.CheckResponse:
+        """Complete the inputs, or say what is wrong with them."""
+        kind = self._kind(request.urn, context)
+        proposed = None
+        if request.HasField("autonaming"):
+            naming = request.autonaming
+            proposed = "" if naming.mode == _MODES.DISABLE else naming.proposed_name or None
+        name = request.name or request.urn.rsplit("::", 1)[-1]
+        checked = self._engine.check(
+            kind, name, decode(request.news), decode(request.olds), request.randomSeed, proposed
+        )
+        failures = [pb.CheckFailure(property=where, reason=reason) for where, reason in checked.failures]
+        return pb.CheckResponse(inputs=encode(self._engine.seal(kind, checked.inputs)), failures=failures)
+
+    def Diff(self, request: pb.DiffRequest, context: Context) -> pb.DiffResponse:
+        """Say what differs, and whether it takes a new resource."""
+        kind = self._kind(request.urn, context)
+        changes = self._try(
+            context,
+            "",
+            lambda: self._engine.diff(kind, decode(request.news), decode(request.olds), list(request.ignoreChanges)),
+        )
+        some = pb.DiffResponse.DIFF_SOME if changes.found else pb.DiffResponse.DIFF_NONE
+        detailed = {
+            item.path: pb.PropertyDiff(kind=_KINDS.Value(item.kind + ("_REPLACE" if item.replaces else "")))
+            for item in changes.found
+        }
+        return pb.DiffResponse(
+            changes=some,
+            diffs=changes.names,
+            replaces=changes.replaces,
+            stables=changes.stables,
+            detailedDiff=detailed,
+            hasDetailedDiff=True,
+            deleteBeforeReplace=changes.delete_first,
+        )
+
+    def Create(self, request: pb.CreateRequest, context: Context) -> pb.CreateResponse:
+        """Make a resource."""
+        kind = self._kind(request.urn, context)
+        news = decode(request.properties)
+        resource_id, found = self._try(
+            context,
+            f"creating {request.urn}",
+            lambda: self._engine.create(kind, news, request.timeout, preview=request.preview),
+            request.properties,
+        )
+        return pb.CreateResponse(id=resource_id, properties=encode(found))
+
+    def Update(self, request: pb.UpdateRequest, context: Context) -> pb.UpdateResponse:
+        """Change a resource in place."""
+        kind = self._kind(request.urn, context)
+        news, known = decode(request.news), decode(request.olds)
+        found = self._try(
+            context,
+            f"updating {request.urn}",
+            lambda: self._engine.update(kind, request.id, news, known, request.timeout, preview=request.preview),
+            request.news,
+        )
+        return pb.UpdateResponse(properties=encode(found))
+
+    def Read(self, request: pb.ReadRequest, context: Context) -> pb.ReadResponse:
+        """Read a resource, for a refresh or an import."""
+        kind = self._kind(request.urn, context)
+        known, inputs = decode(request.properties), decode(request.inputs)
+        found = self._try(context, f"reading {request.urn}", lambda: self._engine.read(kind, request.id, known, inputs))
+        if found is None:
+            return pb.ReadResponse()
+        resource_id, properties, shown = found
+        return pb.ReadResponse(id=resource_id, properties=encode(properties), inputs=encode(shown))
+
+    def Delete(self, request: pb.DeleteRequest, context: Context) -> empty_pb2.Empty:
+        """Delete a resource."""
+        kind = self._kind(request.urn, context)
+        known = decode(request.properties)
+        self._try(
+            context, f"deleting {request.urn}", lambda: self._engine.delete(kind, request.id, known, request.timeout)
+        )
+        return empty_pb2.Empty()
+
+    def Invoke(self, request: pb.InvokeRequest, context: Context) -> pb.InvokeResponse:
+        """Answer a look-up."""
+        found = self._try(
+            context, f"invoking {request.tok}", lambda: invoke(self._engine.cloud, request.tok, decode(request.args))
+        )
+        return _answer(found)
+
+    def _kind(self, urn: str, context: Context) -> ResourceType:
+        token = urn.split("::")[2].rsplit("$", 1)[-1]
+        kind = TYPES.get(token)
+        if kind is None:
+            refuse(
+                context,
+                f"The stand-in provider has no resource type {token}, so this program cannot run on localcloud. "
+                f"It has: {', '.join(sorted(TYPES))}. Use one of these, or run with PROVIDER=real.",
+            )
+        return kind
+
+    def _try(self, context: Context, doing: str, work: Callable[[], _Answer], inputs: object = None) -> _Answer:
+        try:
+            return work()
+        except PartlyDoneError as error:
+            text = f"{doing}: {one_error(str(error))}"
+            detail = pb.ErrorResourceInitFailed(
+                id=error.id, properties=encode(error.properties), reasons=[one_error(str(error))]
+            )
+            if inputs is not None:
+                detail.inputs.CopyFrom(inputs)  # type: ignore[arg-type]
+            refuse(context, text, detail)
+        except ExistsError as error:
+            refuse(context, one_error(str(error)) + take_over(doing))
+        except ProviderError as error:
+            creating = doing.startswith("creating ")
+            refuse(context, one_error(str(error)) if creating or not doing else f"{doing}: {one_error(str(error))}")
+
+
+def take_over(doing: str) -> str:
+    """What to do about a resource that exists already.
+
+    Args:
+        doing: What was being done, with the resource's address.
+    """
+    stack = doing.partition("urn:pulumi:")[2].partition("::")[0]
+    return (
+        "It exists, and the state of this stack does not hold it. If an earlier run of this stack made it (it was "
+        f"killed, or an answer was lost), take it in: `.venv/bin/bezel local recover {stack} --adopt`. If it is "
+        "somebody else's, give this one another name.\n"
+    )
+
+
+def _answer(found: Properties) -> pb.InvokeResponse:
+    response = pb.InvokeResponse()
+    getattr(response, "return").CopyFrom(encode(found))  # a Python keyword
+    return response

@@ -1,0 +1,117 @@
+"""IAM: service accounts and who may use them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bezel.standin_providers.google.errors import GoogleError, ProviderError, not_created
+from bezel.standin_providers.lifecycle.fields import (
+    COMPUTED,
+    LOCAL,
+    NEW,
+    OUTPUT,
+    PROJECT,
+    REQUIRED,
+    UNSENT,
+    Fields,
+    flag,
+    text,
+)
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.values import Properties
+from bezel.standin_providers.resources.iam_members import member_type
+
+_ACCOUNT = "projects/{project}/serviceAccounts/{email}"
+_CHANGEABLE = {"displayName": "display_name", "description": "description"}
+
+_FIELDS: Fields = (
+    text("accountId", REQUIRED | NEW | UNSENT),
+    text("project", NEW | LOCAL | PROJECT | COMPUTED),
+    text("displayName"),
+    text("description"),
+    flag("disabled", default=False),
+    flag("createIgnoreAlreadyExists", LOCAL),
+    text("deletionPolicy", LOCAL, default="DELETE"),
+    text("email", OUTPUT),
+    text("member", OUTPUT),
+    text("name", OUTPUT),
+    text("uniqueId", OUTPUT),
+)
+
+
+class Account(Operations):
+    """A service account: the id travels beside the account, and being disabled is a verb of its own."""
+
+    @staticmethod
+    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
+        """The e-mail follows from id and project, so it is known in a preview."""
+        del known
+        if isinstance(planned.get("accountId"), str) and planned.get("project"):
+            planned["email"] = f"{planned['accountId']}@{planned['project']}.iam.gserviceaccount.com"
+            planned["member"] = f"serviceAccount:{planned['email']}"
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Make the account."""
+        account = {name: planned[name] for name in _CHANGEABLE if planned.get(name)}
+        content = {"accountId": planned["accountId"], "serviceAccount": account}
+        try:
+            made = self.call("POST", fill("projects/{project}/serviceAccounts", planned), GO_CLIENT, content)
+        except GoogleError as error:
+            if error.code != 409 or not planned.get("createIgnoreAlreadyExists"):
+                raise not_created(f"Error creating service account: {error}", error) from None
+            made = {"name": fill(_ACCOUNT, planned)}
+        resource_id = str(made["name"])
+        if planned.get("disabled"):
+            self.call("POST", f"{resource_id}:disable", GO_CLIENT, {})
+        return self.made(resource_id, planned)
+
+    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
+        """An account may be given by its e-mail alone."""
+        return resource_id if "/" in resource_id else fill("projects/{project}/serviceAccounts/", values) + resource_id
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """The account, with the member name that policies want."""
+        answer = super().read(resource_id, values)
+        if answer is None:
+            return None
+        email = str(answer.get("email", ""))
+        return {**answer, "accountId": email.split("@", maxsplit=1)[0], "member": f"serviceAccount:{email}"}
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Rename or describe the account, switch it off or on."""
+        del known
+        try:
+            found = self.call("GET", resource_id, GO_CLIENT)
+            if "disabled" in changed:
+                verb = "disable" if planned.get("disabled") else "enable"
+                self.call("POST", f"{resource_id}:{verb}", GO_CLIENT, {})
+            if mask := ",".join(wire for name, wire in _CHANGEABLE.items() if name in changed):
+                account = {name: planned.get(name) or "" for name in _CHANGEABLE if name in changed}
+                content = {"serviceAccount": {**account, "etag": found.get("etag")}, "updateMask": mask}
+                self.call("PATCH", resource_id, GO_CLIENT, content)
+        except GoogleError as error:
+            raise ProviderError(f"Error updating service account {resource_id!r}: {error}") from None
+        return self.expect(resource_id, planned)
+
+
+ROWS: tuple[ResourceType, ...] = (
+    ResourceType(
+        pulumi_type="gcp:serviceaccount/account:Account",
+        title="Service Account",
+        api="IAM",
+        id=_ACCOUNT,
+        query=GO_CLIENT,
+        fields=_FIELDS,
+        operations=Account,
+    ),
+    member_type(
+        "gcp:serviceaccount/iAMMember:IAMMember",
+        "IAM",
+        "projects/{project}/serviceAccounts/{serviceAccountId}",
+        text("serviceAccountId"),
+        get="POST",
+        query=GO_CLIENT,
+        get_query={"options.requestedPolicyVersion": "3"},
+    ),
+)

@@ -1,0 +1,81 @@
+"""What the resource types of Compute Engine have in common: operations of their own kind, and links in several forms.
+
+Owns the waiting, and the two forms of a reference: `projects/P/...` in a body, a v1 link in the state. The types stand
+in networks.py and routers.py.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bezel.standin_providers.google.errors import ProviderError
+from bezel.standin_providers.lifecycle.fields import last_segment
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
+from bezel.standin_providers.lifecycle.values import Properties
+
+_DOING = {"insert": "Creating", "delete": "Deleting"}  # everything else is an update
+
+
+class ComputeOperations(Operations):
+    """Create, read, update and delete as Compute has them."""
+
+    def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
+        """The JSON of the resource, with its network and its region as relative links."""
+        sent = super().body(planned, updating=updating)
+        if "network" in sent:
+            sent["network"] = relative(sent["network"], fill("projects/{project}/global/networks/", planned))
+        if "region" in sent:
+            sent["region"] = fill("projects/{project}/global/regions/{region}", planned)
+        return sent
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """The resource, with the links of every version read as v1 and logging that is off read as none."""
+        answer = super().read(resource_id, values)
+        if answer is None:
+            return None
+        logging = answer.get("logConfig")
+        if isinstance(logging, Mapping) and not logging.get("enable"):
+            del answer["logConfig"]
+        return {name: version_one(value) for name, value in answer.items()}
+
+    def finished(self, operation: Mapping[str, Any]) -> None:
+        """Wait for an operation of Compute, which is DONE also where it failed.
+
+        Raises:
+            ProviderError: It failed, or did not end in time.
+        """
+        ended = self.cloud.finished(
+            self.kind.api,
+            _plain(operation),
+            until=self.until,
+            poll=lambda path: _plain(self.call("GET", path, GO_CLIENT)),
+        )
+        errors = (ended.get("error") or {}).get("errors") or []
+        if errors:
+            doing = _DOING.get(str(operation.get("operationType")), "Updating")
+            told = "\n".join(str(error.get("message") or error.get("code")) for error in errors)
+            raise ProviderError(f"Error waiting for {doing} {self.kind.title}: {told}")
+
+
+def _plain(operation: Mapping[str, Any]) -> dict[str, Any]:
+    """A Compute operation in the words of the other APIs; its response is the operation itself."""
+    name = re.sub(r".*?/?(projects/.*)", r"\1", str(operation.get("selfLink", "")))
+    return {"name": name, "done": operation.get("status") == "DONE", "response": operation}
+
+
+def relative(reference: str, collection: str) -> str:
+    """A reference as `projects/P/...`, whether it is a link, such a path already or a bare name."""
+    found = re.search(r"projects/.+", reference)
+    return found[0] if found else collection + reference
+
+
+def version_one(value: Any) -> Any:
+    """A link of any version of the API as the same one of v1; everything else as it is."""
+    return re.sub(r"/compute/\w+/projects/", "/compute/v1/projects/", value) if isinstance(value, str) else value
+
+
+def same_link(left: object, right: object) -> bool:
+    """Whether two references mean the same resource: links by their path, a bare name by the last part."""
+    if "/" in str(left) and "/" in str(right):
+        return relative(str(left), "") == relative(str(right), "")
+    return last_segment(left, right)

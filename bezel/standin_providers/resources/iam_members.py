@@ -1,0 +1,212 @@
+"""IAM members: one member of one role in a resource's policy, by reading the policy, changing it and writing it back.
+
+The policy's etag guards against two writers; after a conflict it is read again, as the provider does. A row says where
+the policy stands and how its parent is named; everything else is the same for all of them.
+"""
+
+import dataclasses
+import itertools
+import random
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.lifecycle.fields import NEW, OUTPUT, REQUIRED, Field, block, last_segment, text
+from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.values import Properties
+
+_ATTEMPTS = 10
+# Two members of one resource are made at the same time by one engine: queue them here, and leave the etag's retry to
+# writers elsewhere.
+_LOCK = threading.Lock()
+
+MEMBER = (
+    text("role", REQUIRED | NEW),
+    text("member", REQUIRED | NEW),
+    text("etag", OUTPUT),
+    block(
+        "condition",
+        text("title", REQUIRED | NEW),
+        text("expression", REQUIRED | NEW),
+        text("description", NEW),
+        marks=NEW,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberType(ResourceType):
+    """The row of an IAM member.
+
+    Attributes:
+        parent: The property that names the resource whose policy it is.
+        get: Method of reading the policy.
+        get_query: Query of reading it.
+        get_body: Body of reading it, where that is a POST.
+        put: Method of writing it.
+        suffixes: What follows the resource's path to read and to write its policy.
+        mask: The `updateMask` of a write.
+    """
+
+    parent: str = ""
+    get: str = "GET"
+    get_query: Mapping[str, str] = field(default_factory=dict)
+    get_body: Mapping[str, Any] | None = None
+    put: str = "POST"
+    suffixes: tuple[str, str] = (":getIamPolicy", ":setIamPolicy")
+    mask: str = ""
+
+
+def member_type(pulumi_type: str, api: str, resource_id: str, parent: Field, *others: Field, **more: Any) -> MemberType:
+    """A row for the members of one kind of resource.
+
+    Args:
+        pulumi_type: Pulumi's token of the type.
+        api: The endpoint's name.
+        resource_id: The path of the resource, a template over the properties.
+        parent: The property that names the resource.
+        others: Further properties that its path needs.
+        more: What else `MemberType` takes.
+    """
+    named = dataclasses.replace(parent, marks=parent.marks | REQUIRED | NEW, same=parent.same or last_segment)
+    return MemberType(
+        pulumi_type=pulumi_type,
+        title="IAM Member",
+        api=api,
+        id=resource_id,
+        fields=(named, *others, *MEMBER),
+        parent=parent.name,
+        operations=Member,
+        **more,
+    )
+
+
+class Member(Operations):
+    """The operations of an IAM member."""
+
+    kind: MemberType
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Add the member to the policy."""
+        values = self._named(planned)
+        path = fill(self.kind.id, values)
+        try:
+            self._change(path, planned, add=True)
+        except GoogleError as error:
+            raise ProviderError(f"Error retrieving IAM policy for {path!r}: {error}") from None
+        resource_id = f"{self._whole(path)}/{planned['role']}/{planned['member']}"
+        if planned.get("condition"):
+            resource_id += f"/{planned['condition']['title']}"
+        return self.made(resource_id, planned)
+
+    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
+        """Import ids of members are written `<resource> <role> <member>`."""
+        del values
+        return resource_id.replace(" ", "/")
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """The member as the policy has it, or None."""
+        values = {**values, **self._parsed(resource_id)} if not values.get("role") else values
+        named = self._named(values)
+        path = fill(self.kind.id, named)
+        try:
+            policy = self._policy(path)
+        except GoogleError as error:
+            if error.code == 404:
+                return None
+            raise ProviderError(f"Error when reading or editing IAM policy for {path!r}: {error}") from None
+        binding = next((item for item in policy.get("bindings", []) if _is(item, values)), None)
+        if binding is None or values.get("member") not in binding.get("members", []):
+            return None
+        found = {name: values.get(name) for name in ("role", "member")}
+        answer = {**found, "etag": policy.get("etag"), "condition": binding.get("condition")}
+        for item in self.kind.fields:
+            answer.setdefault(item.name, named.get(item.name))
+        return {**answer, self.kind.parent: self._whole(path)}
+
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Take the member out of the policy."""
+        del resource_id
+        path = fill(self.kind.id, self._named(known))
+        try:
+            self._change(path, known, add=False)
+            self._policy(path)  # as the provider does, which reads until the change shows
+        except GoogleError as error:
+            if error.code != 404:
+                raise ProviderError(f"Error applying IAM policy for {path!r}: {error}") from None
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Nothing of a member changes in place; a repeated update reads it."""
+        del known, changed
+        return self.expect(resource_id, planned)
+
+    def _change(self, path: str, values: Mapping[str, Any], *, add: bool) -> None:
+        kind = self.kind
+        with _LOCK:
+            for attempt in range(_ATTEMPTS):
+                policy = self._policy(path)
+                content: Properties = {
+                    "bindings": _bindings(policy.get("bindings", []), values, add=add),
+                    "etag": policy.get("etag"),
+                    "version": 3,
+                }
+                if not content["bindings"]:
+                    del content["bindings"]
+                if kind.put == "POST":
+                    content = {"policy": content, **({"updateMask": kind.mask} if kind.mask else {})}
+                try:
+                    self.call(kind.put, path + kind.suffixes[1], kind.query, content)
+                except GoogleError as error:
+                    if error.code not in (409, 412) or attempt == _ATTEMPTS - 1:
+                        raise ProviderError(f"Error applying IAM policy for {path!r}: {error}") from None
+                    self.cloud.pause(random.uniform(0.02, 0.2) * (attempt + 1))  # noqa: S311 - spreads writers
+                else:
+                    return
+
+    def _policy(self, path: str) -> Properties:
+        kind = self.kind
+        query = {**kind.query, **kind.get_query}
+        return dict(self.call(kind.get, path + kind.suffixes[0], query, kind.get_body) or {})
+
+    def _named(self, values: Mapping[str, Any]) -> Properties:
+        """The values with the parent's bare name, and what a full path of the parent says of project and location."""
+        whole = str(values.get(self.kind.parent, ""))
+        parts = whole.split("/")
+        found = {"projects": "project", "locations": "location"}
+        said = {found[key]: value for key, value in itertools.pairwise(parts) if key in found}
+        base = {"project": self.cloud.project, "location": self.cloud.region}
+        given = {name: value for name, value in values.items() if value is not None}
+        return {**base, **given, **said, self.kind.parent: parts[-1]}
+
+    def _whole(self, path: str) -> str:
+        """How the state names the parent: by its path, except that a project goes by its id."""
+        return path.rsplit("/", 1)[-1] if self.kind.parent == "project" else path
+
+    def _parsed(self, resource_id: str) -> Properties:
+        path, _, rest = resource_id.partition("/roles/")
+        role, _, member = rest.partition("/")
+        return {self.kind.parent: path, "role": f"roles/{role}", "member": member}
+
+
+def _is(binding: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    ours = values.get("condition") or {}
+    theirs = binding.get("condition") or {}
+    return binding.get("role") == values.get("role") and ours.get("title") == theirs.get("title")
+
+
+def _bindings(bindings: list[Properties], values: Mapping[str, Any], *, add: bool) -> list[Properties]:
+    """The bindings with the member in or out, in the provider's order: by role, members sorted, none empty."""
+    result = [{**item, "members": list(item.get("members", []))} for item in bindings]
+    target = next((item for item in result if _is(item, values)), None)
+    if target is None:
+        target = {"role": values["role"], "members": []}
+        if values.get("condition"):
+            target["condition"] = {name: value for name, value in values["condition"].items() if value}
+        result.append(target)
+    members = set(target["members"]) - {values["member"]} | ({values["member"]} if add else set())
+    target["members"] = sorted(members)
+    return sorted((item for item in result if item["members"]), key=lambda item: str(item["role"]))

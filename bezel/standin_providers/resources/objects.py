@@ -1,0 +1,209 @@
+"""Cloud Storage: single objects with small content or a small file."""
+
+import base64
+import json
+import mimetypes
+import secrets
+from collections.abc import Collection, Mapping
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.lifecycle.fields import (
+    COMPUTED,
+    LOCAL,
+    NEW,
+    OUTPUT,
+    REFUSED,
+    REQUIRED,
+    SECRET,
+    UNSENT,
+    Fields,
+    asset,
+    big,
+    block,
+    blocks,
+    flag,
+    table,
+    text,
+)
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.values import Properties, unknown
+
+_FIELDS: Fields = (
+    text("name", REQUIRED | NEW),
+    text("bucket", REQUIRED | NEW),
+    text("content", LOCAL | SECRET),
+    asset("source", NEW | LOCAL),
+    text("contentType", NEW | COMPUTED),
+    text("cacheControl", NEW),
+    text("contentDisposition", NEW),
+    text("contentEncoding", NEW),
+    text("contentLanguage", NEW),
+    table("metadata", NEW),
+    text("storageClass", NEW | COMPUTED),
+    text("kmsKeyName", NEW | COMPUTED),
+    flag("eventBasedHold"),
+    flag("temporaryHold"),
+    flag("forceEmptyContentType", NEW | LOCAL | REFUSED),
+    text("sourceMd5hash", UNSENT),
+    text("deletionPolicy", LOCAL, default="DELETE"),
+    text("detectMd5hash", UNSENT, default="different hash"),
+    block("retention", text("mode", REQUIRED), text("retainUntilTime", REQUIRED), marks=REFUSED),
+    block(
+        "contexts",
+        blocks(
+            "customs",
+            text("key", REQUIRED),
+            text("value", REQUIRED),
+            text("createTime", OUTPUT),
+            text("updateTime", OUTPUT),
+        ),
+        marks=LOCAL | REFUSED,
+    ),
+    block(
+        "customerEncryption",
+        text("encryptionAlgorithm"),
+        text("encryptionKey", REQUIRED),
+        marks=LOCAL | SECRET | REFUSED,
+    ),
+    text("crc32c", OUTPUT),
+    big("generation", OUTPUT),
+    text("md5hash", OUTPUT, wire="md5Hash"),
+    text("md5hexhash", OUTPUT),
+    text("mediaLink", OUTPUT),
+    text("outputName", OUTPUT),
+    text("selfLink", OUTPUT),
+)
+
+
+class Object(Operations):
+    """An object: small content or a file, uploaded as a whole."""
+
+    @staticmethod
+    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
+        """The checksum of what would be uploaded, so that a changed file shows as a change and nothing else does."""
+        content = _content(planned) if known is not None else None
+        if content is not None:
+            planned["detectMd5hash"] = base64.b64encode(_md5(content)).decode()
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Upload the object."""
+        self._upload(planned)
+        return self.made(fill(self.kind.id, planned), planned)
+
+    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
+        """The provider cannot import objects: their id does not say where the bucket's name ends."""
+        del values
+        raise ProviderError(f"object {resource_id!r} cannot be imported: its id does not tell bucket and name apart.")
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """What the bucket knows of the object (not its content)."""
+        answer = super().read(resource_id, {**values, "name": quote(str(values["name"]), safe="")})
+        if answer is None:
+            return None
+        digest = str(answer.get("md5Hash", ""))
+        shown = {
+            "md5hexhash": base64.b64decode(digest).hex(),
+            "outputName": answer.get("name"),
+            "detectMd5hash": digest,
+        }
+        return {**answer, **shown}
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Upload again what changed in content."""
+        del known
+        if {"content", "detectMd5hash", "sourceMd5hash"} & set(changed):
+            self._upload(planned)
+        if held := {name: bool(planned.get(name)) for name in ("eventBasedHold", "temporaryHold") if name in changed}:
+            try:
+                self.call("PATCH", self._path(planned), GO_CLIENT, held)
+            except GoogleError as error:
+                raise ProviderError(f"Error updating object {planned['name']}: {error}") from None
+        return self.expect(resource_id, planned)
+
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Delete the object."""
+        del resource_id
+        self._delete("DELETE", self._path(known), GO_CLIENT)
+
+    def _path(self, values: Mapping[str, Any]) -> str:
+        return f"b/{values['bucket']}/o/{quote(str(values['name']), safe='')}"
+
+    def _upload(self, planned: Mapping[str, Any]) -> None:
+        content = _content(planned) or b""
+        name = str(planned["name"])
+        stated = planned.get("contentType")
+        guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        kind = (
+            stated if stated and not unknown(stated) else "text/plain; charset=utf-8" if _is_text(content) else guessed
+        )
+        sent = {key: value for key, value in self.body(planned).items() if key not in ("name", "contentType")}
+        if stated and not unknown(stated):
+            sent["contentType"] = stated
+        mark = secrets.token_hex(30)
+        data = (
+            (
+                f"--{mark}\r\nContent-Type: application/json\r\n\r\n{json.dumps(sent)}\r\n"
+                f"--{mark}\r\nContent-Type: {kind}\r\n\r\n"
+            ).encode()
+            + content
+            + f"\r\n--{mark}--\r\n".encode()
+        )
+        query = {**GO_CLIENT, "name": name, "uploadType": "multipart"}
+        try:
+            self.cloud.upload(
+                f"b/{planned['bucket']}/o", query, data, f"multipart/related; boundary={mark}", until=self.until
+            )
+        except GoogleError as error:
+            raise ProviderError(f"Error uploading object {name}: {error}") from None
+
+
+def _content(values: Mapping[str, Any]) -> bytes | None:
+    """The bytes to upload, or None where they are not known (yet)."""
+    source, content = values.get("source"), values.get("content")
+    if isinstance(source, Mapping):
+        content = source.get("text", content)
+        source = source.get("path")
+    if isinstance(content, str) and not unknown(content):
+        return content.encode()
+    if isinstance(source, str) and not unknown(source):
+        try:
+            return Path(source).read_bytes()
+        except OSError as error:
+            raise ProviderError(
+                f"{source} cannot be uploaded: {error.strerror}. Correct the object's source."
+            ) from None
+    return None
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in content
+
+
+def _md5(content: bytes) -> bytes:
+    return md5(content, usedforsecurity=False).digest()
+
+
+ROWS: tuple[ResourceType, ...] = (
+    ResourceType(
+        pulumi_type="gcp:storage/bucketObject:BucketObject",
+        title="object",
+        api="STORAGE",
+        id="{bucket}-{name}",
+        path="b/{bucket}/o/{name}",
+        query=GO_CLIENT,
+        fields=_FIELDS,
+        autoname="name",
+        longest=1024,
+        operations=Object,
+    ),
+)

@@ -1,0 +1,215 @@
+"""Compute Engine: routers, and the address translation (NAT) that is a part of a router's body.
+
+Nothing was recorded of these. Their rows follow the provider's published source (services/compute), where
+`resource_compute_router_nat.go` reads the router, changes its list of `nats` and writes that list back with PATCH.
+"""
+
+import threading
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bezel.standin_providers.google.errors import ExistsError, GoogleError, ProviderError, not_created
+from bezel.standin_providers.lifecycle.fields import (
+    COMPUTED,
+    CREATE_ONLY,
+    LOCAL,
+    NEW,
+    OUTPUT,
+    PROJECT,
+    REFUSED,
+    REQUIRED,
+    SHORT,
+    UNSENT,
+    Fields,
+    block,
+    blocks,
+    flag,
+    items,
+    text,
+    whole,
+)
+from bezel.standin_providers.lifecycle.resource import ResourceType, fill
+from bezel.standin_providers.lifecycle.values import Properties
+from bezel.standin_providers.resources.compute import ComputeOperations, same_link, version_one
+from bezel.standin_providers.resources.networks import PARAMS, WAITS
+
+_ROUTER = "projects/{project}/regions/{region}/routers/{name}"
+_ITS_ROUTER = "projects/{project}/regions/{region}/routers/{router}"
+# Lists that the provider sends although nothing is in them.
+_EMPTY_LISTS = ("natIps", "drainNatIps", "subnetworks", "nat64Subnetworks", "rules")
+# Two gateways of one router are made at the same time by one engine: each writes the whole list.
+_LOCK = threading.Lock()
+
+_ROUTER_FIELDS: Fields = (
+    text("name", REQUIRED | NEW | CREATE_ONLY),
+    text("network", REQUIRED | NEW | CREATE_ONLY, same=same_link),
+    text("region", NEW | COMPUTED | SHORT | CREATE_ONLY, same=same_link),
+    text("project", NEW | LOCAL | PROJECT | COMPUTED),
+    text("description"),
+    text("deletionPolicy", LOCAL, default="DELETE"),
+    block(
+        "bgp",
+        whole("asn"),
+        text("advertiseMode"),
+        items("advertisedGroups"),
+        blocks("advertisedIpRanges", text("range"), text("description")),
+        text("identifierRange"),
+        whole("keepaliveInterval"),
+        marks=REFUSED,
+    ),
+    flag("encryptedInterconnectRouter", NEW | REFUSED),
+    block("md5AuthenticationKeys", text("name"), text("key"), marks=UNSENT | REFUSED),
+    text("nccGateway", NEW | REFUSED),
+    PARAMS,
+    text("creationTimestamp", OUTPUT),
+    text("selfLink", OUTPUT),
+)
+
+_NAT_FIELDS: Fields = (
+    text("name", REQUIRED | NEW),
+    text("router", REQUIRED | NEW | LOCAL, same=same_link),
+    text("region", NEW | COMPUTED | LOCAL, same=same_link),
+    text("project", NEW | LOCAL | PROJECT | COMPUTED),
+    text("sourceSubnetworkIpRangesToNat", REQUIRED),
+    text("natIpAllocateOption"),
+    text("deletionPolicy", LOCAL, default="DELETE"),
+    whole("icmpIdleTimeoutSec", REFUSED, default=30),
+    whole("tcpEstablishedIdleTimeoutSec", REFUSED, default=1200),
+    whole("tcpTimeWaitTimeoutSec", REFUSED, default=120),
+    whole("tcpTransitoryIdleTimeoutSec", REFUSED, default=30),
+    whole("udpIdleTimeoutSec", REFUSED, default=30),
+    text("type", NEW | REFUSED, default="PUBLIC"),
+    text("autoNetworkTier", COMPUTED | REFUSED),
+    items("drainNatIps", COMPUTED | REFUSED),
+    flag("enableDynamicPortAllocation", COMPUTED | REFUSED),
+    flag("enableEndpointIndependentMapping", COMPUTED | REFUSED),
+    items("endpointTypes", COMPUTED | NEW | REFUSED),
+    items("initialNatIps", NEW | LOCAL | REFUSED),
+    block("logConfig", flag("enable"), text("filter"), marks=REFUSED),
+    whole("maxPortsPerVm", REFUSED),
+    whole("minPortsPerVm", COMPUTED | REFUSED),
+    blocks("nat64Subnetworks", text("name"), marks=REFUSED),
+    items("natIps", COMPUTED | REFUSED),
+    blocks(
+        "rules",
+        whole("ruleNumber"),
+        text("match"),
+        text("description"),
+        block(
+            "action",
+            items("sourceNatActiveIps"),
+            items("sourceNatActiveRanges"),
+            items("sourceNatDrainIps"),
+            items("sourceNatDrainRanges"),
+        ),
+        marks=REFUSED,
+    ),
+    text("sourceSubnetworkIpRangesToNat64", REFUSED),
+    blocks(
+        "subnetworks",
+        text("name"),
+        items("secondaryIpRangeNames"),
+        items("sourceIpRangesToNats", wire="sourceIpRangesToNat"),
+        marks=REFUSED,
+    ),
+)
+
+
+class Nat(ComputeOperations):
+    """Address translation of a router: one of the entries of its list."""
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Add it to the router's list."""
+        title = self.kind.title
+        with _LOCK:
+            entries = self._entries(planned)
+            if any(entry.get("name") == planned["name"] for entry in entries):
+                raise ExistsError(f"Unable to create {title}, existing object already found: {planned['name']}. ")
+            try:
+                answer = self._write(planned, [*entries, self.body(planned)])
+            except GoogleError as error:
+                raise not_created(f"Error creating {title}: {error}", error) from None
+            try:
+                self.finished(answer)
+            except ProviderError as error:
+                raise ProviderError(f"Error waiting to create {title}: {error}") from None
+        resource_id = fill(self.kind.id, planned)
+        return self.made(resource_id, planned)
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """The entry of the router that has it; none where the router is gone."""
+        router = super().read(resource_id, values)
+        for entry in (router or {}).get("nats", []):
+            if entry.get("name") == resource_id.rpartition("/")[2]:
+                return {name: version_one(value) for name, value in entry.items()}
+        return None
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Write the list with the entry as it is to be; what the program does not say of it stays."""
+        del known
+        if set(changed) - {"deletionPolicy"}:
+            with _LOCK:
+                entries = self._entries(planned)
+                found = [index for index, entry in enumerate(entries) if entry.get("name") == planned["name"]]
+                if not found:
+                    raise ProviderError(f'Unable to update {self.kind.title} "{resource_id}" - not found in list')
+                entries[found[0]] = {**entries[found[0]], **self.body(planned, updating=True)}
+                try:
+                    answer = self._write(planned, entries)
+                except GoogleError as error:
+                    raise ProviderError(f"Error updating {self.kind.title} {resource_id!r}: {error}") from None
+                self.finished(answer)
+        return self.expect(resource_id, planned)
+
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Take it out of the router's list, if it is there."""
+        del resource_id
+        with _LOCK:
+            try:
+                entries = self._entries(known)
+                left = [entry for entry in entries if entry.get("name") != known["name"]]
+                if left != entries:
+                    self.finished(self._write(known, left))
+            except GoogleError as error:
+                if error.code != 404:
+                    raise ProviderError(f"Error when reading or editing {self.kind.title}: {error}") from None
+
+    def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
+        """The JSON of the entry."""
+        return {**{name: [] for name in _EMPTY_LISTS}, **super().body(planned, updating=updating)}
+
+    def _entries(self, values: Mapping[str, Any]) -> list[Properties]:
+        router = self.call("GET", fill(_ITS_ROUTER, values), self.kind.query)
+        return list(router.get("nats", []))
+
+    def _write(self, values: Mapping[str, Any], entries: list[Properties]) -> Any:
+        return self.call("PATCH", fill(_ITS_ROUTER, values), self.kind.query, {"nats": entries})
+
+
+ROWS: tuple[ResourceType, ...] = (
+    ResourceType(
+        pulumi_type="gcp:compute/router:Router",
+        title="Router",
+        api="COMPUTE",
+        id=_ROUTER,
+        collection=_ROUTER.rpartition("/")[0],
+        fields=_ROUTER_FIELDS,
+        autoname="name",
+        waits=WAITS,
+        operations=ComputeOperations,
+    ),
+    ResourceType(
+        pulumi_type="gcp:compute/routerNat:RouterNat",
+        title="RouterNat",
+        api="COMPUTE",
+        id="{project}/{region}/{router}/{name}",
+        path=_ITS_ROUTER,
+        collection=_ITS_ROUTER,
+        fields=_NAT_FIELDS,
+        autoname="name",
+        waits=WAITS,
+        operations=Nat,
+    ),
+)

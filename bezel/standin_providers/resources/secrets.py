@@ -1,0 +1,163 @@
+"""Secret Manager: secrets, their versions, and who may read them."""
+
+import base64
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.lifecycle.fields import (
+    COMPUTED,
+    EMPTY,
+    LOCAL,
+    NEW,
+    OUTPUT,
+    PROJECT,
+    REQUIRED,
+    SECRET,
+    UNREAD,
+    UNSENT,
+    Fields,
+    block,
+    blocks,
+    flag,
+    table,
+    text,
+    whole,
+)
+from bezel.standin_providers.lifecycle.labels import ANNOTATIONS, LABELS
+from bezel.standin_providers.lifecycle.resource import Operations, ResourceType
+from bezel.standin_providers.lifecycle.values import Properties
+from bezel.standin_providers.resources.iam_members import member_type
+
+_PATH = "projects/{project}/secrets/{secretId}"
+
+_KEY = block("customerManagedEncryption", text("kmsKeyName", REQUIRED))
+
+_FIELDS: Fields = (
+    text("secretId", REQUIRED | NEW | LOCAL),
+    text("project", NEW | LOCAL | PROJECT | COMPUTED),
+    block(
+        "replication",
+        block("auto", _KEY, marks=NEW | EMPTY, wire="automatic"),
+        block(
+            "userManaged", blocks("replicas", text("location", REQUIRED | NEW), _KEY, marks=REQUIRED | NEW), marks=NEW
+        ),
+        marks=REQUIRED | NEW,
+    ),
+    *LABELS,
+    *ANNOTATIONS,
+    table("versionAliases"),
+    text("versionDestroyTtl"),
+    blocks("topics", text("name", REQUIRED)),
+    text("expireTime", COMPUTED),
+    text("ttl", UNREAD),
+    block("rotation", text("nextRotationTime"), text("rotationPeriod")),
+    table("tags", NEW | UNREAD),
+    flag("deletionProtection", LOCAL, default=False),
+    text("deletionPolicy", LOCAL, default="DELETE"),
+    text("createTime", OUTPUT),
+    text("name", OUTPUT),
+)
+
+_VERSION_FIELDS: Fields = (
+    text("secret", REQUIRED | NEW | UNSENT),
+    text("secretData", NEW | UNSENT | SECRET),
+    text("secretDataWo", LOCAL | SECRET),
+    whole("secretDataWoVersion", NEW | LOCAL),
+    flag("isSecretDataBase64", NEW | UNSENT),
+    flag("enabled", UNSENT, default=True),
+    text("project", LOCAL | NEW | COMPUTED),
+    text("deletionPolicy", LOCAL | COMPUTED, default="DELETE"),
+    text("createTime", OUTPUT),
+    text("destroyTime", OUTPUT),
+    text("name", OUTPUT),
+    text("version", OUTPUT),
+)
+
+
+class Version(Operations):
+    """A secret's version: added, switched on, read back with its payload, destroyed."""
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Add the version."""
+        data = str(planned.get("secretData") or planned.get("secretDataWo") or "")
+        payload = data if planned.get("isSecretDataBase64") else base64.b64encode(data.encode()).decode()
+        try:
+            made = self.call("POST", f"{planned['secret']}:addVersion", None, {"payload": {"data": payload}})
+            name = str(made["name"])
+            self._switch(name, enabled=bool(planned.get("enabled")))
+        except GoogleError as error:
+            raise ProviderError(f"Error creating SecretVersion: {error}") from None
+        return self.made(name, planned)
+
+    def _switch(self, name: str, *, enabled: bool) -> None:
+        self.call("POST", f"{name}:{'enable' if enabled else 'disable'}")
+
+    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
+        """A version is imported by its full name."""
+        del values
+        return resource_id
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """The version and, where it is switched on, its payload."""
+        answer = super().read(resource_id, values)
+        if answer is None or answer.get("state") == "DESTROYED":
+            return None
+        answer["version"] = resource_id.rsplit("/", 1)[-1]
+        answer["enabled"] = answer.get("state") == "ENABLED"
+        answer["secret"] = values.get("secret") or re.sub(r"/versions/[^/]+$", "", resource_id)
+        answer["secretData"] = values.get("secretData")
+        if answer["enabled"] and not values.get("secretDataWo"):
+            payload = str(self.call("GET", f"{resource_id}:access")["payload"]["data"])
+            plain = values.get("isSecretDataBase64")
+            answer["secretData"] = payload if plain else base64.b64decode(payload).decode()
+        return answer
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Switch the version on or off; everything else makes a new one."""
+        del known
+        if "enabled" in changed:
+            try:
+                self._switch(resource_id, enabled=bool(planned.get("enabled")))
+            except GoogleError as error:
+                raise ProviderError(f"Error updating SecretVersion {resource_id!r}: {error}") from None
+        return self.expect(resource_id, planned)
+
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Destroy the version, or only switch it off where its deletion policy says so."""
+        verb = "disable" if known.get("deletionPolicy") == "DISABLE" else "destroy"
+        self._delete("POST", f"{resource_id}:{verb}")
+
+
+ROWS: tuple[ResourceType, ...] = (
+    ResourceType(
+        pulumi_type="gcp:secretmanager/secret:Secret",
+        title="Secret",
+        api="SECRET_MANAGER",
+        id=_PATH,
+        collection="projects/{project}/secrets",
+        create_query={"secretId": "{secretId}"},
+        fields=_FIELDS,
+        masked=True,
+        protected="secret",
+    ),
+    ResourceType(
+        pulumi_type="gcp:secretmanager/secretVersion:SecretVersion",
+        title="SecretVersion",
+        api="SECRET_MANAGER",
+        id="{secret}/versions/{version}",
+        fields=_VERSION_FIELDS,
+        operations=Version,
+    ),
+    member_type(
+        "gcp:secretmanager/secretIamMember:SecretIamMember",
+        "SECRET_MANAGER",
+        _PATH,
+        text("secretId"),
+        text("project", COMPUTED | NEW),
+        get_query={"options.requestedPolicyVersion": "3"},
+    ),
+)

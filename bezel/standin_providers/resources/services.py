@@ -1,0 +1,162 @@
+"""Projects: enabled APIs (Service Usage) and the project's own policy."""
+
+import threading
+import time
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.lifecycle.fields import COMPUTED, LOCAL, NEW, PROJECT, REQUIRED, Fields, flag, text
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.values import Properties
+from bezel.standin_providers.resources.iam_members import member_type
+
+_WINDOW = 0.1  # seconds in which services asked for together are enabled together (the provider's own: 9 s)
+
+_FIELDS: Fields = (
+    text("service", REQUIRED | NEW | LOCAL),
+    text("project", NEW | LOCAL | PROJECT | COMPUTED),
+    flag("disableDependentServices", LOCAL),
+    flag("disableOnDestroy", LOCAL),
+    flag("checkIfServiceHasUsageOnDestroy", LOCAL),
+    text("deletionPolicy", LOCAL, default="DELETE"),
+)
+
+
+class _Batch:
+    """Services of one project that wait to be enabled by one request, because the API has a small write quota."""
+
+    _lock = threading.Lock()
+    _open: ClassVar[dict[str, "_Batch"]] = {}
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.done = threading.Event()
+        self.error: ProviderError | None = None
+
+    @classmethod
+    def enable(cls, operations: "Enabled", project: str, name: str) -> None:
+        """Put a service into the open batch; the first one in sends it off."""
+        with cls._lock:
+            batch = cls._open.get(project)
+            first = batch is None
+            if batch is None:
+                batch = cls._open[project] = cls()
+            batch.names.append(name)
+        if first:
+            time.sleep(_WINDOW)
+            with cls._lock:
+                del cls._open[project]
+            try:
+                operations.enable(project, batch.names)
+            except ProviderError as error:
+                batch.error = error
+            finally:
+                batch.done.set()
+        batch.done.wait()
+        if batch.error is not None:
+            raise ProviderError(str(batch.error))
+
+
+class Enabled(Operations):
+    """An enabled API of a project."""
+
+    def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
+        """Enable the API, unless it is enabled."""
+        project, name = str(planned["project"]), str(planned["service"])
+        _Batch.enable(self, project, name)
+        resource_id = fill(self.kind.id, planned)
+        return resource_id, self.expect(resource_id, planned)
+
+    def enable(self, project: str, wanted: list[str]) -> None:
+        """Enable those APIs that are not enabled with one request, and wait for it."""
+        enabled = self._enabled(project)
+        names = [name for name in wanted if name not in enabled]
+        if not names:
+            return
+        try:
+            if len(names) == 1:
+                path, content = f"projects/{project}/services/{names[0]}:enable", {}
+            else:
+                path, content = f"projects/{project}/services:batchEnable", {"serviceIds": names}
+            answer = self._usage("POST", path, content=content)
+            self.cloud.finished(self.kind.api, answer, until=self.until, version="v1beta1")
+        except GoogleError as error:
+            raise ProviderError(f"Error enabling services {names} for project {project!r}: {error}") from None
+
+    def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
+        """The API, if it is among the enabled ones of a project that is there."""
+        project, _, name = resource_id.partition("/")
+        del values
+        try:
+            state = self.cloud.call("GET", "RESOURCE_MANAGER", f"projects/{project}", GO_CLIENT, until=self.until)
+        except GoogleError as error:
+            if error.code == 404:
+                return None
+            raise ProviderError(f"Error reading project {project!r}: {error}") from None
+        alive = state.get("lifecycleState", "ACTIVE") == "ACTIVE"
+        return {"service": name} if alive and name in self._enabled(project) else None
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Only what concerns a later destroy can change, and Google knows nothing of it."""
+        del known, changed
+        return self.expect(resource_id, planned)
+
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Disable the API where `disableOnDestroy` says so."""
+        project, _, name = resource_id.partition("/")
+        if not known.get("disableOnDestroy"):
+            return
+        content: Properties = {
+            "checkIfServiceHasUsage": "CHECK" if known.get("checkIfServiceHasUsageOnDestroy") else "SKIP"
+        }
+        if known.get("disableDependentServices"):
+            content["disableDependentServices"] = True
+        try:
+            answer = self._usage("POST", f"projects/{project}/services/{name}:disable", content=content)
+            self.cloud.finished(self.kind.api, answer, until=self.until, version="v1beta1")
+        except GoogleError as error:
+            if error.code != 404:
+                raise ProviderError(f"Error disabling service {name!r} for project {project!r}: {error}") from None
+
+    def _enabled(self, project: str) -> set[str]:
+        query = {"fields": "services/name,nextPageToken", "filter": "state:ENABLED", "pageSize": "200"}
+        names: set[str] = set()
+        try:
+            while True:
+                page = self._usage("GET", f"projects/{project}/services", query=query) or {}
+                names |= {str(item["name"]).rsplit("/", 1)[-1] for item in page.get("services", [])}
+                if not page.get("nextPageToken"):
+                    return names
+                query = {**query, "pageToken": str(page["nextPageToken"])}
+        except GoogleError as error:
+            raise ProviderError(f"Error listing the services of project {project!r}: {error}") from None
+
+    def _usage(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> Any:
+        return self.cloud.call(
+            method, self.kind.api, path, {**GO_CLIENT, **(query or {})}, content, until=self.until, version="v1"
+        )
+
+
+ROWS: tuple[ResourceType, ...] = (
+    ResourceType(
+        pulumi_type="gcp:projects/service:Service",
+        title="Project Service",
+        api="SERVICE_USAGE",
+        id="{project}/{service}",
+        fields=_FIELDS,
+        operations=Enabled,
+    ),
+    member_type(
+        "gcp:projects/iAMMember:IAMMember",
+        "RESOURCE_MANAGER",
+        "projects/{project}",
+        text("project"),
+        get="POST",
+        get_body={"options": {"requestedPolicyVersion": 3}},
+        query=GO_CLIENT,
+        mask="bindings,etag,auditConfigs",
+    ),
+)

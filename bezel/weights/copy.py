@@ -1,0 +1,193 @@
+"""A model copied into a folder of a bucket: what is there already is left alone, the rest brought, a few files at once.
+
+Owns the order of work and the verdict. Leaves one file's way to `transfer` (from the hub) and to `Rewriting` (from
+another bucket), and the choice of the model to the caller.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from bezel.rest import RestError, UnreachableError
+from bezel.weights.errors import StoppedError, WeightsError
+from bezel.weights.hashes import Digest, Expected
+from bezel.weights.layout import is_wanted, missing_parts
+from bezel.weights.retry import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bezel.weights.bucket import Bucket, Stored
+    from bezel.weights.hub import HubFile
+    from bezel.weights.progress import Progress
+    from bezel.weights.retry import Watch
+    from bezel.weights.transfer import Transfer
+
+FILES_AT_A_TIME = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One file to bring: its name in the folder, its bytes, and how it is brought."""
+
+    path: str
+    size: int
+    same: Callable[[Stored], bool]
+    bring: Callable[[str, Stored | None], None]
+
+
+class ModelSource(Protocol):
+    """Where a model comes from."""
+
+    def items(self) -> list[Item]:
+        """What the source holds, by name."""
+
+
+@dataclass
+class Outcome:
+    """What a copy did. `failures` are texts for the user, one a file."""
+
+    copied: int = 0
+    copied_bytes: int = 0
+    unchanged: int = 0
+    left_out: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """A model on the hub at one commit."""
+
+    transfer: Transfer
+    files: Sequence[HubFile]
+
+    def items(self) -> list[Item]:
+        """Its files."""
+        return [self._item(file) for file in sorted(self.files, key=lambda file: file.path)]
+
+    def _item(self, file: HubFile) -> Item:
+        return Item(
+            file.path,
+            file.expected.size,
+            lambda stored: self._same(stored, file.expected),
+            lambda name, replaced: self.transfer.copy(file, name, replaced),
+        )
+
+    def _same(self, stored: Stored, expected: Expected) -> bool:
+        same = _holds(self.transfer, stored, expected)
+        if same:
+            self.transfer.forget(stored.name)
+        return same
+
+
+def copy_model(
+    source: ModelSource, bucket: Bucket, folder: str, *, watch: Watch, progress: Progress, draft: bool = False
+) -> Outcome:
+    """Copies a model.
+
+    Args:
+        source: Where from.
+        bucket: Where to.
+        folder: In the bucket, without a slash at its end.
+        watch: When to give up.
+        progress: What the user sees.
+        draft: Whether it is a draft model, which needs no tokenizer.
+
+    Raises:
+        StoppedError: It was told to stop, by nothing that is among the failures.
+        WeightsError: The source is no model, or the bucket is not there: nothing was copied.
+        RestError: The bucket could not be listed.
+    """
+    every = source.items()
+    items = [item for item in every if is_wanted(item.path)]
+    if problems := missing_parts({item.path: item.size for item in items}, draft=draft):
+        raise WeightsError(
+            f"The source holds no whole model: {'; '.join(problems)}.",
+            "vLLM could not load it, so nothing was copied.",
+            "name the repository of a checkpoint in safetensors, e.g. one of the catalogue's hub ids.",
+        )
+    there = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
+    progress.begin(sum(item.size for item in items))
+    work = _Work(folder, there, items, watch, progress)
+    work.outcome.left_out = len(every) - len(items)
+    threads = [threading.Thread(target=work.do, daemon=True) for _ in range(min(FILES_AT_A_TIME, len(items)))]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        watch.stop()  # interrupted: what is under way ends at its next piece
+        raise
+    finally:
+        progress.end()
+    outcome = work.outcome
+    if not outcome.failures and outcome.copied + outcome.unchanged < len(items):
+        raise StoppedError("the copy was stopped before all files were there")
+    return outcome
+
+
+class _Work:
+    """The files that are still to be looked at, for several threads."""
+
+    def __init__(
+        self, folder: str, there: Mapping[str, Stored], items: Sequence[Item], watch: Watch, progress: Progress
+    ) -> None:
+        self.outcome = Outcome()
+        self._folder, self._there, self._watch, self._progress = folder, there, watch, progress
+        self._lock, self._items = threading.Lock(), queue.SimpleQueue[Item]()
+        for item in sorted(items, key=lambda item: -item.size):  # the largest first: they take longest
+            self._items.put(item)
+
+    def do(self) -> None:
+        """Brings one file after the other until there is none, or one failed."""
+        while True:
+            try:
+                item = self._items.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                self._watch.check()
+                self._one(item)
+            except StoppedError:
+                return
+            except (RestError, OSError) as error:  # OSError: the journal cannot be written
+                with self._lock:
+                    self.outcome.failures.append(str(error) if item.path in str(error) else f"{item.path}: {error}")
+                self._watch.stop()
+
+    def _one(self, item: Item) -> None:
+        name = f"{self._folder}/{item.path}"
+        stored = self._there.get(name)
+        if stored and stored.size == item.size and item.same(stored):
+            self._progress.advance(item.size, moved=False)
+            with self._lock:
+                self.outcome.unchanged += 1
+            return
+        item.bring(name, stored)
+        self._progress.line(f"  {item.path}: {'replaced' if stored else 'copied'}")
+        with self._lock:
+            self.outcome.copied += 1
+            self.outcome.copied_bytes += item.size
+
+
+def _holds(transfer: Transfer, stored: Stored, expected: Expected) -> bool:
+    """Whether an object has the content that is expected: by the hash noted on it, else by reading it once."""
+    noted = stored.metadata.get(expected.kind)
+    if noted is not None or not expected.size:
+        return noted == expected.value or not expected.size
+    patience = Patience(transfer.watch)
+    while True:
+        digest = Digest(expected)
+        try:
+            with transfer.bucket.open(stored.name) as pieces:
+                for piece in pieces:
+                    transfer.watch.check()
+                    digest.update(piece)
+        except UnreachableError as error:
+            patience.failed(error)
+        else:
+            return digest.matches

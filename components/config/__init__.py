@@ -1,0 +1,1 @@
+"""Pure rules behind the components: configuration texts, address ranges, traffic."""

@@ -1,0 +1,62 @@
+"""Which addresses the subnetworks of a stack's network get: a fixed table, so no region's range depends on another.
+
+A range must not change when a region comes to or leaves a stack's list of zones: a subnetwork that shrinks or moves is
+made anew, with everything in it. A hash of the region's name would keep that promise only until two regions fall on one
+range, and whoever gives way then depends on the list. So each region has its own place in a table that only grows.
+
+Owns 10.64.0.0/12, which is neither that of Google's automatic subnetworks (10.128.0.0/9) nor of its default Docker
+bridge (172.17.0.0/16). Every stack has a network of its own, so stacks may use the same ranges.
+"""
+
+import ipaddress
+
+BLOCK = ipaddress.IPv4Network("10.64.0.0/12")
+_NODE_PREFIX = 20  # 4,092 machines of a region
+_GATEWAY_PREFIX = 24  # Cloud Run wants /26 at least, and holds up to twice as many addresses as it has instances
+
+# Only ever add at the end: a region's place is its range. Source: Google Cloud's list of locations, 2026-11.
+# fmt: off
+REGIONS = (
+    "us-east5", "europe-west4", "southamerica-west1", "asia-northeast1", "us-central1", "us-east1", "us-east4",
+    "us-south1", "us-west1", "us-west2", "us-west3", "us-west4", "europe-west1", "europe-west2", "europe-west3",
+    "europe-west6", "europe-west8", "europe-west9", "europe-west10", "europe-west12", "europe-north1",
+    "europe-north2", "europe-central2", "europe-southwest1", "asia-east1", "asia-east2", "asia-northeast2",
+    "asia-northeast3", "asia-south1", "asia-south2", "asia-southeast1", "asia-southeast2", "asia-southeast3",
+    "australia-southeast1", "australia-southeast2", "northamerica-northeast1", "northamerica-northeast2",
+    "northamerica-south1", "southamerica-east1", "africa-south1", "me-central1", "me-central2", "me-west1",
+)
+# fmt: on
+
+
+class NoRangeError(ValueError):
+    """A region without a place in the table; the text says what to do."""
+
+
+def node_range(region: str) -> str:
+    """The range of the subnetwork that a region's nodes lie in, e.g. "10.64.0.0/20".
+
+    Raises:
+        NoRangeError: The region is not in the table.
+    """
+    return str(_part(region, 0))
+
+
+def gateway_range(region: str) -> str:
+    """The range of the subnetwork that a gateway in this region sends from, e.g. "10.64.16.0/24".
+
+    Raises:
+        NoRangeError: The region is not in the table.
+    """
+    return str(next(_part(region, 1).subnets(new_prefix=_GATEWAY_PREFIX)))
+
+
+def _part(region: str, half: int) -> ipaddress.IPv4Network:
+    if region not in REGIONS:
+        raise NoRangeError(
+            f"region {region!r} has no range of addresses: its subnetwork could not be made without moving others.\n"
+            "  Repair: correct the region's name; for one that is new at Google add it at the end of REGIONS in "
+            "components/config/subnet_ranges.py."
+        )
+    size = 2 ** (32 - _NODE_PREFIX)
+    first = BLOCK.network_address + (2 * REGIONS.index(region) + half) * size
+    return ipaddress.IPv4Network((first, _NODE_PREFIX))

@@ -1,0 +1,1 @@
+"""Reads from Google before anything is declared. No writes."""

@@ -1,0 +1,103 @@
+"""What a project may have of some quotas, and what uses them, before anything is declared.
+
+Reads only, within seconds, in previews too. Leaves out what follows from it: the planner's.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from bezel.leases.inventory import back_end_of
+from bezel.leases.observation import State
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.rest.cloud_quotas import Limit, quota_of
+from bezel.rest.quota_usage import Counted, counted_of
+
+_SECONDS = 10.0
+_NEVER_USED = "has not been used in project"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found out.
+
+    Attributes:
+        allowed: What each quota allows, or in words why that is not known; in the order that they were asked for in.
+        counted: What Cloud Monitoring has counted of each, or why that is not known; in the same order.
+        services: The Cloud Run services of the region, or in words why they are not known.
+    """
+
+    allowed: tuple[float | str, ...]
+    counted: tuple[Counted | str, ...]
+    services: list[dict[str, Any]] | str
+
+
+def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *, use: bool = True) -> Found:
+    """Ask for quotas, with their use if it is wanted, and where a region is given for its Cloud Run services.
+
+    No permission to ask is an answer too: nobody's deploy fails for want of a role that only reads.
+    """
+    with _client() as client, ThreadPoolExecutor(len(limits) + 1) as pool:
+        quotas = [pool.submit(_quota, client, project, limit, use=use) for limit in limits]
+        services = pool.submit(_told, lambda: _services(client, project, region) if region else [])
+        allowed, counted = zip(*(each.result() for each in quotas), strict=True)
+        return Found(allowed, counted, services.result())
+
+
+def leases_there(back_end: str, project: str, names: Sequence[str], zones: Sequence[str]) -> bool:
+    """Whether each of some leases is there in some zone, waiting, running or over: it holds its quota already."""
+    with _client() as client:
+        asked = back_end_of(back_end, client, project)
+        try:
+            return all(
+                any(asked.look(zone, name).state not in {State.ABSENT, State.REFUSED} for zone in zones)
+                for name in names
+            )
+        except RestError:
+            return False
+
+
+def _client() -> GoogleClient:
+    return GoogleClient(timeout_seconds=_SECONDS, deadline_seconds=_SECONDS)
+
+
+def _told(ask: Callable[[], _T]) -> _T | str:
+    try:
+        return ask()
+    except ApiError as error:
+        # Without the address: several quotas then have one reason.
+        return f"{error.status} {error.reason}: {error.message}"
+    except (RestError, ValueError) as error:
+        return str(error)
+
+
+def _quota(client: GoogleClient, project: str, limit: Limit, *, use: bool) -> tuple[float | str, Counted | str]:
+    """What is allowed, and what is used of it: asked for second, by the metric that the first answer names."""
+    found = _told(lambda: quota_of(client, project, limit))
+    if found is None:
+        found = f"{limit.quota_id} tells no value for {limit.place}"
+    if isinstance(found, str):
+        return found, found
+    if not use:
+        return found.value, "it was not asked"
+    return found.value, _told(lambda: _counted(client, project, limit, found.metric))
+
+
+def _counted(client: GoogleClient, project: str, limit: Limit, metric: str) -> Counted | str:
+    if limit.dimensions:
+        return f"it does not count by {', '.join(name for name, _ in limit.dimensions)}"
+    return counted_of(client, project, limit, metric, datetime.now(UTC)) or "it has no value of the last day"
+
+
+def _services(client: GoogleClient, project: str, region: str) -> list[dict[str, Any]]:
+    url = f"{endpoint('CLOUD_RUN_V2')}projects/{project}/locations/{region}/services"
+    try:
+        return list(client.pages(url, "services"))
+    except ApiError as error:
+        # Where Cloud Run was never enabled there is no service either.
+        if _NEVER_USED in error.message:
+            return []
+        raise

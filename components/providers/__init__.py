@@ -1,0 +1,1 @@
+"""The dynamic providers behind the components: what the engine calls."""

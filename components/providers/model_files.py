@@ -1,0 +1,120 @@
+"""What the engine calls for `ModelFiles`: listing a folder of a bucket, in previews and deploys.
+
+The engine lets a resource check its inputs in both, so a missing model stops a preview already, except while the bucket
+is still to be made. The class is pickled into the stack's state by reference: neither it nor this module may be
+renamed, and it holds nothing. It stands apart from the resource so that the process that runs it loads no more than it
+needs.
+"""
+
+import sys
+from typing import Any
+from urllib.parse import quote
+
+from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ReadResult, ResourceProvider
+
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.weights.layout import missing_parts
+from components.providers.errors import ToldError
+from components.providers.model_messages import copy_command, no_bucket, not_a_model, unreachable
+
+_PLACE = ("bucket", "path")
+_PREVIEW_SECONDS = 5.0
+"""How long a preview may wait for Cloud Storage; longer, and it goes on with a warning."""
+_DEPLOY_SECONDS = 30.0
+
+
+class ModelFilesError(ToldError):
+    """The bucket holds no whole model, or nobody could look; the text says what to do."""
+
+    __module__ = "builtins"  # shown without a module before its name
+
+
+class ModelFilesProvider(ResourceProvider):
+    """What the engine calls. Properties by name: bucket, path, source, stack, draft, bucket_url; files, total_bytes."""
+
+    serialize_as_secret_always = False
+
+    def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        """Look at the folder, in previews too. An unreachable bucket is a warning here: a preview must work offline."""
+        if not all(isinstance(news.get(key), str) for key in (*_PLACE, "source", "bucket_url")):
+            return CheckResult(news, [])
+        try:
+            _inspect(news, _PREVIEW_SECONDS)
+        except ModelFilesError as error:
+            return CheckResult(news, [CheckFailure("path", str(error))])
+        except RestError as error:
+            # The plugin has no line to the engine's log; what it writes here the engine shows.
+            sys.stderr.write(f"warning: {unreachable(_location(news), str(error))}\n")
+        return CheckResult(news, [])
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+        """Another place is another resource; nothing else is a change."""
+        moved = [key for key in _PLACE if _olds.get(key) != _news.get(key)]
+        return DiffResult(changes=bool(moved), replaces=moved)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """Look again, now for good.
+
+        Raises:
+            ModelFilesError: There is no whole model, or Cloud Storage could not be asked.
+        """
+        try:
+            files = _inspect(props, _DEPLOY_SECONDS)
+        except RestError as error:
+            raise ModelFilesError(unreachable(_location(props), str(error))) from None
+        return CreateResult(_location(props), {**props, **_figures(files)})
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        """See at a refresh what was copied or deleted by hand; a model that is gone is to be looked for again."""
+        try:
+            files = _inspect(props, _DEPLOY_SECONDS)
+        except ModelFilesError:
+            return ReadResult("", {})
+        except RestError as error:
+            raise ModelFilesError(unreachable(_location(props), str(error))) from None
+        return ReadResult(id_, {**props, **_figures(files)})
+
+
+def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
+    """Size of each file of the model, by its name in the folder.
+
+    Raises:
+        ModelFilesError: It is not a whole model.
+        RestError: Cloud Storage did not say.
+    """
+    bucket, location = str(props["bucket"]), _location(props)
+    # The state of an older deploy does not name its stack.
+    command = copy_command(str(props["source"]), location, str(props.get("stack") or "STACK"))
+    try:
+        files = _list(bucket, f"{props['path']}/" if props["path"] else "", seconds)
+    except ApiError as error:
+        if error.status == 404:
+            raise ModelFilesError(no_bucket(bucket, location, command)) from None
+        raise
+    problems = missing_parts(files, draft=bool(props.get("draft")))
+    if problems:
+        raise ModelFilesError(not_a_model(location, command, problems))
+    return files
+
+
+def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:
+    """Ask Cloud Storage (JSON API, objects.list) for what lies in a folder itself, not below it."""
+    try:
+        url = f"{endpoint('STORAGE')}b/{quote(bucket, safe='')}/o"
+    except ValueError as error:  # an override of the address that no token may be sent to
+        raise ModelFilesError(str(error)) from None
+    query = {"prefix": folder, "delimiter": "/", "fields": "items(name,size),nextPageToken"}
+    with GoogleClient(timeout_seconds=seconds, deadline_seconds=seconds) as client:
+        return {
+            name: int(item.get("size", 0))
+            for item in client.pages(url, "items", params=query)
+            if (name := str(item["name"]).removeprefix(folder))
+        }
+
+
+def _location(props: dict[str, Any]) -> str:
+    return f"gs://{props['bucket']}/{props['path']}".rstrip("/")
+
+
+def _figures(files: dict[str, int]) -> dict[str, int]:
+    return {"files": len(files), "total_bytes": sum(files.values())}

@@ -1,0 +1,148 @@
+"""What the engine calls for `TpuRequest`: storing the request for a lease, finding it again, and giving it back.
+
+Returns as soon as Google has stored the request; waiting is `TpuNode`'s, because the process that runs both has four
+threads and no time limit. Deleting takes away everything of the lease in every zone, whatever the node's wait moved
+on to. The class is pickled into the stack's state by reference: neither it nor this module may be renamed, and it
+holds nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulumi.dynamic import (
+    CheckFailure,
+    CheckResult,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    ResourceProvider,
+    UpdateResult,
+)
+
+from bezel.leases.clock import PlatformClock, clock_of, rfc3339
+from bezel.leases.controller import LeaseController, LeaseError
+from bezel.leases.inputs import problems_of
+from bezel.leases.inventory import back_end_of, new_client
+from bezel.leases.names import differing_paths, plain
+from bezel.leases.observation import Observation
+from bezel.leases.wanted import Goal, Wanted
+from bezel.rest import RestError
+from components.dynamic import Progress
+from components.providers.errors import ToldError
+from components.providers.lease_properties import former_zones, kept, observe_all_zones, spec_of, state_of
+
+_IDENTITY = ("project", "name", "stack", "back_end")
+_SETTINGS = ("zones", "subnetworks", "run_seconds", "provisioning_deadline_seconds", "boot_deadline_seconds")
+
+
+class TpuRequestError(ToldError):
+    """There is no request, or one that cannot be given back; the text says what to do."""
+
+    __module__ = "builtins"  # shown without a module before its name
+
+
+class TpuRequestProvider(ResourceProvider):
+    """What the engine calls. Properties come and go by name: see `lease_properties`; asked, state."""
+
+    serialize_as_secret_always = False
+    clock = staticmethod(clock_of)
+    """How this process reckons time."""
+
+    def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        """Find what cannot work, in previews already; values not known yet pass."""
+        return CheckResult(news, [CheckFailure(key, text) for key, text in problems_of(news)])
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+        """Another body is another lease, for Google changes none; other zones or patience count from the next one."""
+        replaces = [key for key in _IDENTITY if _olds.get(key) != _news.get(key)]
+        replaces += differing_paths(_olds.get("body"), _news.get("body"))
+        old, new = _olds.get("subnetworks"), _news.get("subnetworks")
+        if not (isinstance(old, dict) and isinstance(new, dict)):
+            replaces += ["subnetworks"]
+        else:
+            replaces += [f"subnetworks.{region}" for region in old if region in new and old[region] != new[region]]
+        changed = any(plain(_olds.get(key)) != plain(_news.get(key)) for key in _SETTINGS)
+        return DiffResult(changes=bool(replaces) or changed, replaces=replaces, delete_before_replace=True)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """Ask for the lease, or adopt what an interrupted run asked for.
+
+        Raises:
+            TpuRequestError: No zone took the request, or nobody could ask.
+        """
+        clock = self.clock()
+        _run(props, Goal.STORED, clock)
+        return CreateResult(
+            f"projects/{props['project']}/leases/{props['name']}",
+            {**kept(props), "asked": _identity(props, clock), "state": "asked", "former_zones": []},
+        )
+
+    def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
+        """Keep the lease where it is; remember where it may lie beside the zones that are listed now."""
+        before = {key: _olds.get(key) for key in ("asked", "state")}
+        return UpdateResult({**kept(_news), **before, "former_zones": former_zones(_olds, _news)})
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        """See at a refresh whether it is still there; one that ended stays, so that it is not bought again unasked.
+
+        One of which nobody recorded that it was stored (its run was killed) is there only if a zone has it.
+
+        Raises:
+            TpuRequestError: Nobody could look.
+        """
+        clock = self.clock()
+        try:
+            with new_client(clock) as client:
+                seen = observe_all_zones(client, spec_of(props))
+        except RestError as error:
+            raise TpuRequestError(_unseen(props, error)) from None
+        if not props.get("asked"):
+            if not seen:
+                return ReadResult("", {})
+            props = {**props, "asked": _identity(props, clock), "former_zones": []}
+        live = any(one.live for one in seen)
+        return ReadResult(id_, {**props, "state": "asked" if live else state_of(seen, props, clock.now())})
+
+    def delete(self, _id: str, _props: dict[str, Any]) -> None:
+        """Delete what is left of it in every zone, and see it gone.
+
+        Raises:
+            TpuRequestError: Something is left, or nobody could look.
+        """
+        _run(_props, Goal.GONE, self.clock())
+
+
+def _identity(props: Mapping[str, Any], clock: PlatformClock) -> str:
+    return f"{spec_of(props).hash}@{rfc3339(clock.now())}"
+
+
+def _run(props: Mapping[str, Any], goal: Goal, clock: PlatformClock) -> Observation | None:
+    progress = Progress(props.get("request_urn"))
+    spec = spec_of(props)
+    try:
+        with new_client(clock) as client:
+            back_end = back_end_of(spec.back_end, client, spec.project)
+            return LeaseController(back_end, clock, progress).run(Wanted(spec, goal))
+    except LeaseError as error:
+        raise TpuRequestError(str(error)) from None
+    except RestError as error:
+        raise TpuRequestError(_refused(props, goal, error)) from None
+    finally:
+        progress.close()
+
+
+def _refused(props: Mapping[str, Any], goal: Goal, error: RestError) -> str:
+    doing = "given back" if goal is Goal.GONE else "asked for"
+    return (
+        f"the lease {props['name']} could not be {doing}: {error}\n"
+        "consequence: what there was is as it was\n"
+        "repair: let whoever deploys have roles/tpu.admin (or roles/compute.instanceAdmin.v1 for machines of Compute "
+        "Engine) and roles/iam.serviceAccountUser, then run the same command again"
+    )
+
+
+def _unseen(props: Mapping[str, Any], error: RestError) -> str:
+    return (
+        f"nobody could look at the lease {props['name']}: {error}\n"
+        "repair: let whoever deploys have roles/tpu.viewer (or roles/compute.viewer), then run the same command again"
+    )

@@ -1,0 +1,95 @@
+"""What the smoke resources have in common: when they run again, how they fail, and what they keep.
+
+The providers are classes of importable modules without attributes: the state holds their names only. Never rename or
+move them, or an old stack could not be destroyed.
+"""
+
+from typing import Any, ClassVar
+
+from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
+
+from bezel.rest import RestError, guarded
+from components.dynamic import Progress, differ, without_traceback
+
+
+class SmokeError(Exception):
+    """A smoke resource found what it must not find; its text is for the user."""
+
+    # Shown in place of the class's name, with no module before it.
+    __module__ = "builtins"
+
+
+SmokeError.__qualname__ = "smoke"
+
+
+class SmokeProvider(ResourceProvider):
+    """Runs at create and at update; keeps its inputs and its result; has nothing to delete.
+
+    A failed run leaves the state as it was, so the next update runs it again: it stays red until it is mended.
+    """
+
+    serialize_as_secret_always = False
+    settings: ClassVar[tuple[str, ...]] = ()
+    required: ClassVar[tuple[str, ...]] = ()
+    positive: ClassVar[tuple[str, ...]] = ("deadline_seconds",)
+    kind: ClassVar[str] = ""
+
+    def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """Does the work and returns the outputs beside the inputs.
+
+        Raises:
+            SmokeError: It failed.
+        """
+        raise NotImplementedError
+
+    def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        """Finds settings that cannot work, in preview already; values not known yet pass."""
+        failures = [
+            CheckFailure(key, f"{key} is missing: {self.kind} cannot run without it.")
+            for key in self.required
+            if news.get(key) in (None, "")
+        ]
+        failures += [
+            CheckFailure(key, f"{key} is {value:g}: {self.kind} would do nothing. Set it above 0.")
+            for key in self.positive
+            if isinstance(value := news.get(key), (int, float)) and value <= 0
+        ]
+        url = news.get("url")
+        if isinstance(url, str) and url:
+            try:
+                guarded(url, "url")
+            except ValueError as error:
+                failures.append(CheckFailure("url", str(error)))
+        service = news.get("service")
+        if isinstance(service, str) and service and not _is_service(service):
+            failures.append(
+                CheckFailure("service", f"{service!r} is no service: write projects/P/locations/L/services/S.")
+            )
+        return CheckResult(news, failures)
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+        """Runs again when a setting differs or is not known yet, and not otherwise."""
+        return DiffResult(changes=differ(_olds, _news, self.settings))
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """Runs for the first time, or again after a run that failed."""
+        return CreateResult(f"{props.get('service') or props['url']}/{self.kind}", self._outputs(props))
+
+    def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
+        """Runs again."""
+        return UpdateResult(self._outputs(_news))
+
+    def _outputs(self, props: dict[str, Any]) -> dict[str, Any]:
+        progress = Progress(props.get("urn"))
+        try:
+            found = self.run(dict(props), progress)
+        except (SmokeError, RestError) as error:
+            raise without_traceback(SmokeError(str(error))) from None
+        finally:
+            progress.close()
+        return {key: value for key, value in props.items() if key != "__provider"} | found
+
+
+def _is_service(name: str) -> bool:
+    words = name.split("/")
+    return len(words) == 6 and words[::2] == ["projects", "locations", "services"] and all(words)

@@ -1,0 +1,138 @@
+"""How `bezel` ends where the machine fails it: in a sentence, or silently where nobody reads; with no traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bezel.cli import exits
+from bezel.cli.main import main
+
+ROOT = Path(__file__).parent.parent.parent
+BEZEL = str(Path(sys.executable).parent / "bezel")
+LONG = "a" * 300
+GRID = "context_tokens,users,value,unit,success_pct,status\n16,1,3.5,req/s,100,ok\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["local fault list", "catalog show models", "plan l4-qat", "--help"])
+def test_a_command_whose_reader_has_gone_ends_silently_as_any_other_program_does(words: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as out:
+        ran = subprocess.run(
+            [BEZEL, *words.split()], cwd=ROOT, stdout=out, stderr=subprocess.PIPE, check=False, timeout=60,
+            env={"GOOGLE_PROJECT": "acme-llm"},
+        )  # fmt: skip
+    assert (ran.returncode, ran.stderr.decode()) == (141, "")
+
+
+@pytest.mark.slow
+def test_output_that_finds_no_room_is_told() -> None:
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [BEZEL, "catalog", "show", "models"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60, env={}
+        )
+    assert ran.returncode == 1
+    assert (
+        ran.stderr.decode() == "bezel: the disk: No space left on device. Free some space there, then run it again.\n"
+    )
+
+
+def test_a_connection_that_breaks_is_no_reader_that_has_gone() -> None:
+    assert not exits.reader_gone()
+    assert exits.told(BrokenPipeError(errno.EPIPE, "Broken pipe")) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk: No space left on device. Free some space"),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "/x" * 200), "(400 bytes): File name too long. A part"),
+        (OSError(errno.EACCES, "Permission denied", b"/etc/shadow"), "/etc/shadow: Permission denied. Name a place"),
+        (OSError(errno.EISDIR, "Is a directory", Path("/")), "/: Is a directory. A file is needed there"),
+        (OSError(errno.EACCES, "Permission denied"), None),
+        (OSError(errno.ECONNRESET, "Connection reset by peer"), None),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "x"), None),
+        (OSError("no number"), None),
+    ],
+)
+def test_a_failure_of_the_file_system_is_told_with_its_place_and_repair(error: OSError, words: str | None) -> None:
+    found = exits.told(error)
+    assert (words in found) if words and found else found is words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", LONG),
+        ("recover", LONG),
+        ("weights", "list", LONG),
+        ("local", "preview", LONG),
+        ("local", "status", "--dir", f"/dev/{LONG}"),
+        ("local", "start", "--dir", f"/dev/{LONG}"),
+        ("local", "fault", "show", "--dir", f"/dev/{LONG}"),
+        ("local", "start", "--dir", "/dev/null"),
+        ("bench", "audit", f"/dev/{LONG}"),
+        ("bench", "report", LONG, "--out", "r.html"),
+        ("bench", "export", LONG),
+        ("bench", "run", "--url", "https://127.0.0.1:9", "--public", "--ca-file", LONG),
+        ("bench", "run", "--url", "http://127.0.0.1:9", "--public", "--model", "m", "--trace", LONG),
+        ("bench", "run", "--url", "http://127.0.0.1:9", "--public", "--model", "m", "--file", LONG),
+    ],
+)
+def test_a_path_that_cannot_be_one_is_told(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main(words) in (1, 2)
+    error = capsys.readouterr().err
+    assert "File name too long" in error or "Not a directory" in error or "File exists" in error
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("bench", "audit", "grid.csv"), 0),
+        (("bench", "report", "none.json", "--out", "r.html"), 1),
+        (("bench", "export", "none.json"), 1),
+        (("bench", "run", "--url", "http://127.0.0.1:9", "--public"), 1),
+        (("bench", "sweep", "--url", "http://127.0.0.1:9", "--public", "--out", "r.json"), 1),
+        (("bench", "goodput", "--url", "http://127.0.0.1:9", "--public", "--slo", "ttft_p50=1s"), 1),
+        (("compare", "--model", "gemma-4-e2b"), 0),
+        (("catalog", "show", "machines"), 0),
+    ],
+)
+def test_a_command_that_reads_no_stack_needs_no_project(
+    tmp_path: Path,
+    words: tuple[str, ...],
+    code: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "grid.csv").write_text(GRID, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == code
+    assert "Pulumi" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "l4-qat"),
+        ("bench", "run", "--stack", "l4-qat"),
+        ("bench", "ab", "--arm", "a=l4-qat", "--arm", "b=http://127.0.0.1:9"),
+        ("local", "status"),
+    ],
+)
+def test_a_command_that_reads_one_says_that_there_is_none(
+    tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    assert "Pulumi" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""`bezel local fault` as a user types it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bezel.cli.local_fault import add_fault
+from bezel.cli.main import main
+from bezel.localcloud import control
+from bezel.localcloud.core.paths import Endpoint
+from bezel.localcloud.faults.kinds import KINDS
+from bezel.pulumi_engine.local_engine import EngineError
+
+pytestmark = pytest.mark.slow  # whole processes
+
+ROOT = Path(__file__).parent.parent.parent
+Bezel = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def bezel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Bezel:
+    """The command in this process: exit code, standard output, standard error."""
+    monkeypatch.chdir(ROOT)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(["local", *arguments])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """`--dir` of a cloud that runs."""
+    directory = tmp_path_factory.mktemp("faults") / "cloud"
+    control.start(directory)
+    yield "--dir", str(directory)
+    control.stop(directory)
+
+
+def test_every_kind_and_every_parameter_is_listed(bezel: Bezel) -> None:
+    code, out, _ = bezel("fault", "list")
+    assert code == 0
+    for kind in KINDS.values():
+        assert f"\n{kind.name} " in f"\n{out}"
+        assert all(f" {one.name}={one.default}" in out for one in kind.parameters)
+
+
+def test_a_fault_is_put_on_shown_and_taken_off(bezel: Bezel, place: tuple[str, str]) -> None:
+    assert bezel("fault", "show", *place) == (0, "no fault is on\n", "")
+    code, out, _ = bezel("fault", "add", *place, "slow-start", "factor=3")
+    assert code == 0
+    assert out.startswith("on: slow-start factor=3.0\n")
+    assert "bezel local fault clear slow-start" in out
+    assert bezel("fault", "show", *place) == (0, "slow-start factor=3.0\n", "")
+    assert bezel("fault", "clear", *place, "slow-start") == (0, "cleared: slow-start\n", "")
+    assert bezel("fault", "clear", *place) == (0, "cleared: nothing, no fault was on\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("add", "slow-strat"), "there is no fault 'slow-strat'"),
+        (("add", "slow-start", "factor=0"), "factor=0: it must be at least 1"),
+        (("add", "slow-start", "factor"), "written NAME=VALUE"),
+        (("add", "service-deleted"), "no service is deployed"),
+        (("clear", "slow-start"), "slow-start is not on"),
+        (("clear", "nonsense"), "there is no fault 'nonsense'"),
+    ],
+)
+def test_a_mistake_is_told_with_what_would_be_right(
+    bezel: Bezel, place: tuple[str, str], words: tuple[str, ...], told: str
+) -> None:
+    code, out, err = bezel("fault", words[0], *place, *words[1:])
+    assert (code, out) == (1, "")
+    assert told in err
+
+
+def test_a_real_server_cannot_be_told_to_fail(tmp_path: Path) -> None:
+    real = Endpoint(tmp_path, 1, "http://127.0.0.1:1", "vllm", 60)
+    with pytest.raises(EngineError, match="a real one serves, which nobody can tell to fail"):
+        add_fault(real, "never-healthy", ())

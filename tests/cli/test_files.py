@@ -1,0 +1,24 @@
+"""A file is replaced as a whole or left as it was."""
+
+from pathlib import Path
+
+import pytest
+
+from bezel.atomic_write import write_whole
+
+
+def test_a_file_is_replaced_with_its_permissions_and_nothing_lies_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "kept"
+    file.write_text("before")
+    write_whole(file, "after", mode=0o600)
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("after", 0o600)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "kept"
+    file.write_text("before")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(file, "half \udc80")
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]

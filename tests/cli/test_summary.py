@@ -1,0 +1,173 @@
+"""The end of `make up`: nothing made up, nothing that is unknown shown as a number."""
+
+from typing import Any
+
+import pytest
+
+from bezel.cli.up_summary import summary
+
+
+@pytest.fixture
+def outputs() -> dict[str, Any]:
+    return {
+        "url": "http://127.0.0.1:4000",
+        "revision": "projects/p/locations/l/services/s/revisions/s-00001-abc",
+        "model": "gemma",
+        "simulated": True,
+        "plan": {
+            "fit": {
+                "weights_gib": 7.59,
+                "kv_cache_gib": 11.66,
+                "budget_gib": 21.23,
+                "full_context_sequences": 25,
+                "max_model_len": 32768,
+            },
+            "cost": {"usd_per_hour": 1.0465, "usd_per_month_always_on": 763.96, "usd_per_month_without_traffic": 0},
+        },
+        "smoke": {
+            "verdict": {"ok": True, "checks": {"health": {}, "models": {}}},
+            "figures": {
+                "ttft_ms": {"p50": 2015.6},
+                "tpot_ms": {"p50": 43.3},
+                "output_tokens_per_second": 107.3,
+                "concurrency": 8,
+                "completed": 24,
+                "requests": 24,
+            },
+        },
+    }
+
+
+def test_tells_place_revision_price_checks_and_figures(outputs: dict[str, Any]) -> None:
+    text = summary("l4-qat", outputs, behind="a simulated vLLM")
+    assert "s-00001-abc" in text
+    assert "1.0465 USD per hour while an instance runs" in text
+    assert "health, models: all passed" in text
+    assert "107.3 output tokens/s with 8 users; 24 of 24 requests answered" in text
+    assert "curl -N http://127.0.0.1:4000/v1/chat/completions" in text
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_says_simulated_beside_the_figures_when_and_only_when_they_are(
+    outputs: dict[str, Any], simulated: bool
+) -> None:
+    outputs["simulated"] = simulated
+    assert ("measured (simulated)" in summary("l4-qat", outputs, behind="x")) is simulated
+
+
+def test_an_unknown_price_is_no_number(outputs: dict[str, Any]) -> None:
+    outputs["plan"]["cost"]["usd_per_hour"] = "unknown: no row gpu nvidia-l4"
+    text = summary("l4-qat", outputs, behind="x")
+    assert "an unknown price (unknown: no row gpu nvidia-l4) per hour" in text
+    assert "0 USD per hour" not in text
+
+
+@pytest.mark.parametrize(("source", "said"), [("derived: a row of us-central1", True), ("pricing page, Tier 1", False)])
+def test_a_derived_price_is_said_to_be_one(outputs: dict[str, Any], source: str, said: bool) -> None:
+    outputs["plan"]["cost"] |= {"lines": [{"item": "gpu nvidia-l4", "source": source}], "not_included": ["logs"]}
+    text = summary("l4-qat", outputs, behind="x")
+    assert ("derived: gpu nvidia-l4" in text) is said
+    assert "not included: logs" in text
+
+
+def test_what_was_not_measured_is_left_out(outputs: dict[str, Any]) -> None:
+    outputs["smoke"] = {}
+    text = summary("l4-qat", outputs, behind="x")
+    assert "measured" not in text
+    assert "checked" not in text
+
+
+def test_the_next_commands_name_another_stack(outputs: dict[str, Any]) -> None:
+    assert "make down STACK=other" in summary("other", outputs, behind="x")
+    assert "make down\n" in summary("l4-qat", outputs, behind="x")
+
+
+def test_requests_of_the_benchmark_that_failed_are_told_by_their_kinds(outputs: dict[str, Any]) -> None:
+    outputs["smoke"]["figures"] |= {"completed": 21, "failed": {"truncated": 2, "http_503": 1}}
+    text = summary("l4-qat", outputs, behind="x")
+    assert "21 of 24 requests answered, the others failed (http_503: 1, truncated: 2)" in text
+
+
+def test_a_benchmark_that_its_client_limited_shows_no_figure_and_the_reason(outputs: dict[str, Any]) -> None:
+    reason = "the client was measured, not the server: its event loop lagged"
+    outputs["smoke"]["figures"] |= {"state": "client_limited", "notes": ["simulated: a note of every run", reason]}
+    text = summary("l4-qat", outputs, behind="x")
+    assert "not measured  client limited" in text
+    assert f"note          {reason}" in text
+    assert "107.3" not in text
+    assert "a note of every run" not in text
+
+
+@pytest.mark.parametrize("state", ["ok", "queueing", "saturated"])
+def test_figures_of_the_service_are_shown_with_every_note(outputs: dict[str, Any], state: str) -> None:
+    outputs["smoke"]["figures"] |= {"state": state, "notes": ["the first", "the second"]}
+    text = summary("l4-qat", outputs, behind="x")
+    assert "107.3 output tokens/s" in text
+    assert "note 1" in text
+    assert "the second" in text
+
+
+def test_a_check_that_was_not_judged_did_not_pass(outputs: dict[str, Any]) -> None:
+    refusal = {"ok": True, "judged": False, "detail": "access.public is set"}
+    outputs["smoke"]["verdict"]["checks"]["refusal"] = refusal
+    text = summary("l4-qat", outputs, behind="x")
+    assert "health, models: passed; refusal: not judged (access.public is set)" in text
+    assert "all passed" not in text
+
+
+def test_a_service_that_does_not_answer_is_not_in_service(outputs: dict[str, Any]) -> None:
+    text = summary("l4-qat", outputs, behind="x", not_serving="HTTP 503: no machine is there")
+    assert "l4-qat is deployed on localcloud and not in service: HTTP 503: no machine is there" in text
+    assert "is in service" not in text
+    assert "checked before" in text
+    assert "all passed" not in text
+    assert "curl" not in text
+    assert "lease" not in text
+    assert "renew: true" in summary("v6e4-moe", leased(outputs), behind="x", not_serving="HTTP 503")
+
+
+def leased(outputs: dict[str, Any]) -> dict[str, Any]:
+    cost = {"usd_per_hour": 5.4, "so_far_usd": 0.3, "at_end_usd": 21.6, "as_of": "2026-11-21T10:00:00Z"}
+    lease = {"state": "active", "zone": "us-east5-a", "ends_at": "2026-11-21T14:00:00Z", "cost": cost}
+    money = {
+        "usd_per_hour": 5.4,
+        "usd_per_lease": 21.6,
+        "lease_seconds": 14400,
+        "usd_per_hour_with_gateway": 5.5818,
+        "usd_per_lease_with_gateway": 22.33,
+    }
+    plan = {**outputs["plan"], "cost": money}
+    return {key: value for key, value in outputs.items() if key != "revision"} | {"leases": {"l": lease}, "plan": plan}
+
+
+def test_tells_of_a_lease_where_it_is_when_it_ends_and_its_money_beside_the_gateways(outputs: dict[str, Any]) -> None:
+    text = summary("v6e4-moe", leased(outputs), behind="x")
+    assert "active in us-east5-a, ends 2026-11-21T14:00:00Z; 0.30 USD so far (as of 2026-11-21T10:00:00Z)" in text
+    assert "5.40 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.58 USD" in text
+    assert "revision" not in text
+
+
+@pytest.mark.parametrize(
+    ("state", "not_serving", "said"),
+    [
+        ("active", "HTTP 503", "was active in us-east5-a when it was last looked at, ends 2026-11-21T14:00:00Z"),
+        ("expired", "HTTP 503", "expired, was in us-east5-a and to end 2026-11-21T14:00:00Z; 0.30 USD so far"),
+        ("gone", "", "gone, was in us-east5-a and to end 2026-11-21T14:00:00Z; 0.30 USD so far"),
+    ],
+)
+def test_a_lease_is_called_active_only_where_the_service_answers(
+    outputs: dict[str, Any], state: str, not_serving: str, said: str
+) -> None:
+    found = leased(outputs)
+    found["leases"]["l"]["state"] = state
+    text = summary("v6e4-moe", found, behind="x", not_serving=not_serving)
+    assert said in text
+    assert ("USD at its end" in text) is (state == "active")
+
+
+def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> None:
+    found = leased(outputs)
+    found["leases"]["l"]["cost"] |= {"so_far_usd": "unknown", "at_end_usd": "unknown"}
+    text = summary("v6e4-moe", found, behind="x")
+    assert "an unknown price (unknown) so far" in text
+    assert "0.30" not in text

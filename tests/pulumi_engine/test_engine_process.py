@@ -1,0 +1,199 @@
+"""Whoever asks a run to end, and however: the engine is told, is waited for, and never goes on alone."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from bezel.localcloud.use import using
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="waits for processes by their descriptors, on Linux only"),
+]
+
+ROOT = Path(__file__).parents[2]
+# Stands for `pulumi`: notes what it is told, and ends by the signal of the number that it was given.
+ENGINE = """
+import os, signal, sys
+told = open(sys.argv[1], "ab", buffering=0)
+left = int(sys.argv[2])
+def hear(number, frame):
+    global left
+    left -= 1
+    told.write(signal.Signals(number).name.encode() + b" ")
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, hear)
+print(os.getpid(), flush=True)
+while left > 0:
+    signal.pause()
+print("saved", flush=True)
+sys.exit(3)
+"""
+# Stands for `bezel local up`.
+COMMAND = """
+import os, sys
+from pathlib import Path
+from bezel.localcloud.use import using
+from bezel.pulumi_engine.engine_process import end_with_make, run_to_end
+end_with_make()
+with using(Path("cloud")) as use:
+    ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, (use.descriptor,), patience=(1, 1))
+print(ended, flush=True)
+sys.exit(ended.code)
+"""
+
+
+class Run:
+    """A command that runs an engine, which ends at the n-th signal."""
+
+    def __init__(self, folder: Path, last: int, by: Callable[[list[str]], list[str]] = lambda command: command) -> None:
+        (folder / "engine.py").write_text(ENGINE)
+        (folder / "command.py").write_text(COMMAND)
+        self._told = folder / "told"
+        own = [sys.executable, str(folder / "command.py"), str(folder / "engine.py"), str(self._told), str(last)]
+        # Under `make test` the variables of the outer make would have this one print where it works.
+        outside = {name: value for name, value in os.environ.items() if "MAKE" not in name}
+        self.command = subprocess.Popen(
+            by(own),
+            cwd=folder,
+            env=outside | {"PYTHONPATH": str(ROOT)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.command.stdout is not None
+        said = self.command.stdout.readline()
+        if not said.strip().isdecimal():
+            self.command.kill()
+            raise AssertionError(f"no engine was started: {said!r}")
+        self.engine = os.pidfd_open(int(said))
+
+    def told(self, signals: int) -> str:
+        """What the engine has been told, once it is that many."""
+        while len(self._told.read_text().split()) < signals:
+            assert self.goes_on()
+        return self._told.read_text().strip()
+
+    def goes_on(self) -> bool:
+        return not select.select([self.engine], [], [], 0.02)[0]
+
+    def end(self) -> tuple[str, str]:
+        """What the engine was told in all, and what was printed, once engine and command are gone."""
+        assert select.select([self.engine], [], [], 30)[0], "the engine goes on"
+        said, _ = self.command.communicate(timeout=30)
+        return self._told.read_text().strip(), said
+
+    def close(self) -> None:
+        """End what a failed test has left."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.engine, signal.SIGKILL)
+        os.close(self.engine)
+        self.command.kill()
+        self.command.wait(30)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    runs: list[Run] = []
+
+    def begin(last: int = 1, **others: Callable[[list[str]], list[str]]) -> Run:
+        runs.append(Run(tmp_path, last, **others))
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("whom", ["the command", "its group"])
+def test_a_signal_is_handed_on_once_and_the_end_is_waited_for(
+    start: Callable[..., Run], number: signal.Signals, whom: str
+) -> None:
+    run = start()
+    (os.killpg if whom == "its group" else os.kill)(run.command.pid, number)
+    told, said = run.end()
+    assert told == "SIGINT"
+    assert "saved\n" in said
+    assert said.endswith("Ended(code=3, interrupted=True)\n")
+    assert ("asked to end (SIG" in said) is (number != signal.SIGINT)
+    assert run.command.returncode == 3
+
+
+def test_an_engine_that_ends_by_itself_was_not_interrupted(start: Callable[..., Run]) -> None:
+    run = start()
+    signal.pidfd_send_signal(run.engine, signal.SIGTERM)
+    assert run.end() == ("SIGTERM", "saved\nEnded(code=3, interrupted=False)\n")
+
+
+def test_ctrl_c_is_handed_on_as_often_as_it_comes_and_nothing_else_hurries_the_engine(
+    start: Callable[..., Run],
+) -> None:
+    run = start(3)
+    for count in (1, 2, 3):
+        run.command.send_signal(signal.SIGINT)
+        if count < 3:
+            assert run.told(count) == " ".join(["SIGINT"] * count)
+    assert run.end()[0] == "SIGINT SIGINT SIGINT"
+
+
+def test_a_killed_command_has_its_engine_interrupted(start: Callable[..., Run]) -> None:
+    run = start()
+    run.command.kill()
+    assert run.end() == ("SIGINT", "saved\n")
+
+
+def test_an_engine_uses_localcloud_to_its_end_whatever_became_of_its_command(
+    start: Callable[..., Run], tmp_path: Path
+) -> None:
+    run = start(2)
+    run.command.kill()
+    run.command.wait(30)
+    with using(tmp_path / "cloud") as use:
+        assert not use.take_alone()
+        run.end()
+        use.share()
+        assert use.take_alone()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_an_engine_that_does_not_end_is_interrupted_again_and_then_killed(
+    start: Callable[..., Run], number: signal.Signals
+) -> None:
+    run = start(99)
+    run.command.send_signal(number)
+    told, said = run.end()
+    assert told == "SIGINT SIGINT"
+    assert "saved" not in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_make_that_is_ended_ends_the_run(start: Callable[..., Run], tmp_path: Path, number: signal.Signals) -> None:
+    make = shutil.which("make")
+    assert make is not None
+
+    def by_make(command: list[str]) -> list[str]:
+        (tmp_path / "Makefile").write_text(f"up:\n\t@{' '.join(command)}\n")
+        return [make, "up"]
+
+    run = start(by=by_make)
+    run.command.send_signal(number)
+    assert run.end()[0] == "SIGINT"
+
+
+def test_what_the_shell_lets_it_ignore_stays_ignored(start: Callable[..., Run]) -> None:
+    run = start(by=lambda command: ["/bin/sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command])
+    run.command.send_signal(signal.SIGHUP)
+    run.command.send_signal(signal.SIGINT)
+    told, said = run.end()
+    assert told == "SIGINT"
+    assert "asked to end" not in said

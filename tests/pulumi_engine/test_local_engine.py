@@ -1,0 +1,179 @@
+"""The engine on localcloud: unchanged files in the clone, plugins in place, nothing secret in the open."""
+
+import importlib.metadata
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from refused import NETWORK, refused_create
+
+from bezel.errors import UserError
+from bezel.pulumi_engine.local_engine import EngineError, LocalEngine, Provider
+from bezel.pulumi_engine.project import Project, ProjectError
+from bezel.pulumi_engine.recover import Recovered
+from bezel.pulumi_engine.runs import LastRun
+
+pytestmark = pytest.mark.slow
+
+URN = "urn:pulumi:one::bezel::gcp:of/nobody:Nobody::nobody"
+MADE = {"op": "create", "urn": URN, "new": {"urn": URN, "custom": True, "type": "gcp:of/nobody:Nobody", "inputs": {}}}
+STACK = "config:\n  bezel:region: us-east4\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+    (folder / "Pulumi.one.yaml").write_text(STACK)
+    return Project(folder)
+
+
+def engine(project: Project, tmp_path: Path, provider: Provider = "stand-in") -> LocalEngine:
+    folder = tmp_path / "cloud"
+    folder.mkdir(exist_ok=True)
+    return LocalEngine(project, folder, {"GOOGLE_PROJECT": "bezel-local"}, provider)
+
+
+def test_the_stack_file_stays_as_it_was_and_the_copy_gets_the_salt(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    assert project.stack_file("one").read_text() == STACK
+    assert made.stack_copy("one").read_text().startswith(STACK + "encryptionsalt:")
+
+
+def test_a_changed_stack_file_reaches_the_copy_and_the_salt_stays(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    salt = made.stack_copy("one").read_text().removeprefix(STACK)
+    project.stack_file("one").write_text(STACK.replace("us-east4", "europe-west4"))
+    made.prepare("one")
+    assert made.stack_copy("one").read_text() == STACK.replace("us-east4", "europe-west4") + salt
+
+
+def test_a_salt_of_another_backend_in_the_stack_file_does_not_reach_the_copy(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    project.stack_file("one").write_text(f"{STACK}encryptionsalt: v1:of-another-backend\n")
+    for _ in range(2):
+        made.prepare("one")
+        copy = made.stack_copy("one").read_text()
+        assert (copy.count("encryptionsalt:"), "of-another-backend" in copy) == (1, False)
+
+
+def test_only_the_owner_reads_the_passphrase_and_it_is_no_variable(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    file = made.folder / "passphrase"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.read_text() not in "".join(made.environment().values())
+
+
+@pytest.mark.parametrize(("provider", "installed"), [("stand-in", True), ("real", False)])
+def test_the_stand_ins_lie_under_the_sdks_version_unless_the_real_ones_are_asked_for(
+    project: Project, tmp_path: Path, provider: Provider, installed: bool
+) -> None:
+    made = engine(project, tmp_path, provider)
+    made.prepare("one")
+    version = importlib.metadata.version("pulumi-gcp")
+    home = Path(made.environment()["PULUMI_HOME"])
+    plugin = home / "plugins" / f"resource-gcp-v{version}" / "pulumi-resource-gcp"
+    assert os.access(plugin, os.X_OK) is installed
+    assert ("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION" in made.environment()) is installed
+
+
+def locked(made: LocalEngine, pid: int, command: int) -> Path:
+    """A stack that an engine has locked, and the command that started it."""
+    folder = made.folder / "state" / ".pulumi" / "locks" / "organization" / "bezel" / "one"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = {"pid": pid, "username": "u", "hostname": socket.gethostname(), "timestamp": "2026-11-23T08:00:00Z"}
+    (folder / "x.json").write_text(json.dumps(lock))
+    LastRun(made.folder / "runs" / "one").mark()
+    (made.folder / "runs" / "one" / "command").write_text(str(command))
+    return folder / "x.json"
+
+
+@pytest.mark.parametrize("command", ["up", "refresh", "destroy"])
+def test_a_stack_on_which_another_run_goes_on_is_refused_and_keeps_its_lock(
+    project: Project, tmp_path: Path, command: str
+) -> None:
+    made = engine(project, tmp_path)
+    lock = locked(made, os.getpid(), os.getpid())
+    for attempt in (lambda: made.run(command, "one"), lambda: made.recover("one")):
+        with pytest.raises(EngineError, match=rf"process {os.getpid()}, since 2026-11-23T08:00:00.*\n.*kill -INT"):
+            attempt()
+    assert lock.exists()
+
+
+def test_an_engine_whose_command_was_killed_is_waited_for_and_then_unlocked(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    killed = subprocess.Popen(["true"])
+    killed.wait(30)
+    with subprocess.Popen(["sleep", "1"]) as ending:
+        lock = locked(made, ending.pid, killed.pid)
+        assert made.recover("one") == Recovered()
+    assert not lock.exists()
+    said = capsys.readouterr().out
+    assert f"the last run on one lost its command, and ends (process {ending.pid}): waiting for it" in said
+
+
+def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    with pytest.raises(ProjectError):
+        made.prepare("two")
+    assert list(made.folder.iterdir()) == []
+
+
+def test_what_exists_already_is_named_until_it_is_given_up(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    refused_create(made.folder, "one")
+    assert made.refused("one") == [NETWORK]
+    assert (made.give_up_refused("one"), made.give_up_refused("one")) == (1, 0)
+    assert made.refused("one") == []
+
+
+def test_what_exists_already_stays_named_when_something_else_is_recovered(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    refused_create(made.folder, "one", {"resourcePreEvent": {"metadata": MADE}})
+    assert made.recover("one").looked_at == 1
+    assert made.refused("one") == [NETWORK]
+
+
+def state_of(made: LocalEngine) -> Path:
+    """The state of a stack that was made, cut as a full disk does it, with the whole one before it beside it."""
+    file = made.folder / "state" / ".pulumi" / "stacks" / "bezel" / "one.json"
+    file.with_name("one.json.bak").write_bytes(file.read_bytes())
+    file.write_text("")
+    return file
+
+
+def test_a_cut_state_is_put_back_only_where_no_engine_is_about_to_write_it(project: Project, tmp_path: Path) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    state = state_of(made)
+    lock = locked(made, os.getpid(), os.getpid())
+    with pytest.raises(UserError, match="is no state of the engine"):
+        made.outputs("one")
+    assert state.read_text() == ""
+    lock.unlink()
+    assert made.outputs("one") == {}
+
+
+def test_what_a_run_made_after_the_state_that_was_put_back_is_looked_for(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = engine(project, tmp_path)
+    made.prepare("one")
+    refused_create(
+        made.folder, "one", *({kind: {"metadata": MADE}} for kind in ("resourcePreEvent", "resOutputsEvent"))
+    )
+    state_of(made)
+    made.outputs("one")
+    assert "what the last run did since is looked for in the cloud" in capsys.readouterr().err
+    assert made.recover("one").looked_at == 1

@@ -1,0 +1,32 @@
+"""A short command of the engine gives what it prints, or an error that says what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from bezel.pulumi_engine.pulumi_command import CommandError, printed
+
+HERE = Path(__file__).parent
+
+
+def test_what_a_command_prints_comes_back_and_nothing_else() -> None:
+    assert printed(["sh", "-c", "echo told; echo aside >&2"], folder=HERE, seconds=20) == "told\n"
+
+
+def test_a_command_that_fails_is_an_error_with_its_own_words() -> None:
+    with pytest.raises(CommandError, match="sh -c: no such stack"):
+        printed(["sh", "-c", "echo no such stack >&2; exit 3"], folder=HERE, seconds=20)
+
+
+def test_a_command_that_does_not_end_is_ended_and_says_how_to_go_on() -> None:
+    with pytest.raises(CommandError, match=r"`sh -c` did not end within 0.2 s .* run the same command again"):
+        printed(["sh", "-c", "exec tail -f /dev/null"], folder=HERE, seconds=0.2)
+
+
+def test_a_shorter_deadline_may_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEZEL_DEADLINE_SECONDS", "0.2")
+    with pytest.raises(CommandError, match=r"within 0.2 s"):
+        printed(["sh", "-c", "exec tail -f /dev/null"], folder=HERE, seconds=20)
+    monkeypatch.setenv("BEZEL_DEADLINE_SECONDS", "soon")
+    with pytest.raises(CommandError, match="BEZEL_DEADLINE_SECONDS=soon is no time to wait"):
+        printed(["sh", "-c", "echo told"], folder=HERE, seconds=20)

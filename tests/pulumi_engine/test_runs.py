@@ -1,0 +1,66 @@
+"""Only the processes of a run that is over are ended, by the mark that each of them carries."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bezel.pulumi_engine.runs import MARK, LastRun
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="other processes' environments can be read on Linux only"
+)
+Start = Callable[[str, str], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a process of a name that waits, with a mark."""
+    running: list[subprocess.Popen[bytes]] = []
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+
+    def begin(name: str, mark: str) -> "subprocess.Popen[bytes]":
+        shutil.copy(sleep, tmp_path / name)
+        process = subprocess.Popen([str(tmp_path / name), "60"], env=os.environ | {MARK: mark})
+        running.append(process)
+        # The kernel takes over a program before it shows its variables.
+        until = time.monotonic() + 30
+        while mark.encode() not in Path(f"/proc/{process.pid}/environ").read_bytes():
+            assert time.monotonic() < until, f"{name} never shows its mark"
+        return process
+
+    yield begin
+    for process in running:
+        process.kill()
+        process.wait(30)
+
+
+def test_what_a_run_left_is_ended_and_nothing_else(tmp_path: Path, start: Start) -> None:
+    last = LastRun(tmp_path / "run")
+    left, other = start("plugin", last.begin()), start("plugin2", "another run")
+    assert last.end_leftovers() == 1
+    assert left.wait(30) != 0
+    assert other.poll() is None
+
+
+def test_a_run_lives_as_long_as_its_engine(tmp_path: Path, start: Start) -> None:
+    last = LastRun(tmp_path / "run")
+    assert not last.lives()
+    mark = last.begin()
+    start("plugin", mark)
+    assert not last.lives()
+    engine = start("pulumi", mark)
+    assert last.lives()
+    engine.kill()
+    engine.wait(30)
+    assert not last.lives()
+
+
+def test_a_folder_without_a_run_has_no_processes(tmp_path: Path) -> None:
+    assert LastRun(tmp_path / "none").end_leftovers() == 0

@@ -1,0 +1,21 @@
+from collections.abc import Iterator
+
+import pytest
+from provider_client import Provider, ServedProvider
+from provider_google import FakeGoogle
+
+
+@pytest.fixture
+def google() -> Iterator[FakeGoogle]:
+    with FakeGoogle() as started:
+        yield started
+
+
+@pytest.fixture
+def gcp(google: FakeGoogle) -> Iterator[Provider]:
+    # Late: a table that cannot be imported then fails tests by name, and not the folder.
+    from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+
+    provider = ServedProvider(GooglePlugin(google.environment()))
+    yield provider
+    provider.close()
