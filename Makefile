@@ -49,6 +49,7 @@ lint: setup ## ruff, the import table, the workflow files
 	@.venv/imports/bin/lint-imports
 	@.venv/bin/shellcheck components/node/*.sh tests/components/*.sh
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@.venv/bin/zizmor --offline --quiet .github/workflows
 
 types: setup ## mypy, strict

@@ -2,18 +2,19 @@
 
 python tools/config_table.py            the table, as Markdown
 python tools/config_table.py --pulumi   the `config:` section of Pulumi.yaml
-python tools/config_table.py --write    puts both into their files
+python tools/config_table.py --write    puts both into their files, and writes docs/stack.schema.json
 """
 
 from __future__ import annotations
 
+import json
 import sys
 
 from made_sections import ROOT, put
 
 sys.path.insert(0, str(ROOT))
 
-from bezel.planner.render.schema import configuration_table, project_yaml
+from bezel.planner.render.schema import configuration_table, project_yaml, stack_file_schema
 
 
 def main(flags: list[str]) -> None:
@@ -26,6 +27,7 @@ def main(flags: list[str]) -> None:
     before, _, _ = project.read_text(encoding="utf-8").partition(section.splitlines(keepends=True)[0])
     project.write_text(before + section, encoding="utf-8")
     put(ROOT / "README.md", "tools/config_table.py", configuration_table())
+    (ROOT / "docs" / "stack.schema.json").write_text(json.dumps(stack_file_schema(), indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ def test_the_table_of_stacks_is_that_of_their_plans() -> None:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_stack_file_stays_under_25_lines(stack: str) -> None:
-    assert len((ROOT / f"Pulumi.{stack}.yaml").read_text().splitlines()) < 25
+def test_a_stack_file_has_at_most_25_lines(stack: str) -> None:
+    assert len((ROOT / f"Pulumi.{stack}.yaml").read_text().splitlines()) <= 25
 
 
 def test_the_settings_that_it_shows_are_accepted() -> None:

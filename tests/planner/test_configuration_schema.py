@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
+import pytest
 import yaml
 
 from bezel.planner.base.settings import Settings
-from bezel.planner.render.schema import PROVIDER_SETTINGS, configuration_table, project_config, project_yaml
+from bezel.planner.render.schema import (
+    PROVIDER_SETTINGS,
+    configuration_table,
+    project_config,
+    project_yaml,
+    stack_file_schema,
+)
 
 ROOT = Path(__file__).parents[2]
 REPAIR = "run `python tools/config_table.py --write`"
@@ -51,3 +60,29 @@ def test_the_tool_prints_both():
     for flags, expected in (([], configuration_table()), (["--pulumi"], project_yaml())):
         done = subprocess.run([sys.executable, tool, *flags], capture_output=True, text=True, check=True, timeout=60)
         assert done.stdout == expected
+
+
+STACKS = sorted(ROOT.glob("Pulumi.*.yaml"))
+
+
+def test_the_schema_of_a_stack_file_is_that_of_the_settings():
+    schema = json.loads((ROOT / "docs" / "stack.schema.json").read_text(encoding="utf-8"))
+    assert schema == json.loads(json.dumps(stack_file_schema())), REPAIR
+
+
+@pytest.mark.parametrize("path", STACKS, ids=lambda path: path.name)
+def test_each_stack_file_names_the_schema_and_keeps_to_it(path):
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=docs/stack.schema.json\n")
+    jsonschema.validate(yaml.safe_load(text), stack_file_schema())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"bezel:modle": "x"}, {"bezel:scaling": {"max_instances": 0}}, {"bezel:cost": {"limit": 1}}, {"bezel:model": 4}],
+)
+def test_a_slip_in_a_stack_file_is_seen_in_the_editor(change):
+    document = yaml.safe_load((ROOT / "Pulumi.l4-qat.yaml").read_text(encoding="utf-8"))
+    document["config"] |= change
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, stack_file_schema())

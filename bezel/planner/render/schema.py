@@ -63,6 +63,27 @@ def project_yaml() -> str:
     return "\n".join(lines) + "\n"
 
 
+def stack_file_schema() -> dict[str, object]:
+    """The JSON Schema of a stack file, for editors: keys of `bezel:`, and whatever other namespaces say."""
+    settings = Settings.model_json_schema()
+    keys = {f"{NAMESPACE}:{name}": value for name, value in settings["properties"].items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Stack file of Bezel",
+        "type": "object",
+        "properties": {
+            "config": {
+                "type": "object",
+                "properties": keys,
+                "required": [f"{NAMESPACE}:{name}" for name in settings["required"]],
+                "propertyNames": {"anyOf": [{"enum": sorted(keys)}, {"not": {"pattern": f"^{NAMESPACE}:"}}]},
+            }
+        },
+        "required": ["config"],
+        "$defs": settings["$defs"],
+    }
+
+
 def configuration_table() -> str:
     """Every key with type, default and meaning as a Markdown table."""
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]

@@ -1,0 +1,27 @@
+"""State names dynamic providers by their module: those that stacks made before 0.1.0 name still hold them."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+from pulumi.dynamic import ResourceProvider
+
+EARLIER = {
+    "components.model_files_provider": "ModelFilesProvider",
+    "components.tpu_node_provider": "TpuNodeProvider",
+    "components.tpu_request_provider": "TpuRequestProvider",
+    "components.traffic_switch_provider": "TrafficSwitchProvider",
+    "smoke.benchmark": "ShortBenchmarkProvider",
+    "smoke.health": "HealthCheckProvider",
+}
+
+
+@pytest.mark.parametrize(("module", "name"), EARLIER.items())
+def test_a_provider_is_found_where_an_earlier_state_names_it(module: str, name: str) -> None:
+    assert issubclass(getattr(importlib.import_module(module), name), ResourceProvider)
+
+
+def test_a_module_that_was_never_there_is_not() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("components.no_such_provider")

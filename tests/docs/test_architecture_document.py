@@ -1,0 +1,44 @@
+"""docs/architecture.md shows the import contracts, and names no file that is not there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "architecture.md"
+ROOMS = ("bezel", "components", "policies", "smoke", "stacks", "tools", "tests", "docs")
+PRODUCT = ROOMS[:6]
+TEXTS = [
+    *(path for room in PRODUCT for path in sorted((ROOT / room).rglob("*.py"))),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+]
+
+
+def missing(text: str) -> list[str]:
+    """Paths below the project's folders that a text names and that are not there."""
+    named = re.findall(rf"(?<![\w./-])((?:{'|'.join(ROOMS)})/[\w./-]*\w)", text)
+    return [path for path in named if path.endswith((".py", ".md", ".toml", ".sh")) and not (ROOT / path).exists()]
+
+
+def test_the_tables_are_made_from_the_contracts() -> None:
+    code = "import architecture, sys; sys.stdout.write(architecture.tables())"
+    made = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "tools", capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert made.strip() in PAGE.read_text(encoding="utf-8"), "run `.venv/bin/python tools/architecture.py`"
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_text_names_no_file_that_is_not_there(path: Path) -> None:
+    assert missing(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_file_that_is_not_there_is_noticed() -> None:
+    assert missing("see bezel/planner/no_such.py and docs/architecture.md") == ["bezel/planner/no_such.py"]
