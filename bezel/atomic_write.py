@@ -1,14 +1,14 @@
-"""A file that is there whole or not at all, whatever ends the process that writes it, or the machine."""
+"""Atomic file writes: a crash of the process or the machine leaves the whole old or the whole new content."""
 
 import os
 from pathlib import Path
 
 
 def write_whole(file: Path, content: str | bytes, *, mode: int = 0o644) -> None:
-    """Put `content` in place of what the file holds, text as UTF-8; `mode` are the permissions of the new one.
+    """Replace the file's content with `content`, text as UTF-8; `mode` sets the permissions of the new file.
 
     Raises:
-        OSError: It could not be written; the file is as it was, and nothing lies beside it.
+        OSError: It could not be written; the file is unchanged, and no temporary file is left.
     """
     part = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -1,5 +1,5 @@
-"""The root of the errors that a user reads: the command prints their text, and no traceback. Imports nothing."""
+"""Root of the errors that a user reads: the command prints their text without a traceback. Imports nothing."""
 
 
 class UserError(Exception):
-    """Something that the user has to mend; the text says what to do."""
+    """An error that the user has to repair; the text gives the repair."""

@@ -1,7 +1,7 @@
-"""What all components share: the base of their argument models, and the options that they give their children.
+"""Base of the components' argument models, and the resource options of their children.
 
 A value that a policy gates (an account, a bucket, a network, a repository) is typed `str` in every component, never
-`Text`: policies can judge a preview only by what is known there.
+`Text`: in a preview, policies can judge only known values.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Text = str | pulumi.Output[str]
 
 
 class ComponentArgs(BaseModel):
-    """Base of the argument models: immutable, and an argument that does not exist is an error."""
+    """Base of the argument models: immutable, and an unknown argument is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -27,16 +27,16 @@ def child_options(
     depends_on: Sequence[pulumi.Resource] = (),
     **more: Any,
 ) -> pulumi.ResourceOptions:
-    """Give the options of a component's child: its parent, and what the component itself was told to wait for.
+    """Return the options of a component's child: its parent, and the component's own dependencies.
 
     A component's `depends_on` is not recorded for its children: they would be created in the right order, but a
-    destroy would delete the account before the service that runs as it. Nothing else of `opts` is taken over, since
+    destroy would delete the account before the service that runs as it. Nothing else of `opts` is copied, since
     provider and protection come through the parent.
 
     Args:
         parent: The component.
         opts: The options that the component was made with.
-        depends_on: What this child waits for besides.
+        depends_on: Further dependencies of this child.
         more: Further options of the child, e.g. `custom_timeouts`.
     """
     inherited: Any = opts.depends_on if opts is not None and opts.depends_on is not None else []

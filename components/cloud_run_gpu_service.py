@@ -1,16 +1,16 @@
 """A Cloud Run service with one GPU for each instance, running vLLM on weights from a bucket.
 
-Owns the service and who may call it. Leaves out what must be there first (APIs, account, secrets' grants, weights,
-image): those are components of their own, and this one waits for what its options say.
+Owns the service and its invokers. Leaves out what it needs (APIs, account, secrets' grants, weights, image): those are
+components of their own, and this one waits for those in its options.
 
 Facts: a GPU needs the second-generation environment and a CPU that stays allocated; without zonal redundancy it has the
 lower price and a quota of its own; the provider's default timeout (20 minutes) is shorter than a start may take; its
-default for `deletion_protection` is true (docs of Cloud Run and of the provider, November 2026). Each update carries
-the service's whole traffic, and traffic that is not declared as the state last saw it: so it is declared.
+default for `deletion_protection` is true (docs of Cloud Run and of the provider, November 2026). Each update sends the
+service's whole traffic, and undeclared traffic as the state last saw it: so it is declared.
 
 With `gated` a new revision gets no traffic, only an address of its own, and `TrafficSwitch` moves the traffic to it.
-With `retries_failed` a revision that failed is followed by another one: Cloud Run tries none twice, and replacing the
-service would take away what serves, and is refused where it is protected from deletion.
+With `retries_failed` a deploy makes another revision after a failed one: Cloud Run retries none, and replacing the
+service would delete the serving revision, and is refused where the service is protected from deletion.
 
 Example:
     ```python
@@ -48,18 +48,18 @@ from components.lookups.cloud_run import look_up_service
 from components.vllm_container import VllmContainer
 
 SERVICE_SECONDS = 2400
-"""How long a service's operation is waited for: the longest probe window, 30 minutes, and what comes before it."""
+"""Time limit for a service's operation: the longest probe window, 30 minutes, and the steps before it."""
 
 
 class VpcEgress(ComponentArgs):
-    """A network that a service sends through, without a connector."""
+    """Direct VPC egress: a network that a service sends through, without a connector."""
 
     network: str = ""
-    """Its name, or `projects/P/global/networks/N`; "" where the subnetwork says it."""
+    """Its name, or `projects/P/global/networks/N`; "" for the network of the subnetwork."""
     subnetwork: str = ""
-    """In the service's region; "" for the one that is called as the network is."""
+    """Subnetwork in the service's region; "" for the one with the network's name."""
     egress: str = "PRIVATE_RANGES_ONLY"
-    """What goes that way: this, or `ALL_TRAFFIC`."""
+    """Traffic that is sent through it: this, or `ALL_TRAFFIC`."""
     tags: tuple[str, ...] = ()
     """Network tags, for firewall rules."""
 
@@ -70,7 +70,7 @@ class VpcEgress(ComponentArgs):
         return self
 
     def cloud_run_access(self) -> cloudrunv2.ServiceTemplateVpcAccessArgs:
-        """Render it as a revision's; what is not named stays out, for the platform to choose."""
+        """Render the VPC access of a revision; unnamed fields are left out, for the platform to choose."""
         interface = cloudrunv2.ServiceTemplateVpcAccessNetworkInterfaceArgs(
             network=self.network or None, subnetwork=self.subnetwork or None, tags=list(self.tags) or None
         )
@@ -95,24 +95,24 @@ class CloudRunGpuServiceArgs(ComponentArgs):
     min_instances: int = 0
     max_instances: int
     request_concurrency: int
-    """Requests that one instance gets at a time; the rest waits in the platform's queue, unseen by vLLM."""
+    """Concurrent requests of one instance; further ones wait in the platform's queue, unseen by vLLM."""
     timeout_seconds: int = 3600
     ingress: str = "INGRESS_TRAFFIC_ALL"
-    """From where requests may come; they need an identity all the same unless `public`."""
+    """Allowed sources of requests; these still need an identity unless `public`."""
     vpc: VpcEgress | None = None
     """The network that it sends through; none by default."""
     invokers: tuple[str, ...] = ()
     """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
     public: bool = False
-    """Whether anybody may call it without an identity."""
+    """Whether anyone may call it without an identity."""
     gated: bool = False
-    """Whether what serves goes on serving, by name, when a new revision is made. Asks Cloud Run what that is."""
+    """Whether the serving revision keeps its traffic when a new one is made. Reads the service from Cloud Run."""
     retries_failed: bool = False
-    """Whether a deploy makes another revision in place of one that failed. Asks Cloud Run; implied by `gated`."""
+    """Whether a deploy makes another revision in place of a failed one. Reads the service; implied by `gated`."""
     deletion_protection: bool = True
     labels: Mapping[str, str] = Field(default_factory=dict)
     deadline_seconds: float = Field(SERVICE_SECONDS, gt=0)
-    """How long a create or an update of the service may take."""
+    """Time limit for a create or an update of the service."""
     hooks: pulumi.ResourceHookBinding | None = None
     """Run around the operations on the service itself, e.g. to explain a failed one."""
 
@@ -144,15 +144,15 @@ class CloudRunGpuService(pulumi.ComponentResource):
     """vLLM as a Cloud Run service.
 
     Attributes:
-        url: Where it answers.
-        newest_url: Where its newest ready revision answers, with traffic or without: another address than `url` where
-            it is gated. Identity tokens are made for `url` all the same.
+        url: Address of the service.
+        newest_url: Address of its newest ready revision, with or without traffic: differs from `url` in a gated
+            rollout. The audience of identity tokens is `url` in both cases.
         revision: Name of the latest revision that became ready.
-        created_revision: Name of the latest one that was made, ready or not. What must run again after each deploy
-            takes in this one: after a failed update the ready one is still the old one.
+        created_revision: Name of the latest one that was made, ready or not. A resource that must run again after each
+            deploy takes this one as input: after a failed update the ready one is still the old one.
         resource_name: `projects/P/locations/L/services/S`, computed.
-        declared: Those of the service's inputs that the platform gives back, to hold what serves against. Without the
-            traffic where it is gated, as that moves by itself.
+        declared: Those of the service's inputs that the platform returns, for a comparison with the served state.
+            Without the traffic in a gated rollout, which moves it later.
     """
 
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -170,7 +170,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
                 self,
                 opts,
                 custom_timeouts=pulumi.CustomTimeouts(create=wait, update=wait),
-                # Its name is fixed: a new one that is made before the old one is gone meets 409.
+                # The name is fixed: creating the new service before the old one is deleted fails with 409.
                 delete_before_replace=True,
                 hooks=args.hooks,
             ),
@@ -182,7 +182,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
         self.url = service.uri
         self.newest_url = service.uri
         if args.gated:
-            # Without the tag, as after the service was replaced, its first revision is the newest one.
+            # Without the tag, e.g. after the service was replaced, its first revision is the newest one.
             self.newest_url = service.traffic_statuses.apply(lambda told: _tagged(told) or service.uri)
         self.revision = service.latest_ready_revision
         self.created_revision = service.latest_created_revision
@@ -198,7 +198,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
 
 
 def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:
-    """What the service is beside its name. A gated one tells what it was made from, to know it again in the cloud."""
+    """The service's inputs except its name. A gated one carries a fingerprint of them, to compare with the cloud."""
     found = look_up_service(name) if args.gated or args.retries_failed else None
     failed = attempt(found)
     inputs = {
@@ -218,7 +218,7 @@ def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:
 
 
 def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:
-    """The address that the tag has, "" without one."""
+    """The address of the tag, "" without one."""
     return next((str(one.uri or "") for one in statuses or () if one.tag == TAG), "")
 
 

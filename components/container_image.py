@@ -1,10 +1,10 @@
-"""A container image by digest, pulled through the project's own registry.
+"""Container image by digest, pulled through the project's own registry.
 
 A tag names whatever its owner last pushed; a digest names one image. So the tag is looked up at each preview, and
 only its digest is deployed: a moved tag shows as a change in the preview. The pull goes through a remote repository of
 Artifact Registry, which keeps a copy in the region: a cold start neither waits for Docker Hub nor meets its limits.
 
-Owns the repository, who may pull from it and the reference. Leaves out what the container runs (`VllmContainer`).
+Owns the repository, its readers and the reference. Leaves out what the container runs (`VllmContainer`).
 
 Example:
     ```python
@@ -42,21 +42,21 @@ class ContainerImageArgs(ComponentArgs):
     """Path of the image in its registry, e.g. `vllm/vllm-openai`."""
     tag: str
     digest: str = Field("", pattern="^(sha256:[0-9a-f]{64})?$")
-    """`sha256:…`; with it the tag is not looked up, and is for a reader of the program only."""
+    """`sha256:…`; with it the tag is not looked up, and serves only as documentation."""
     readers: tuple[str, ...] = ()
     """E-mail addresses of the service accounts that pull it themselves; Cloud Run pulls by its own agent."""
     labels: Mapping[str, str] = Field(default_factory=dict)
 
 
 class ImageNotFoundError(pulumi.RunError):
-    """The registry was asked for the image's digest and gave none; the text says what to do."""
+    """The registry returned no digest of the image; the text says what to do."""
 
 
 class ContainerImage(pulumi.ComponentResource):
     """An image in a pull-through repository; make what runs it depend on this component.
 
     Attributes:
-        digest: `sha256:…` as the upstream registry says now, or as it was given.
+        digest: `sha256:…` from the upstream registry at the moment, or from the arguments.
         reference: `REGION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE@DIGEST`, known in every preview.
 
     Raises:
@@ -96,7 +96,7 @@ class ContainerImage(pulumi.ComponentResource):
 def _look_up(image: str, component: pulumi.Resource) -> str:
     try:
         found = docker.get_registry_image(name=image, opts=pulumi.InvokeOptions(parent=component))
-    except Exception as error:  # noqa: BLE001  the SDK raises bare exceptions for what the plugin answers
+    except Exception as error:  # noqa: BLE001  the SDK raises bare exceptions for the plugin's errors
         raise ImageNotFoundError(_not_found(image, _last_words(str(error)))) from None
     digest = str(found.sha256_digest)
     if not _DIGEST.fullmatch(digest):
@@ -105,7 +105,7 @@ def _look_up(image: str, component: pulumi.Resource) -> str:
 
 
 def _last_words(error: str) -> str:
-    """Leave out what engine and plugin put around the registry's own answer."""
+    """The registry's own message, without the text that engine and plugin put around it."""
     return " ".join(error.rpartition("returned an error:")[2].replace("1 error occurred:", "").split()).strip("* .")
 
 

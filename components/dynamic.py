@@ -1,10 +1,10 @@
-"""What a dynamic provider can tell the engine: progress while it waits, and a failure that reads well.
+"""Helpers of dynamic providers: progress messages to the engine, errors without traceback, a quick exit.
 
 The plugin process gets the engine's address as its first argument, and ``Engine.Log`` takes messages for a resource:
-an ephemeral one stands in that resource's row while it works and is gone afterwards. (``pulumi.log`` in a plugin only
-prints, under the name of the stack, and stays.) And an end in no time: see `_end_in_no_time`. Outside the
-engine all of this does nothing. Apart from the resources, because those of several folders use it; loads Pulumi only
-where it is called.
+an ephemeral one is shown in that resource's row while it works and removed afterwards. (``pulumi.log`` in a plugin
+only prints, under the name of the stack, and stays.) For the quick exit see `_end_in_no_time`. Outside the
+engine all of this does nothing. Apart from the resources, because those of several folders use it; imports Pulumi only
+in the functions that need it.
 """
 
 import os
@@ -20,10 +20,10 @@ _PLUGIN = "pulumi.dynamic.__main__"
 
 
 class Progress:
-    """Shows in the row of a resource what is waited for.
+    """Progress messages in the row of a resource.
 
     Args:
-        urn: The resource's; without one the message stands in the row of the stack.
+        urn: The resource's; without one the messages are in the row of the stack.
     """
 
     def __init__(self, urn: str | None) -> None:
@@ -32,7 +32,7 @@ class Progress:
         self._last = ""
 
     def __call__(self, message: str) -> None:
-        """Shows ``message``; ends the process when the engine that it works for is gone, as nobody else would."""
+        """Show ``message``; end the process if its engine is gone, as nothing else would."""
         address = engine_address()
         if address is None or message == self._last:
             return
@@ -55,11 +55,11 @@ class Progress:
         try:
             log()
         except grpc.RpcError:
-            # A killed engine leaves its plugins behind, waiting for minutes for a result that nobody reads.
+            # A killed engine leaves its plugins running, waiting for minutes for a result without a reader.
             os._exit(1)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         if self._channel is not None:
             self._channel.close()
             self._channel = None
@@ -72,13 +72,13 @@ def in_plugin() -> bool:
 
 
 def _end_in_no_time() -> None:
-    """Lets the process end as soon as its main thread has, which the engine interrupts.
+    """Let the process end as soon as its main thread, which the engine interrupts, has ended.
 
-    The engine waits for it, five seconds for all plugins together: one whose turn comes later hears no `Cancel`, and is
-    called "exited prematurely", a bug of the provider. The interpreter would join the threads of calls whose answer
-    nobody reads any more, and take everything apart that it has loaded, which alone takes some tenths of a second.
+    The engine waits for it, five seconds for all plugins together: one whose turn comes later gets no `Cancel`, and is
+    reported as "exited prematurely", a bug of the provider. The interpreter would join the threads of calls whose
+    result has no reader any more, and unload all modules, which alone takes some tenths of a second.
     """
-    # What `atexit` calls comes after the join; this is where concurrent.futures has it done.
+    # `atexit` handlers run after the join; concurrent.futures registers its own join with this hook, too.
     threading._register_atexit(os._exit, 0)  # type: ignore[attr-defined] # noqa: SLF001
 
 
@@ -92,10 +92,10 @@ def engine_address() -> str | None:
 
 
 def without_traceback(error: Exception) -> Exception:
-    """Prepares an error whose text is for the user to be raised out of a provider.
+    """Prepare an error whose text is for the user to be raised out of a provider.
 
     The plugin sends the formatted traceback as the message. With ``sys.tracebacklimit`` at 0 that is the class and the
-    text alone. It is set in the plugin's process only, and only once something has failed for the user to mend.
+    text alone. It is set in the plugin's process only, and only after a failure that the user has to repair.
     """
     if in_plugin():
         sys.tracebacklimit = 0
@@ -117,10 +117,10 @@ def _unknown(value: Any) -> bool:
 
 
 def own_urn(name: str, token: str, opts: "pulumi.ResourceOptions | None") -> "pulumi.Output[str]":
-    """The address that a resource is going to have, for the row its progress is shown in.
+    """The URN that a resource will have, for the row that shows its progress.
 
-    Only the value of the parent's address is taken: an output of the parent would depend on all its children, of
-    which this resource is one.
+    Only the value of the parent's URN is used: an output of the parent would depend on all its children, of which this
+    resource is one.
     """
     import pulumi
 

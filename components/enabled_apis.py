@@ -1,7 +1,7 @@
-"""The Google APIs that a stack needs, enabled in its project.
+"""Google APIs that a stack needs, enabled in its project.
 
-Owns the enabling, not the disabling: other stacks of the same project may use the same APIs, so a destroy leaves them
-on (an enabled API costs nothing by itself).
+Enables and never disables: other stacks of the same project may use the same APIs, so a destroy leaves them enabled (an
+enabled API costs nothing by itself).
 
 Example:
     ```python

@@ -1,25 +1,25 @@
-"""The front door of nodes without an external address: a small Cloud Run service that asks who is there.
+"""Gateway of nodes without an external address: a small Cloud Run service that lets only its invokers through.
 
-A node answers whoever reaches its port, so nobody but this service does: it alone has a leg in the node's network
-(direct VPC egress), and Cloud Run lets only its invokers through to it. Behind that identity stands HAProxy with the
-text that `gateway_configuration` writes.
+A node serves every client that reaches its port, so only this service may reach it: it alone has an interface in the
+node's network (direct VPC egress), and Cloud Run lets only invokers through to it. Behind Cloud Run's identity check
+runs HAProxy with the configuration that `gateway_configuration` writes.
 
-Owns the service, its account (without any role) and who may call it. Leaves out the network with its firewall, and the
-nodes: other components, which this one waits for as its options say.
+Owns the service, its account (without any role) and its invokers. Leaves out the network with its firewall, and the
+nodes: other components, which this one waits for if they are in its options.
 
-- HAProxy, and not nginx: nginx's open version takes a node out only after requests have failed on it. Envoy and Caddy
-  check nodes too, but no package of Debian or PyPI brings the Envoy that would be deployed, and Caddy's configuration
-  decodes a path before it is matched, while here the spelling counts.
-- The image is the series that Debian 12 has, so that tests run the very proxy: 2.6, maintained until the second quarter
-  of 2027. The same tests pass with 3.0.11.
-- The configuration comes as an environment variable, and a shell hands it to HAProxy as its standard input: no image to
+- HAProxy, not nginx: nginx's open version removes a node only after requests have failed on it. Envoy and Caddy check
+  nodes too, but no package of Debian or PyPI has the Envoy that would be deployed, and Caddy's configuration decodes a
+  path before it is matched, while here the spelling counts.
+- The image is of Debian 12's series, so that tests run the deployed proxy: 2.6, maintained until the second quarter of
+  2027. The same tests pass with 3.0.11.
+- The configuration is an environment variable, which a shell passes to HAProxy as its standard input: no image to
   build, no secret to grant, no file to write, which the image's user (99) could do in few places.
-- CPU only while requests are answered (a stream is one request), no instance without them. Health checks rest with the
-  CPU; what they missed the first request finds out, as a node that cannot be reached is passed over.
-- One instance counts its connections; several do not know each other's. So one instance takes as many requests as Cloud
-  Run allows before there is a second one.
+- CPU only while requests are served (a stream is one request), no instance without them. Health checks pause with the
+  CPU; the first request makes up for them, as it skips a node that cannot be reached.
+- An instance counts only its own connections. So one instance takes as many requests as Cloud Run allows before there
+  is a second one.
 
-Facts: Cloud Run gives an instance 1000 requests at a time at most; the provider's default for `deletion_protection` is
+Facts: Cloud Run gives an instance at most 1000 concurrent requests; the provider's default for `deletion_protection` is
 true (docs of both, November 2026).
 
 Example:
@@ -72,26 +72,26 @@ class IdentityGatewayArgs(ComponentArgs):
     service: str
     """Name of the service: it becomes part of its URL."""
     account_id: str
-    """Of the account that is made for it: 6 to 30 characters, unique in the project."""
+    """Id of the account that is made for it: 6 to 30 characters, unique in the project."""
     image: Text
     """Reference of HAProxy's image, by digest."""
     nodes: tuple[Text, ...] = Field(min_length=1)
-    """Internal addresses of the nodes; one that turns out as "" is a node that is not there."""
+    """Internal addresses of the nodes; one that resolves to "" is a missing node."""
     port: int = 8000
-    """Where vLLM listens on each node."""
+    """vLLM's port on each node."""
     network: str
-    """Of the nodes: its name, or `projects/P/global/networks/N`."""
+    """Network of the nodes: its name, or `projects/P/global/networks/N`."""
     subnetwork: str
-    """In the service's region: its name, or `projects/P/regions/R/subnetworks/S`."""
+    """Subnetwork in the service's region: its name, or `projects/P/regions/R/subnetworks/S`."""
     tags: tuple[str, ...] = ()
     """Network tags of the service."""
     max_instances: int = Field(2, ge=1)
     ingress: str = "INGRESS_TRAFFIC_ALL"
-    """From where requests may come; they need an identity all the same unless `public`."""
+    """Allowed sources of requests; these still need an identity unless `public`."""
     invokers: tuple[str, ...] = ()
     """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
     public: bool = False
-    """Whether anybody may call it without an identity."""
+    """Whether anyone may call it without an identity."""
     deletion_protection: bool = True
     labels: Mapping[str, str] = Field(default_factory=dict)
 
@@ -114,11 +114,11 @@ class IdentityGateway(pulumi.ComponentResource):
     """HAProxy as a Cloud Run service in front of nodes.
 
     Attributes:
-        url: Where it answers.
+        url: Address of the gateway.
         revision: Name of the latest revision that became ready.
         created_revision: Name of the latest one that was made, ready or not.
         resource_name: `projects/P/locations/L/services/S`, computed.
-        declared: Those of the service's inputs that the platform gives back, to hold what serves against.
+        declared: Those of the service's inputs that the platform returns, for a comparison with the served state.
     """
 
     def __init__(self, name: str, args: IdentityGatewayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -146,7 +146,7 @@ class IdentityGateway(pulumi.ComponentResource):
                 opts,
                 depends_on=[account],
                 custom_timeouts=pulumi.CustomTimeouts(create=_DEADLINE, update=_DEADLINE),
-                # Its name is fixed: a new one that is made before the old one is gone meets 409.
+                # The name is fixed: creating the new service before the old one is deleted fails with 409.
                 delete_before_replace=True,
             ),
         )
@@ -202,7 +202,7 @@ def _container(args: IdentityGatewayArgs) -> cloudrunv2.ServiceTemplateContainer
 
 
 def _configuration(args: IdentityGatewayArgs) -> pulumi.Input[str]:
-    """Known in a preview where the addresses are."""
+    """The proxy's configuration; known in a preview if the addresses are."""
 
     def write(addresses: Sequence[Any]) -> str:
         try:

@@ -1,6 +1,6 @@
-"""Who may call a Cloud Run service: one IAM member each, and everybody only where that is said.
+"""Invokers of a Cloud Run service: one IAM grant for each member, and everyone only where `public` is set.
 
-Owns the members of `roles/run.invoker`. Leaves out the service, which is declared by whoever calls this.
+Owns the members of `roles/run.invoker`. Leaves out the service, which the caller declares.
 """
 
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from components.arguments import child_options
 
 INVOKER = "roles/run.invoker"
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
-"""Members that stand for the whole internet; anybody can have a Google account."""
+"""Members that stand for the whole internet; anyone can have a Google account."""
 
 
 def check_public_only_when_said(invokers: Iterable[str], *, public: bool) -> None:
-    """Refuse members that stand for the whole internet where nobody said `public`.
+    """Refuse members that stand for the whole internet unless `public` is set.
 
     Raises:
         ValueError: The text says what to do.
@@ -38,15 +38,15 @@ def allow(
     invokers: Iterable[str],
     public: bool,
 ) -> None:
-    """Let some members call a service; each resource is named after its member.
+    """Grant members the right to call a service; each resource is named after its member.
 
     Args:
         component: Parent of the resources.
-        opts: What the component was made with.
+        opts: Options that the component was made with.
         service: The service.
         names: The component's name, then project, location and name of the service.
         invokers: Members, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`.
-        public: Whether anybody may call it.
+        public: Whether anyone may call it.
     """
     name, project, location, service_name = names
     members = sorted(set(invokers) - EVERYONE)

@@ -1,8 +1,9 @@
-"""Looks whether a bucket holds a model before anything is paid for that would need it.
+"""Check that a bucket holds a complete model before anything is paid for that needs it.
 
 `ModelFiles` makes nothing and deletes nothing: it is the step between the bucket and the service at which a deploy
-stops when the weights were never copied, or only half. How it looks is `model_files_provider`'s, what a model consists
-of `model_layout`'s. Leaves out the files' contents: whether the weights fit the arguments is the plan's question.
+stops when the weights were never copied, or only in part. Leaves the listing to `components.providers.model_files`, the
+definition of a complete model to `bezel.weights.layout`, and the fit of weights and arguments to the plan: it never
+reads the files' contents.
 
 Example:
     ```python
@@ -28,19 +29,19 @@ class ModelFilesArgs(ComponentArgs):
     path: str
     """Folder in the bucket."""
     source: str
-    """Where the model comes from, for the command that copies it: an id on the Hugging Face hub."""
+    """Origin of the model, for the command that copies it: an id on the Hugging Face hub."""
     draft: bool = False
     """Whether it is a draft model, which takes the tokenizer of the model that it drafts for."""
     bucket_url: Text
-    """`WeightsBucket.url`: while it is unknown the bucket is still to be made, and there is nothing to look at."""
+    """`WeightsBucket.url`: while it is unknown the bucket is still to be made, and there is nothing to check."""
 
 
 class ModelFiles(Resource, module="components", name="ModelFiles"):
-    """A model in a bucket, looked at; make the service depend on it.
+    """A checked model in a bucket; make the service depend on it.
 
     Attributes:
-        files: How many files the folder holds.
-        total_bytes: Their size together.
+        files: Number of files in the folder.
+        total_bytes: Their total size.
     """
 
     files: pulumi.Output[float]

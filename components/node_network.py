@@ -1,16 +1,14 @@
-"""The private network of machines with accelerators: they serve a gateway, and nobody else reaches them.
+"""Private network of machines with accelerators: only a gateway can reach them.
 
 Owns one network without automatic subnetworks, a subnetwork with private Google access in each region where a node may
-land, one for the gateway (Cloud Run sends from it, by direct VPC egress), and one firewall rule: from the gateway's
-range to the served port of machines with the tag. Everything else that comes in, ssh too, is denied by the network's
-own default.
+run, one for the gateway (Cloud Run sends from it, by direct VPC egress), and one firewall rule: from the gateway's
+range to the served port of machines with the tag. The network's own default denies all other incoming traffic, ssh too.
 
-What goes out is open by Compute's default, but leads nowhere except to Google's APIs: a node has no external address,
-and without `nat` there is no translation, so private Google access is all that is left. With `nat` each node region
-gets a router with NAT, for what a node fetches from the internet at boot (the model hub, packages).
+Compute's default allows outgoing traffic, but it reaches only Google's APIs: a node has no external address, and
+without `nat` there is no translation, so only private Google access is left. With `nat` each node region gets a router
+with NAT, for downloads from the internet at boot (the model hub, packages).
 
-Leaves out the nodes (`TpuLease`) and the gateway (`IdentityGateway`). Where the ranges come from is
-`config/subnet_ranges.py`.
+Leaves out the nodes (`TpuLease`), the gateway (`IdentityGateway`) and the ranges (`config/subnet_ranges.py`).
 
 The resources are declared by their tokens: `pulumi_gcp.compute` has 288 modules, which cost each preview seconds.
 
@@ -38,7 +36,7 @@ from components.config.subnet_ranges import gateway_range, node_range
 
 TAG = "bezel-node"
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-# Of 63 characters, 24 are for the dash and the longest region's name.
+# Of the 63 allowed characters, 24 are for the dash and the longest region's name.
 _LONGEST = 39
 
 
@@ -47,12 +45,12 @@ class NodeNetworkArgs(ComponentArgs):
 
     project: str
     network: str
-    """Name of the network, and what the names of all its parts begin with: at most 39 characters."""
+    """Name of the network and prefix of the names of all its parts: at most 39 characters."""
     regions: tuple[str, ...] = Field(min_length=1)
-    """Regions where nodes may land."""
+    """Regions where nodes may run."""
     gateway_region: str
     port: int = Field(default=8000, ge=1, le=65535)
-    """What the nodes serve on."""
+    """Port that the nodes serve on."""
     tag: str = TAG
     """Network tag of the nodes."""
     nat: bool = False
@@ -77,7 +75,7 @@ class NodeNetworkArgs(ComponentArgs):
 
 
 class NodeNetwork(pulumi.ComponentResource):
-    """A network for nodes without external addresses; make what lies in it depend on this component.
+    """A network for nodes without external addresses; make everything in it depend on this component.
 
     Attributes:
         network: `projects/P/global/networks/N`, known in every preview.

@@ -1,8 +1,8 @@
-"""The service account that a model server runs as, with the few rights that it has.
+"""Service account of a model server, with the few rights that it has.
 
-Owns the account and its access to the named secrets. The right to read the weights belongs to `WeightsBucket`, which
-knows the bucket. Nothing is granted on the project: logs and metrics of Cloud Run are written by the platform, and
-images are pulled by its own agent.
+Owns the account and its access to the named secrets. Leaves the right to read the weights to `WeightsBucket`, which
+knows the bucket. Grants nothing on the project: Cloud Run's platform writes logs and metrics, and its own agent pulls
+images.
 
 Example:
     ```python
@@ -69,14 +69,14 @@ class RuntimeIdentity(pulumi.ComponentResource):
 def service_account_email(account_id: str, project: str) -> str:
     """Compute the e-mail address of a service account.
 
-    A project id with a domain, as in `example.com:my-project`, stands reversed in it.
+    It holds a project id with a domain, as in `example.com:my-project`, in reverse order.
     """
     domain, _, local = project.rpartition(":")
     return f"{account_id}@{local}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
 
 
 def missing_secret(secret: str, project: str) -> str:
-    """Write the message for a secret that a setting names and nobody made."""
+    """Write the message for a secret that a setting names and that does not exist."""
     return (
         f"Secret {secret} does not exist in project {project}.\n"
         "  Consequence: the server could not start, since a variable of its environment would have no value.\n"
@@ -92,6 +92,6 @@ def _explaining(name: str, secret: str, project: str) -> pulumi.ResourceHookBind
     def explain(failed: pulumi.ErrorHookArgs) -> bool:
         if any("not found" in error.lower() for error in failed.errors):
             pulumi.log.error(missing_secret(secret, project))
-        return False  # no retry: nothing mends itself here
+        return False  # no retry: the error would not go away by itself
 
     return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"{name}-missing-{secret}", explain)])

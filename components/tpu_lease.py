@@ -1,8 +1,8 @@
-"""A lease of a machine with accelerators, from the request to a server that answers: two back ends, one behaviour.
+"""Lease of a machine with accelerators, from the request to a healthy server, with the same behaviour on two back ends.
 
-Two resources: `TpuRequest` is in the state before anyone waits for it, `TpuNode` waits, moves on to the next zone and
-tells when the lease is over. Owns neither network, account nor image: they come in the body, which `bezel.leases`
-makes. What waits, decides and deletes is `bezel.leases`' too.
+Two resources: `TpuRequest` is in the state before the wait begins, `TpuNode` waits, moves on to the next zone and
+reports the end of the lease. Leaves out network, account and image: they come in the body, which `bezel.leases` makes.
+Leaves waiting, deciding and deleting to `bezel.leases` too.
 
 Example:
     ```python
@@ -50,11 +50,11 @@ class TpuLeaseArgs(ComponentArgs):
 
     project: str
     name: str
-    """The lease's, in every zone: the queued resource's id and its node's, or the machine's name."""
+    """Name of the lease in every zone: the queued resource's id and its node's, or the machine's name."""
     stack: str
     back_end: BackEndName
     zones: tuple[ZoneChoice, ...]
-    """Where it may be, best first, each with how long to wait there (Google itself ends the wait)."""
+    """Allowed zones, best first, each with the time to wait there (Google itself ends the wait)."""
     subnetworks: Mapping[str, Text]
     """Region -> subnetwork, for the region of every zone."""
     body: Mapping[str, Any]
@@ -66,7 +66,7 @@ class TpuLeaseArgs(ComponentArgs):
     hourly_usd: Mapping[str, float | None]
     """Zone -> price of an hour of its accelerators; None where no price row has one."""
     run_seconds: int | None = None
-    """How long it runs at most; None without an end. Stands in the body too."""
+    """The longest run duration; None without an end. It is in the body too."""
     port: int = 8000
 
 
@@ -76,7 +76,7 @@ class TpuRequest(Resource, module="components", name="TpuRequest"):
     Attributes:
         asked: Identity of this request; another one after a replacement.
         state: `asked`, or `expired` or `gone` once a refresh saw that.
-        former_zones: Where the lease may lie beside the zones that are listed.
+        former_zones: Zones beside the listed ones that may hold the lease.
     """
 
     asked: pulumi.Output[str]
@@ -94,10 +94,10 @@ class TpuNode(Resource, module="components", name="TpuNode"):
 
     Attributes:
         lease: Identity of the lease; another one when it was bought again.
-        zone: Where it was granted.
+        zone: Zone that granted it.
         state: `active`, or `expired` or `gone` once a refresh saw that.
         address: Its internal address.
-        ends_at: When its run duration is over, RFC 3339; None without an end.
+        ends_at: The end of its run duration, RFC 3339; None without an end.
         cost: usd_per_hour, so_far_usd, at_end_usd, as_of; "unknown" where no price is known.
     """
 
@@ -119,12 +119,12 @@ class TpuLease(pulumi.ComponentResource):
     """A leased machine that serves.
 
     Attributes:
-        lease: Identity of this very lease: what checks it takes it as the revision.
-        zone: Where it was granted.
+        lease: Identity of this lease; its smoke checks take it as the revision.
+        zone: Zone that granted it.
         state: `active`, `expired` or `gone`.
         address: Internal address of its node.
-        ends_at: When it is over.
-        cost: What it has cost and is going to.
+        ends_at: Its end.
+        cost: Its cost so far and at its end.
     """
 
     def __init__(self, name: str, args: TpuLeaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:

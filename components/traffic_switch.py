@@ -1,16 +1,16 @@
-"""Moves the traffic of a Cloud Run service to its newest revision, as the last step of a gated rollout.
+"""Move of a Cloud Run service's traffic to its newest revision, as the last step of a gated rollout.
 
-Make it depend on whatever has to hold first: as long as that fails, what served before goes on serving. Traffic that
-somebody moved by hand is a difference in the next preview, and moved back by the next deploy. Owns the traffic after
-the update of the service; what it is during the update the service itself declares (`CloudRunGpuService`, `gated`).
-How it moves is `traffic_switch_provider`'s.
+Make it depend on the checks that have to pass first: as long as they fail, the previous revision serves. Traffic that
+was moved by hand is a difference in the next preview, and moved back by the next deploy. Owns the traffic after the
+update of the service; the service itself declares the traffic during the update (`CloudRunGpuService`, `gated`). Leaves
+the requests to `components.providers.traffic_switch`.
 
 Example:
     ```python
     TrafficSwitch(
         "traffic",
         TrafficSwitchArgs(service=service.resource_name, revision=service.created_revision),
-        opts=pulumi.ResourceOptions(depends_on=[service]),  # better: whatever has checked it
+        opts=pulumi.ResourceOptions(depends_on=[service]),  # better: the resource that checked it
     )
     ```
 """
@@ -28,16 +28,16 @@ class TrafficSwitchArgs(ComponentArgs):
     service: str
     """`projects/P/locations/L/services/S`."""
     revision: Text
-    """Name of the revision that is to serve: the newest one."""
+    """Name of the revision to serve: the newest one."""
     deadline_seconds: float = 300.0
-    """How long the platform may take to move it."""
+    """Time limit for the platform to move it."""
 
 
 class TrafficSwitch(Resource, module="components", name="TrafficSwitch"):
-    """The traffic of a service, at the revision that was checked.
+    """The traffic of a service, moved to the checked revision.
 
     Attributes:
-        revision: Name of the revision that serves, once it does.
+        revision: Name of the serving revision, once it serves.
         serving: Short name of each revision with traffic -> its percent.
     """
 

@@ -1,10 +1,10 @@
-"""The container that runs vLLM: image, arguments, environment, probes, resources and mounts, as plain data.
+"""Container that runs vLLM: image, arguments, environment, probes, resources and mounts, as plain data.
 
 It is a typed value and no Pulumi resource: a container block exists only inside a service or a job, and a component
-around it would put a node into the state that stands for nothing. What deploys it (`CloudRunGpuService`) asks for its
-rendering.
+around it would add a node to the state that represents nothing. The component that deploys it (`CloudRunGpuService`)
+calls its rendering.
 
-Leaves out the choice of every value: that is the plan's. What it refuses is what no plan may ask of any container.
+Leaves the choice of every value to the plan. Refuses only values that no container may have.
 
 Example:
     ```python
@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 from components.arguments import ComponentArgs, Text
 
 IMAGE_USER = 1001
-"""User and group that vLLM's image is run as here; a mount that belongs to another one cannot be read."""
+"""User and group that runs vLLM's image here; a mount of another owner cannot be read."""
 
 _OWNER = re.compile(r"(uid|gid)=(\d+)")
 
@@ -81,7 +81,7 @@ class VllmContainer(ComponentArgs):
     """A vLLM server in a container."""
 
     arguments: tuple[str, ...]
-    """What follows the image's entrypoint `vllm serve`, the model first."""
+    """Arguments after the image's entrypoint `vllm serve`, the model first."""
     environment: Mapping[str, str] = Field(default_factory=dict)
     secrets: Mapping[str, str] = Field(default_factory=dict)
     """Variable -> id of the Secret Manager secret whose latest version it holds; values never pass through here."""
@@ -108,8 +108,8 @@ class VllmContainer(ComponentArgs):
     def cloud_run_container(self, image: Text) -> cloudrunv2.ServiceTemplateContainerArgs:
         """Render the container of a Cloud Run revision that has a GPU.
 
-        The CPU stays allocated between requests: Cloud Run asks for it where there is a GPU, and vLLM's engine works
-        outside of requests. Variables are sorted, since the platform gives them back in an order of its own.
+        The CPU stays allocated between requests: Cloud Run requires it with a GPU, and vLLM's engine works outside of
+        requests. Variables are sorted, since the platform returns them in an order of its own.
 
         Args:
             image: Reference of the image, by digest.
@@ -128,7 +128,7 @@ class VllmContainer(ComponentArgs):
                     "nvidia.com/gpu": str(self.accelerators),
                 },
                 cpu_idle=False,
-                # Left out where it is off, as the platform leaves it out.
+                # Left out when off, as the platform does in its responses.
                 startup_cpu_boost=self.cpu_boost or None,
             ),
             startup_probe=cloudrunv2.ServiceTemplateContainerStartupProbeArgs(

@@ -1,8 +1,8 @@
-"""The Cloud Storage bucket that holds the model's weights, who may read it, and who may write in a folder of it.
+"""Cloud Storage bucket of the model's weights, with grants for its readers and for writers in a folder of it.
 
-Owns the bucket only where it made it; an existing one, which other stacks may share, is used by its name and gets
-nothing but the grants of its readers and writers. The user copies the weights himself (`bezel weights copy`): they are
-gigabytes, under a licence that he accepts. `ModelFiles` looks whether they are there.
+Owns the bucket only if it made it; an existing one, which other stacks may share, is used by its name and gets only
+the grants of its readers and writers. The user copies the weights (`bezel weights copy`): they are gigabytes, under a
+licence that the user accepts. `ModelFiles` checks that they are there.
 
 Example:
     ```python
@@ -47,8 +47,8 @@ class WeightsBucket(pulumi.ComponentResource):
 
     Attributes:
         bucket: The plain name, known in every preview.
-        url: `gs://NAME`; of a bucket that this stack makes it is unknown until it exists, so what takes it as an
-            input waits for the bucket.
+        url: `gs://NAME`; for a bucket that this stack makes it is unknown until the bucket exists, so resources that
+            take it as an input wait for the bucket.
     """
 
     def __init__(self, name: str, args: WeightsBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -61,7 +61,7 @@ class WeightsBucket(pulumi.ComponentResource):
                 f"{name}-bucket",
                 project=args.project,
                 name=args.bucket,
-                location=args.location.upper(),  # as the API answers it
+                location=args.location.upper(),  # as the API returns it
                 uniform_bucket_level_access=True,
                 public_access_prevention="enforced",
                 force_destroy=args.force_destroy,
@@ -86,7 +86,7 @@ class WeightsBucket(pulumi.ComponentResource):
                     role="roles/storage.objectUser",
                     member=f"serviceAccount:{writer}",
                     condition=BucketIAMMemberConditionArgs(
-                        title=f"only-{folder.partition('/')[0]}",  # has 100 characters at most
+                        title=f"only-{folder.partition('/')[0]}",  # at most 100 characters
                         expression=f'resource.name.startsWith("projects/_/buckets/{args.bucket}/objects/{folder}/")',
                     ),
                     opts=child_options(self, opts, depends_on=made),

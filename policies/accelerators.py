@@ -1,7 +1,8 @@
-"""Where a resource of any type asks for an accelerator: by the name of an input, a machine, or a value.
+"""Detection of accelerators in a resource of any type: by the name of an input, a machine, or a value.
 
-What is not known to have none counts as one: a machine of a family that is not listed here, an input of a telling name
-that a preview cannot know. Held against every input of the provider's SDK by tests/policies/test_provider_schema.py.
+Anything not known to be without one counts as one: a machine of a family that is not listed here, an input with a
+suspicious name whose value a preview cannot know. Compared with every input of the provider's SDK by
+tests/policies/test_provider_schema.py.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from policies.inputs import UNKNOWN, plainly
 if TYPE_CHECKING:
     from policies.anywhere import Value
 
-# "tpu" as a word of its own only: it stands in the middle of "output".
+# "tpu" only as a separate word: "output" contains it.
 _NAME = re.compile(
     r"(?i:accelerator|gpu)|(?:^|[^a-zA-Z])(?:tpus?|TPUs?)(?![a-zA-Z])|^tpus?(?=[A-Z])|T(?:pu|PU)s?(?![a-z])"
 )
-# How a Cloud Run GPU is kept ready; without one it says nothing.
+# Redundancy of a Cloud Run GPU; has no meaning without one.
 _NO_NAME = frozenset({"gpuZonalRedundancyDisabled", "gpu_zonal_redundancy_disabled"})
-# Inputs that name what a machine is, by their letters alone.
+# Names of inputs that hold a machine type, compared by letters alone.
 _MACHINE_NAME = re.compile(r".*machine(?:types?|famil(?:y|ies)|series)|(?:instance|node)types?|vmsize")
-# Families without accelerators: of Google, of its databases and VMware, of AWS and Azure under GKE; and what some APIs
-# write in place of a machine.
+# Families without accelerators: of Google, of its databases and VMware, of AWS and Azure under GKE; and placeholders
+# that some APIs use in place of a machine.
 _PLAIN_MACHINE = re.compile(
     r"(?:.*/)?(?:(?:custom|db|e2|f1|g1|n1|n2d?|n4[ad]?|c2d?|c3d?|c4[ad]?|t2[ad]|m[1-4]|h3|h4d|x4|z3|ve[12])(?:[-_].+)?"
     r"|composer-n1-.+|standard-\d+"
@@ -39,21 +40,21 @@ _HARDWARE = re.compile(
     r"|.*/acceleratorTypes/.+",
     re.IGNORECASE,
 )
-# The same inside of longer text: a resource of Kubernetes, an option of a command, a machine in YAML, a commitment.
+# The same inside longer text: a Kubernetes resource, an option of a command, a machine in YAML, a commitment.
 _TOLD = re.compile(
     r"nvidia\.com/(?:gpu|mig)|google\.com/tpu|gpu\.nvidia\.com|tpu\.google\.com|gke-(?:accelerator|gpu|tpu)"
     r"|\b(?:a[2-9]x?-[a-z]+gpu-\d|g[2-9]-standard-\d|ct\d\w*-(?:standard|hightpu)-\d)"
     r"|accelerators?(?:[-_ ]?(?:type|config|count))?[\"']?\s*[=:]|\b(?:accelerator|graphics)_optimized",
     re.IGNORECASE,
 )
-# Types that get an accelerator where nothing is said, and the input that would say which.
+# Types that get an accelerator by default, and the input that would set which.
 _UNASKED = {"gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig"}
 _OF_TPUS = re.compile(r"(?:gcp|google-native):tpu/.*")
 _NOTHING = (None, False, 0, "", "0", "false")
 
 
 def asked_for(token: str, inputs: object) -> tuple[str, str] | None:
-    """The input by which a resource asks for an accelerator, and which; None where it asks for none.
+    """The input that requests an accelerator, and which accelerator; None where the resource requests none.
 
     Args:
         token: the resource's type.
@@ -72,7 +73,7 @@ def asked_for(token: str, inputs: object) -> tuple[str, str] | None:
 
 
 def _place(value: Value) -> tuple[str, ...] | None:
-    """The path of the input that tells of an accelerator; None where this value does not."""
+    """The path of the input that requests an accelerator; None where this value does not."""
     if value.value in _NOTHING:
         return None
     before = tuple(takewhile(lambda part: not _tells(part), value.path))

@@ -1,7 +1,7 @@
-"""Rules as policies of the engine: the one place that knows the library.
+"""Adapter that serves rules to the engine as policies: the only module that uses the library.
 
-Owns that a policy is mandatory, that a wrong configuration and an input that cannot be judged are violations (the
-library would only advise of an unknown one and let it pass), and that a rule gets plain values. Leaves judging to the
+Owns that a policy is mandatory, that an invalid configuration and an input that cannot be checked are violations (the
+library would only warn of an unknown one and let it pass), and that a rule gets plain values. Leaves the checks to the
 rules.
 """
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=PolicyConfig)
 _UNKNOWN_MARKS = frozenset(mark for name, mark in vars(proxy).items() if name.startswith("UNKNOWN_"))
-"""What stands in place of an unknown input where the library does not raise for it, as in a remediation."""
+"""Markers of unknown inputs where the library does not raise for them, as in a remediation."""
 ENGINES_OWN = "__"
-"""Inputs of these names are the engine's marks, not the resource's."""
+"""Prefix of the engine's own markers, which are not inputs of the resource."""
 
 
 def resource_policy(
@@ -42,14 +42,14 @@ def resource_policy(
     rule: Callable[[str, Inputs, C], Iterable[Problem]],
     remedy: Callable[[str, Inputs, C], Mapping[str, object] | None] | None = None,
 ) -> ResourceValidationPolicy:
-    """A policy over each resource, judged before anything happens to it.
+    """A policy over each resource, evaluated before the resource is created or changed.
 
     Args:
         name: of the policy, and of its configuration.
-        description: what holds where it passes, in one sentence.
-        config: the shape of its configuration.
-        rule: the problems of a resource of a type with these inputs.
-        remedy: inputs to put in place of the resource's own before it is judged, if any.
+        description: what is true where it passes, in one sentence.
+        config: the model of its configuration.
+        rule: the problems of a resource, by its type and inputs.
+        remedy: inputs that replace the resource's own before the evaluation, if any.
     """
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -68,12 +68,12 @@ def resource_policy(
             settings = read_config(config, args.get_config(), policy=name)
             better = remedy(args.resource_type, Inputs(plain(args.props)), settings)
         except (ConfigError, InputError):
-            return None  # the validation that follows says why
+            return None  # the validation that follows reports why
         if not better:
             return None
         props: Any = args.props
         for key, value in better.items():
-            props[key] = value  # in place: so the library keeps what is secret in it secret
+            props[key] = value  # in place, so that the library keeps secrets in it secret
         return props
 
     return ResourceValidationPolicy(
@@ -92,10 +92,10 @@ def stack_policy(
     config: type[C],
     rule: Callable[[Iterable[tuple[str, Inputs]], C], Iterable[Problem]],
 ) -> StackValidationPolicy:
-    """A policy over all resources together, judged after the last of them: of an `up` that is after their creation.
+    """A policy over all resources together, evaluated after the last one: in an `up`, after their creation.
 
-    It sees outputs. One that is unknown is the cloud's to fill in, and counts as not given: what the program gave was
-    judged by the resource policies, which let nothing pass that they did not know.
+    It gets outputs. The cloud sets the unknown ones, which count as not set: the resource policies checked all inputs
+    of the program, and let no unknown one pass.
     """
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
@@ -120,7 +120,7 @@ def stack_policy(
 
 
 def plain(value: object, *, unknown: object = UNKNOWN) -> Any:
-    """The library's views of inputs as plain values, with `unknown` in place of what reading would raise for."""
+    """The library's views of inputs as plain values, with `unknown` in place of values that raise when read."""
 
     def item(holder: Any, key: Any) -> Any:
         try:
@@ -128,7 +128,7 @@ def plain(value: object, *, unknown: object = UNKNOWN) -> Any:
         except proxy.UnknownValueError:
             return unknown
 
-    # Text and numbers first: they are most of it, and asking what else a value is takes longest.
+    # Text and numbers first: they are the most frequent, and the other checks are slower.
     if isinstance(value, str):
         return unknown if value in _UNKNOWN_MARKS else value
     if value is None or isinstance(value, int | float):

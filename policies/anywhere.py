@@ -1,7 +1,7 @@
-"""Every value of a resource, at any depth and inside of JSON text, with what only describes it left out.
+"""Values of a resource at any depth, also inside JSON text, without those that only describe it.
 
-A rule that looks everywhere holds for resource types that nobody here has heard of. Owns which types of resource buy
-and grant nothing, and which inputs are words about a resource. Leaves what a value means to the rules.
+A rule over all values holds for unknown resource types, too. Owns which types of resource buy and grant nothing, and
+which inputs only describe a resource. Leaves what a value means to the rules.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-# Types that observe, limit or describe. Their filters and conditions name what others buy or grant.
+# Types that observe, limit or describe. Their filters and conditions name what other resources buy or grant.
 _DESCRIBING = re.compile(
     r"(?:gcp|google-native):(?:billing|cloudasset|cloudquota|cloudsecuritycompliance|essentialcontacts|logging"
     r"|migrationcenter|monitoring|orgpolicy|securitycenter|securityposture|serviceusage)(?:/.*)?:\w+"
     r"|kubernetes:.*:(?:ConfigMap|CustomResourceDefinition|LimitRange|ResourceQuota|Secret)(?:List|Patch)?"
     r"|pulumi:.*"
-    # Holds a service against what was declared for it, which the service's own resource is judged by.
+    # Compares a service with its declaration, for which the service's own resource is checked.
     r"|pulumi-python:dynamic/smoke:HealthCheck"
 )
-# Words about a resource: nothing is bought or granted by them.
+# Inputs that only describe a resource: they buy and grant nothing.
 _WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "metadata"})
 
 
 class Value(NamedTuple):
-    """A value that is no mapping and no list, and the keys and numbers that lead to it."""
+    """A value that is no mapping and no list, with its path of keys and indices."""
 
     path: tuple[str, ...]
     value: object
@@ -37,17 +37,17 @@ class Value(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the input; of an entry the list's."""
+        """The name of the input; for an entry of a list, the list's."""
         return next((part for part in reversed(self.path) if not part.isdigit()), "")
 
 
 def describes_only(token: str) -> bool:
-    """Whether a resource of this type buys and grants nothing by itself. A grant on such a resource is one."""
+    """Whether a resource of this type buys and grants nothing by itself. A grant on such a resource does grant."""
     return _DESCRIBING.fullmatch(token) is not None and "iam" not in token.lower()
 
 
 def values(inputs: object, path: tuple[str, ...] = (), *, about: bool = False) -> Iterator[Value]:
-    """Each value of a resource's inputs that is more than words about it; with `about` those, too."""
+    """Each value of a resource's inputs that does more than describe it; with `about`, descriptions too."""
     if isinstance(inputs, Mapping):
         for key, held in inputs.items():
             name = str(key)
@@ -63,7 +63,7 @@ def values(inputs: object, path: tuple[str, ...] = (), *, about: bool = False) -
 
 
 def _written_out(value: object) -> object:
-    """What JSON text holds; None where the value is none, or holds no mapping and no list."""
+    """The parsed value of JSON text; None for any other value, or without a mapping or list."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return None
     try:

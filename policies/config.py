@@ -1,7 +1,7 @@
-"""The configuration of a policy: typed, strict, and per environment. What the engine does not refuse is refused here.
+"""Configuration of a policy: typed, strict, and per environment.
 
-The engine checks a configuration against the schema that is made from these models, before it evaluates anything. It
-does not know that other keys beside the named ones are slips of the pen: the models do.
+The engine checks a configuration against the schema generated from these models before it evaluates anything, but
+accepts unknown keys, which may be typing errors: the models refuse them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from policies.inputs import Inputs
 
 Environment = Literal["dev", "prod"]
-"""What `bezel:environment` may say; it arrives as the label `environment`."""
+"""Values of `bezel:environment`, which becomes the label `environment`."""
 
 
 class PolicyConfig(BaseModel):
-    """A policy's keys. A policy without any takes this one."""
+    """Keys of a policy. A policy without keys uses this class."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Limits(PolicyConfig):
-    """One limit for each environment that may be deployed; an environment without one is refused."""
+    """Limits by environment that may be deployed; an environment without one is refused."""
 
     limits: dict[Environment, Any]
     exempt: list[str] = Field(
@@ -38,14 +38,14 @@ class Limits(PolicyConfig):
     )
 
     def of(self, inputs: Inputs) -> tuple[str, Any]:
-        """The environment of a resource and its limit.
+        """A resource's environment and its limit.
 
         Args:
-            inputs: the resource's labels. Without the label `environment`, the only environment that has a limit is
-                meant.
+            inputs: the resource's labels. Without the label `environment`, the only environment with a limit
+                applies.
 
         Raises:
-            InputError: there is no limit for it.
+            InputError: the environment has no limit.
         """
         named = inputs.text("environment")
         limits: dict[str, Any] = {str(name): limit for name, limit in self.limits.items()}
@@ -65,7 +65,7 @@ C = TypeVar("C", bound=PolicyConfig)
 
 
 class UsdLimits(Limits):
-    """Money."""
+    """Limits in USD."""
 
     limits: dict[Environment, Annotated[float, Field(gt=0)]] = Field(
         min_length=1, description="environment -> most USD"
@@ -73,7 +73,7 @@ class UsdLimits(Limits):
 
 
 class CountLimits(Limits):
-    """Numbers of instances."""
+    """Limits in instances."""
 
     limits: dict[Environment, Annotated[int, Field(ge=0)]] = Field(
         min_length=1, description="environment -> most instances"
@@ -81,7 +81,7 @@ class CountLimits(Limits):
 
 
 class HourLimits(Limits):
-    """Durations."""
+    """Limits in hours."""
 
     limits: dict[Environment, Annotated[float, Field(gt=0)]] = Field(
         min_length=1, description="environment -> most hours"
@@ -89,7 +89,7 @@ class HourLimits(Limits):
 
 
 class NameLimits(Limits):
-    """Names that are allowed."""
+    """Allowed names."""
 
     limits: dict[Environment, list[str]] = Field(
         min_length=1, description="environment -> names, e.g. `nvidia-l4`, `v6e-4` or `flex-start`"
@@ -97,10 +97,10 @@ class NameLimits(Limits):
 
 
 def read_config(model: type[C], given: Mapping[str, object], *, policy: str) -> C:
-    """A policy's configuration.
+    """Read a policy's configuration.
 
     Raises:
-        ConfigError: it is wrong; holds everything that is.
+        ConfigError: it is invalid; holds every problem.
     """
     try:
         return model.model_validate(dict(given))
@@ -109,7 +109,7 @@ def read_config(model: type[C], given: Mapping[str, object], *, policy: str) -> 
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be followed, so nothing passes."""
+    """An invalid configuration, so nothing passes."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n\n".join(str(problem) for problem in problems))
@@ -128,13 +128,13 @@ def _problem(policy: str, found: Mapping[str, Any], model: type[PolicyConfig]) -
 
 
 def schema_of(model: type[PolicyConfig]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Properties and required keys as the engine's JSON schema wants them."""
+    """Properties and required keys for the engine's JSON schema."""
     schema = model.model_json_schema()
     return schema.get("properties", {}), schema.get("required", [])
 
 
 class LabelConfig(PolicyConfig):
-    """Which labels, and what is filled in where one is missing."""
+    """Required labels, and values to fill in where one is missing."""
 
     required: list[str] = Field(
         ["owner", "environment", "expires-at"], description="labels that each resource has that takes labels"
@@ -144,7 +144,7 @@ class LabelConfig(PolicyConfig):
     @field_validator("defaults")
     @classmethod
     def _not_whose_it_is(cls, defaults: dict[str, str]) -> dict[str, str]:
-        """Who made a resource, for which stack and environment, is its program's to say."""
+        """Refuse defaults for ownership labels: only the program sets a resource's stack and environment."""
         if own := ", ".join(name for name in defaults if is_own_label(name)):
             raise PydanticCustomError(
                 "own_label", "{own}: labels by which a stack knows its resources are never filled in", {"own": own}

@@ -1,4 +1,4 @@
-"""The table of every policy with its configuration, for docs/policies.md, made from the policies themselves."""
+"""Table of every policy with its configuration, for docs/policies.md, generated from the policies themselves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A Cloud Run service with a GPU, read from its own inputs and priced by the planner's rules.
+"""Cloud Run service with a GPU, read from its own inputs and priced by the planner's rules.
 
-Each value is read when a rule asks for it, so that a rule refuses only for what it needs. What Cloud Run would choose
-by itself is read as its dearest choice, or refused.
+Each value is read when a rule needs it, so that a rule refuses only for its own inputs. Where Cloud Run would choose a
+default, its most expensive choice counts, or the input is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from policies.inputs import Inputs
 
 GPU = "nvidia.com/gpu"
-# Quantities as Kubernetes writes them, which Cloud Run took over.
+# Quantities in the notation of Kubernetes, which Cloud Run uses.
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(\w*)")
 _CPU = {"": Decimal(1), "m": Decimal("0.001")}
 _BYTES = {
@@ -30,7 +30,7 @@ _GIB = {unit: Decimal(size) / 2**30 for unit, size in _BYTES.items()}
 
 @dataclass(frozen=True, slots=True)
 class GpuService:
-    """One service. Counts are instances, money is USD."""
+    """One service. Counts are of instances, amounts in USD."""
 
     inputs: Inputs
 
@@ -41,20 +41,20 @@ class GpuService:
 
     @property
     def accelerator(self) -> str:
-        """Cloud Run's name of the GPU, which is the catalogue's."""
+        """Cloud Run's name of the GPU, which the catalogue uses too."""
         return self.inputs.needed("a GPU without a name has no price.", "name it, e.g. nvidia-l4.", *_ACCELERATOR)
 
     @property
     def accelerator_key(self) -> str:
-        """Where that stands."""
+        """Input of the accelerator."""
         return self.inputs.key(*_ACCELERATOR)
 
     @property
     def most_instances(self) -> int:
-        """Most instances at a time.
+        """Maximum of instances at a time.
 
         Raises:
-            InputError: nothing bounds them but Cloud Run's own choice.
+            InputError: only Cloud Run's default bounds them.
         """
         most, _ = self._larger("maxInstanceCount")
         if most or self._manual:
@@ -70,22 +70,22 @@ class GpuService:
 
     @property
     def most_key(self) -> str:
-        """Where they stand."""
+        """Input of the maximum."""
         return self._larger("maxInstanceCount")[1]
 
     @property
     def least_instances(self) -> int:
-        """Instances that run without any traffic."""
+        """Instances that run without traffic."""
         return self._larger("minInstanceCount")[0]
 
     @property
     def least_key(self) -> str:
-        """Where they stand."""
+        """Input of the minimum."""
         return self._larger("minInstanceCount")[1]
 
     @property
     def hourly(self) -> Amount:
-        """All instances running, per hour."""
+        """Cost of all instances running, per hour."""
         if self.inputs.get("multiRegionSettings"):
             return Unpriced("a service that runs in several regions at a time")
         return service_cost(
@@ -96,16 +96,16 @@ class GpuService:
             min_instances=self.least_instances,
             max_instances=self.most_instances,
             accelerator_count=self._gpus,
-            # Reserved capacity in another zone, the dearer price, is what Google takes where nothing is said.
+            # Google's default is reserved capacity in another zone, which is more expensive.
             zonal_redundancy=self.inputs.get("template", "gpuZonalRedundancyDisabled") is not True,
         ).hourly_at_max
 
     def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
-        """All instances running all month, of what they cost per hour."""
+        """Cost of a whole month at `hourly`, the cost of all instances running."""
         return hourly * hours_per_month
 
     def _larger(self, name: str) -> tuple[int, str]:
-        """What is said of a revision or of the service, whichever allows more, and where it stands."""
+        """The revision's or the service's value, whichever is larger, and its input."""
         places: list[tuple[str, ...]] = [("scaling",)]
         if self._manual:
             name = "manualInstanceCount"
@@ -123,11 +123,11 @@ class GpuService:
 
     @property
     def _gpus(self) -> int:
-        """GPUs of one instance; one where only its kind is named."""
+        """GPUs of one instance; 1 where only the type is named."""
         return max(1, sum(container.count("resources", "limits", GPU) for container in self._containers))
 
     def _limit(self, name: str, units: dict[str, Decimal]) -> int:
-        """What one instance gets of a resource, all containers together, rounded up to whole units."""
+        """Limit of a resource of one instance, over all containers, rounded up to whole units."""
         path = ("resources", "limits", name)
         amount = Decimal(0)
         for container in self._containers:
@@ -152,7 +152,7 @@ def _up(number: Decimal) -> int:
 
 
 def has_gpu(inputs: Inputs) -> bool:
-    """Whether a Cloud Run service asks for a GPU."""
+    """Whether a Cloud Run service requests a GPU."""
     return bool(inputs.get(*_ACCELERATOR)) or any(
         container.get("resources", "limits", GPU) for container in inputs.each("template", "containers")
     )

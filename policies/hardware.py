@@ -1,7 +1,7 @@
-"""The accelerators that a resource asks for, whatever its type: a GPU service, a TPU, or one without a price here.
+"""Accelerators of a resource of any type: a GPU service, a leased machine, or one that has no price here.
 
-Owns which resource types are known. On any other type an accelerator is found by `accelerators` and is `Foreign`: it
-has no price here, so it is refused. What asks for no accelerator is out of account.
+Owns which resource types are known. On any other type, `accelerators` detects an accelerator, which becomes `Foreign`:
+it has no price here, so it is refused. Resources that request no accelerator are ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Foreign:
 
     @property
     def may_be_tpu(self) -> bool:
-        """Whether anything about it sounds like a TPU."""
+        """Whether its type, input or value looks like a TPU's."""
         return _TPU.search(f"{self.token} {self.accelerator_key} {self.accelerator}") is not None
 
     @property
@@ -51,11 +51,11 @@ class Foreign:
 
     @property
     def hourly(self) -> Amount:
-        """Unknown."""
+        """Unknown: it has no price here."""
         return Unpriced(f"an accelerator on a resource of type {self.token}")
 
     def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
-        """As if it ran all month."""
+        """Cost of a whole month."""
         return hourly * hours_per_month
 
 
@@ -63,14 +63,14 @@ Hardware = GpuService | Lease | Foreign
 
 
 def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
-    """The accelerators of a resource; None where it asks for none.
+    """The accelerators of a resource; None where it requests none.
 
     Args:
         token: the resource's type.
         inputs: of the resource.
 
     Raises:
-        InputError: whether there are any is not known yet.
+        InputError: it is not known yet whether there are any.
     """
     if token == SERVICE and has_gpu(inputs):
         return GpuService(inputs)

@@ -1,4 +1,4 @@
-"""A resource's inputs as the engine sees them, read by path. What is not known before the deploy cannot be read.
+"""Inputs of a resource as the engine passes them, read by path. A value unknown before the deploy cannot be read.
 
 Owns the refusal of an input that is unknown, missing or of a wrong shape, as a problem that names it. Leaves what an
 input means to its readers.
@@ -20,15 +20,15 @@ class _Unknown(Enum):
 
 
 UNKNOWN: Final = _Unknown.UNKNOWN
-"""Stands for an input that a preview cannot know."""
+"""Placeholder of an input that a preview cannot know."""
 
 
 MOST = 10**9
-"""Above this no number of instances, nodes or seconds is meant."""
+"""Upper bound of any plausible number of instances, nodes or seconds."""
 
 
 class InputError(Exception):
-    """An input that a rule needs cannot be judged, so the resource is refused."""
+    """An input that a rule needs cannot be checked, so the resource is refused."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -37,16 +37,16 @@ class InputError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Plain inputs below the place `where`: mappings, lists, text, numbers, switches and UNKNOWN."""
+    """Plain inputs below the path `where`: mappings, lists, text, numbers, switches and UNKNOWN."""
 
     values: object
     where: tuple[str, ...] = ()
 
     def get(self, *path: str) -> object:
-        """What stands at a path; None where there is nothing.
+        """The value at a path; None without one.
 
         Raises:
-            InputError: it, or something on the way to it, is not known yet.
+            InputError: it, or a part of its path, is not known yet.
         """
         here = self.values
         for depth, key in enumerate(path, start=1):
@@ -56,7 +56,7 @@ class Inputs:
         return here
 
     def is_unknown(self, key: str) -> bool:
-        """Whether what stands under a key comes from a resource that does not exist yet."""
+        """Whether the value of a key comes from a resource that does not exist yet."""
         return isinstance(self.values, Mapping) and self.values.get(key) is UNKNOWN
 
     def key(self, *path: str) -> str:
@@ -68,7 +68,7 @@ class Inputs:
         return Inputs(self.get(*path), (*self.where, *path))
 
     def each(self, *path: str) -> list[Inputs]:
-        """The entries of a list; none where there is no list.
+        """The entries of a list; empty without a list.
 
         Raises:
             InputError: the list, or one of its entries, is not known yet.
@@ -83,7 +83,7 @@ class Inputs:
         return entries
 
     def text(self, *path: str) -> str | None:
-        """The text at a path; None where there is none, or an empty one."""
+        """The text at a path; None without one, or for empty text."""
         found = self.get(*path)
         if found is None or found == "":
             return None
@@ -92,7 +92,7 @@ class Inputs:
         return found
 
     def number(self, *path: str) -> Decimal | None:
-        """The number at a path, written as one or as text; None where there is none."""
+        """The number at a path, written as a number or as text; None without one."""
         found = self.get(*path)
         if found is None:
             return None
@@ -102,10 +102,10 @@ class Inputs:
         return number
 
     def count(self, *path: str) -> int:
-        """The whole number of things at a path; 0 where there is none.
+        """The count at a path; 0 without one.
 
         Raises:
-            InputError: it is no whole number, below 0, or of a size that nobody means.
+            InputError: it is no whole number, below 0, or implausibly large.
         """
         number = self.number(*path) or Decimal(0)
         if not 0 <= number <= MOST or number != number.to_integral_value():
@@ -122,19 +122,19 @@ class Inputs:
         return found
 
     def refusal(self, value: object, consequence: str, repair: str, *path: str) -> InputError:
-        """The error for what stands at a path."""
+        """The error for the value at a path."""
         written = NOT_SET if value is None else plainly(value)
         return InputError(Problem(self.key(*path), written, consequence, repair))
 
 
 def plainly(value: object) -> str:
-    """A value for a message: short, no secret, and no `40.0` for what was written as 40."""
+    """A value for a message: short, without secrets, and 40 instead of `40.0`."""
     return shown(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _number(value: object) -> Decimal | None:
     try:
-        number = Decimal(str(value))  # of a switch it is none
+        number = Decimal(str(value))  # fails for a switch
     except ArithmeticError:
         return None
     return number if number.is_finite() else None

@@ -1,10 +1,10 @@
 """Leased machines, read from the inputs of each resource type that can hold them, and priced by the planner's rules.
 
-A queued resource of the REST API is known by its body, `{tpu: {nodeSpec: [...]}}`, whatever resource carries it; the
-body of a machine by its machine type. A lease that may be granted in several zones (`zones: [{zone: ...}]` beside the
-body) is priced in the dearest. How long it may run is read where the platform ends it: `runDuration` of a queued
-resource, `maxRunDuration` of an instance's scheduling. The types of the provider for the TPU API have no such input
-(docs of pulumi-gcp 10).
+A queued resource of the REST API is recognized by its body, `{tpu: {nodeSpec: [...]}}`, in whatever resource; the body
+of a machine by its machine type. A lease that several zones may grant (`zones: [{zone: ...}]` beside the body) has the
+price of the most expensive one. Its run duration is read from the input that ends it: `runDuration` of a queued
+resource, `maxRunDuration` of an instance's scheduling. The provider's types for the TPU API have no such input (docs of
+pulumi-gcp 10).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BODIES = ("body", "tpu")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node, or a virtual machine, that is leased: where it is described, what it is, where it may be, how often."""
+    """A leased node or virtual machine: its inputs, its hardware, its possible zones, its number."""
 
     inputs: Inputs
     slice_id: str
@@ -47,7 +47,7 @@ class Node:
     count: int = 1
 
     def hourly(self, model: str) -> Amount:
-        """USD per hour while all of it runs, bought under a model of Google's, in the dearest of its zones."""
+        """USD per hour of all nodes, under one of Google's provisioning models, in the most expensive zone."""
         if model not in MODELS:
             return Unpriced(f"leases under the provisioning model {plainly(model)}")
         hardware = leased(self.slice_id)
@@ -59,9 +59,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What one resource asks for: nodes that are bought together and end together.
+    """Lease of one resource: nodes that are bought together and end together.
 
-    `name` is that of the lease where several resources are about one: what asks for it, and what waits for it.
+    `name` is the lease's name where two resources share one lease: the one that requests it, and the one that waits.
     """
 
     nodes: tuple[Node, ...]
@@ -73,52 +73,52 @@ class Lease:
 
     @property
     def labels(self) -> Inputs:
-        """The first node's; all of them are one purchase."""
+        """Labels of the first node; all nodes are one purchase."""
         return self.nodes[0].inputs.at("labels")
 
     @property
     def accelerator(self) -> str:
-        """The slice, as the catalogue calls it; of several kinds all of them, which is on no list."""
+        """The slice's name in the catalogue; several kinds are joined, which no list contains."""
         return " and ".join(dict.fromkeys(node.slice_id for node in self.nodes))
 
     @property
     def accelerator_key(self) -> str:
-        """Where that stands."""
+        """Input of the accelerator."""
         return self.nodes[0].slice_key
 
     @property
     def most_instances(self) -> int:
-        """Nodes."""
+        """Number of nodes."""
         return sum(node.count for node in self.nodes)
 
     @property
     def most_key(self) -> str:
-        """Where the first stands."""
+        """Input of the first node."""
         return self.accelerator_key
 
     @property
     def hourly(self) -> Amount:
-        """All nodes, per hour."""
+        """Cost of all nodes, per hour."""
         return total(node.hourly(self.model) for node in self.nodes)
 
     def until_its_end(self) -> Amount:
-        """All nodes until the lease ends; unknown where nothing ends it."""
+        """Cost of all nodes until the lease ends; unknown without an end."""
         if self.run_seconds is None:
             return Unpriced("when it ends")
         return times(self.hourly, Decimal(self.run_seconds) / 3600)
 
     def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
-        """The lease until its end, or all month; a lease is bought again only when somebody asks for it."""
+        """Cost of the lease until its end, or of a whole month; a lease is bought again only on request."""
         hours = Decimal(hours_per_month)
         return hourly * (hours if self.run_seconds is None else min(hours, Decimal(self.run_seconds) / 3600))
 
 
 def lease_of_instance(inputs: Inputs, zones: tuple[str, ...] = ()) -> Lease | None:
-    """The accelerators of a Compute Engine instance; None where its machine has none that is known here.
+    """The accelerators of a Compute Engine instance; None where its machine type has none known here.
 
     Args:
         inputs: of the instance, or the body of its request.
-        zones: where it may be, if that is not said in it.
+        zones: possible zones, if the inputs name none.
     """
     machine = MACHINE.fullmatch(inputs.text("machineType") or "")
     if machine is None:
@@ -139,7 +139,7 @@ def lease_of_instance(inputs: Inputs, zones: tuple[str, ...] = ()) -> Lease | No
 
 
 def lease_of_vm(inputs: Inputs) -> Lease:
-    """A node of the TPU API, which nothing ends."""
+    """A node of the TPU API, which has no end."""
     scheduling = inputs.at("schedulingConfig")
     model = "SPOT" if scheduling.get("spot") is True or scheduling.get("preemptible") is True else ""
     model = "reserved" if scheduling.get("reserved") is True else model
@@ -152,7 +152,7 @@ def lease_of_queue(body: Inputs, zones: tuple[str, ...] = ()) -> Lease:
 
     Args:
         body: of the request.
-        zones: where it may be granted, if that is not said in it.
+        zones: possible zones, if the body names none.
     """
     spelling = "nodeSpec" if body.get("tpu", "nodeSpec") is not None else "nodeSpecs"
     nodes = []
@@ -179,7 +179,7 @@ def lease_of_queue(body: Inputs, zones: tuple[str, ...] = ()) -> Lease:
 
 
 def lease_of_request(inputs: Inputs) -> Lease | None:
-    """The lease that a dynamic resource asks or waits for by the body of a request; None where there is none."""
+    """The lease that a dynamic resource requests or waits for, by the request body in it; None without one."""
     if queue := queue_body(inputs):
         found: Lease | None = lease_of_queue(queue, zones_of(inputs))
     elif instance := instance_body(inputs):
@@ -191,7 +191,7 @@ def lease_of_request(inputs: Inputs) -> Lease | None:
 
 
 def zones_of(inputs: Inputs) -> tuple[str, ...]:
-    """Where a lease may be granted, as a resource with a list of zones says it."""
+    """Possible zones of a lease, by the resource's list of zones."""
     return tuple(entry.needed(_PRICED, "name the zone.", "zone") for entry in inputs.each("zones"))
 
 
@@ -204,11 +204,11 @@ def instance_body(inputs: Inputs) -> Inputs | None:
 
 
 def queue_body(inputs: Inputs) -> Inputs | None:
-    """The inputs, or a mapping directly below them, that look like the body of a queued resource."""
+    """The inputs, or a mapping directly below them, if they are the body of a queued resource."""
     if not isinstance(inputs.values, Mapping):
         return None
     for name in _BODIES:
-        inputs.get(name)  # what is unknown there may hold anything
+        inputs.get(name)  # an unknown value there may hold anything
     for place in (inputs, *(_written_out(inputs, key) for key in inputs.values)):
         if not isinstance(place.values, Mapping):
             continue
@@ -219,7 +219,7 @@ def queue_body(inputs: Inputs) -> Inputs | None:
 
 
 def _written_out(inputs: Inputs, key: str) -> Inputs:
-    """What stands under a key, a body that is handed over as JSON as its values."""
+    """The inputs under a key; a body in JSON text is parsed."""
     held, where = inputs.values.get(key) if isinstance(inputs.values, Mapping) else None, (*inputs.where, key)
     if not isinstance(held, str) or '"nodeSpec' not in held:
         return Inputs(held, where)

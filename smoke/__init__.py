@@ -1,6 +1,6 @@
-"""What runs after a deployment, as resources of it: a health check that must hold, and a short benchmark.
+"""Smoke checks as resources of a deployment: a health check that must pass, and a short benchmark.
 
-Both are dynamic resources, so that they are ordered by the engine, run again when the revision changes, fail the
-update when they fail, and leave their result in the state. Leaves out: how the service is made (components), and
-measuring for its own sake (a load engine's work).
+Both are dynamic resources, so that the engine orders them, runs them again when the revision changes, fails the update
+when they fail, and stores their result in the state. Leaves out the service itself (`components`) and full benchmarks
+(`bezel.bench`).
 """

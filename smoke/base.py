@@ -1,4 +1,4 @@
-"""What the smoke resources have in common: when they run again, how they fail, and what they keep.
+"""Base of the smoke resources: when they run again, how they fail, and what they store.
 
 The providers are classes of importable modules without attributes: the state holds their names only. Never rename or
 move them, or an old stack could not be destroyed.
@@ -13,7 +13,7 @@ from components.dynamic import Progress, differ, without_traceback
 
 
 class SmokeError(Exception):
-    """A smoke resource found what it must not find; its text is for the user."""
+    """A smoke check failed; the text is for the user."""
 
     # Shown in place of the class's name, with no module before it.
     __module__ = "builtins"
@@ -23,9 +23,9 @@ SmokeError.__qualname__ = "smoke"
 
 
 class SmokeProvider(ResourceProvider):
-    """Runs at create and at update; keeps its inputs and its result; has nothing to delete.
+    """Provider that runs at create and at update, stores its inputs and its result, and has nothing to delete.
 
-    A failed run leaves the state as it was, so the next update runs it again: it stays red until it is mended.
+    A failed run leaves the state unchanged, so the next update runs it again: it fails until the cause is repaired.
     """
 
     serialize_as_secret_always = False
@@ -35,15 +35,15 @@ class SmokeProvider(ResourceProvider):
     kind: ClassVar[str] = ""
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        """Does the work and returns the outputs beside the inputs.
+        """Do the work and return the outputs beside the inputs.
 
         Raises:
-            SmokeError: It failed.
+            SmokeError: The check failed.
         """
         raise NotImplementedError
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
-        """Finds settings that cannot work, in preview already; values not known yet pass."""
+        """Report settings that cannot work, in previews already; values not known yet pass."""
         failures = [
             CheckFailure(key, f"{key} is missing: {self.kind} cannot run without it.")
             for key in self.required
@@ -68,15 +68,15 @@ class SmokeProvider(ResourceProvider):
         return CheckResult(news, failures)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Runs again when a setting differs or is not known yet, and not otherwise."""
+        """Report a change when a setting differs or is not known yet, and not otherwise."""
         return DiffResult(changes=differ(_olds, _news, self.settings))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Runs for the first time, or again after a run that failed."""
+        """Run for the first time, or again after a failed run."""
         return CreateResult(f"{props.get('service') or props['url']}/{self.kind}", self._outputs(props))
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Runs again."""
+        """Run again."""
         return UpdateResult(self._outputs(_news))
 
     def _outputs(self, props: dict[str, Any]) -> dict[str, Any]:

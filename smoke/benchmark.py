@@ -1,4 +1,4 @@
-"""``ShortBenchmark``: the first figures of a deployment, as outputs of its stack.
+"""``ShortBenchmark``: resource that measures the first figures of a deployment, as outputs of its stack.
 
 Runs after the health check, again when the revision or its settings change, and fails only when no request succeeds.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bezel.bench.load.plan import Load
     from bezel.bench.result.document import Cell
 
-# What a kind of failure means, for the diagnosis.
+# Text of each kind of failure, for the diagnosis.
 _MEANING = {
     "truncated": "the stream ended early, without its [DONE]",
     "error_in_stream": "the server reported an error inside a stream",
@@ -29,30 +29,30 @@ _MEANING = {
     "reset": "the connection broke before there was an answer",
     "bad_json": "an event of a stream is no JSON",
 }
-# A service that others use too is never idle: longer than this the figures need not wait for it.
+# Longest wait for an idle server: one with other users is never idle.
 _IDLE_SECONDS = 10.0
-# Within which the server answers after the load: it was idle or full a moment ago.
+# Time limit for the server's response after the load: it was idle or full a moment ago.
 _END_SECONDS = 30.0
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
 
 @dataclass(frozen=True)
 class ShortBenchmarkArgs:
-    """What is sent, and where to.
+    """Load of the benchmark and its target.
 
     Attributes:
-        url: The address that is asked, and the audience of the identity token.
+        url: The address for the requests, and the audience of the identity token.
         audience: As of ``HealthCheckArgs``.
         revision: As of ``HealthCheckArgs``: a new value runs the benchmark again.
-        service: As of ``HealthCheckArgs``; with it a benchmark that fails is explained by the conditions and the log.
+        service: As of ``HealthCheckArgs``; with it the conditions and the log explain a failed benchmark.
         served_model: The model's id at the server.
-        requests: How many in all; fewer than three times ``concurrency`` is noted in the figures.
-        concurrency: How many at once: what the plan expects one instance to hold.
-        prompt_tokens: Length of a prompt, exactly, where the server counts tokens.
-        output_tokens: Length of an answer, exactly.
-        seed: Of the prompts' words.
-        public: Whether anybody may call the service.
-        deadline_seconds: Within which a request is begun, and after which an unanswered one has failed.
+        requests: Number of requests; fewer than three times ``concurrency`` is noted in the figures.
+        concurrency: Concurrent requests: the number that the plan expects one instance to hold.
+        prompt_tokens: Exact length of a prompt, where the server counts tokens.
+        output_tokens: Exact length of a response.
+        seed: Seed of the prompts' words.
+        public: Whether anyone may call the service.
+        deadline_seconds: Time limit for beginning a request, and for its response.
         impersonate: As of ``HealthCheckArgs``.
         simulated: Marks the figures as a simulated server's; ``BEZEL_SIMULATED=1`` in the environment does so too.
     """
@@ -74,7 +74,7 @@ class ShortBenchmarkArgs:
 
 
 class ShortBenchmarkProvider(SmokeProvider):
-    """Sends the load and keeps its figures."""
+    """Provider that sends the load and stores its figures."""
 
     kind = "benchmark"
     required = ("url", "revision", "service", "served_model")
@@ -105,7 +105,7 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
 
     Attributes:
         figures: ``simulated, state, requests, completed, failed`` (by kind), ``concurrency, seed, run, seconds``,
-            ``checks`` (what each found), ``notes, prompt_tokens, output_tokens, requests_per_second,
+            ``checks`` (the result of each), ``notes, prompt_tokens, output_tokens, requests_per_second,
             input_tokens_per_second, output_tokens_per_second``, and ``ttft_ms, tpot_ms, e2e_ms`` with ``p50``, ``max``
             and, of a hundred requests or more, ``p99`` each.
     """
@@ -118,7 +118,7 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
 
 
 def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> None:
-    """A verdict is of the end: a lease may end, or an instance die, while the load runs.
+    """Check the server after the load: a lease may end, or an instance die, while the load runs.
 
     Raises:
         SmokeError: The server no longer answers.
@@ -165,7 +165,7 @@ def _load(props: dict[str, Any]) -> "Load":
             input_tokens=int(props["prompt_tokens"]),
             output_tokens=int(props["output_tokens"]),
             seed=int(props.get("seed") or 0),
-            # A server that still holds the last run's prompts must not answer from its cache.
+            # Else a server that still holds the last run's prompts would answer from its cache.
             run=secrets.token_hex(4),
         ),
         deadline_seconds=deadline,
@@ -198,7 +198,7 @@ def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple
 
 
 def _all_failed(cell: "Cell", load: "Load") -> str:
-    """The whole text where the kinds of failures name what is wrong, else ""."""
+    """The complete text where the kinds of failures show the cause, else ""."""
     failed, prompts = cell.failures, load.prompts
     if any(kind in failed for kind in ("http_401", "http_403")):
         repair = "Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate."
@@ -216,7 +216,7 @@ def _all_failed(cell: "Cell", load: "Load") -> str:
 
 
 def _explained(cell: "Cell", service: str) -> str:
-    """The failures, and what the platform and the container said."""
+    """The failures, with the messages of the platform and the container."""
     told = tuple(
         f"{_MEANING.get(kind) or f'{kind}, {cell.failure_examples[kind]}'} ({count} of {cell.requests})"
         for kind, count in sorted(cell.failures.items())
@@ -225,7 +225,7 @@ def _explained(cell: "Cell", service: str) -> str:
 
 
 def _cause(service: str, *errors: str) -> str:
-    """What the platform and the container say of a service that met these errors."""
+    """The diagnosis of a service with these errors, from the platform's and the container's messages."""
     from bezel.rest import Credentials, GoogleClient
     from smoke.diagnosis import explain
     from smoke.platform import report

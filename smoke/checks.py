@@ -1,6 +1,6 @@
-"""The checks of a deployed server, in order: each needs what the one before it proved.
+"""Checks of a deployed server, in order: each needs the result of the one before it.
 
-Owns what "healthy" means. Patience is ``smoke.poller``'s, what the platform says ``smoke.platform``'s.
+Owns the definition of "healthy". Leaves retries to ``smoke.poller``, and reading the platform to ``smoke.platform``.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from smoke.speculation import check_acceptance
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# A grant of roles/run.invoker is in force within about two minutes.
+# A grant of roles/run.invoker takes effect within about two minutes.
 _GRANT_SECONDS = 120.0
 _ASKED_TOKENS = 16
 _PROMPT = "The capital of France is"
@@ -39,15 +39,15 @@ _DEPLOY_AFRESH = f"Run {REFRESH}"
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """What is checked, as plain values.
+    """Settings of the checks, as plain values.
 
     Attributes:
         service: ``projects/P/locations/L/services/S``.
-        planned: What was declared for the service, in the engine's names; None where nobody says.
-        public: Whether anybody may call the service.
+        planned: The declared inputs of the service, in the engine's names; None where they are not known.
+        public: Whether anyone may call the service.
         speculative: Whether drafts must be accepted.
-        min_draft_acceptance: The least share of draft tokens accepted; more than 0 in any case.
-        random_weights: Whether the share is told and not judged.
+        min_draft_acceptance: The smallest share of accepted draft tokens; it must exceed 0 in any case.
+        random_weights: Whether the share is reported and not judged.
     """
 
     service: str
@@ -62,9 +62,9 @@ class Checks:
     """One run of the checks.
 
     Args:
-        settings: What is checked.
-        google: Reads the service's conditions.
-        probe: The service itself.
+        settings: The settings.
+        google: Client that reads the service's conditions.
+        probe: Poller of the service itself.
     """
 
     def __init__(self, settings: CheckSettings, google: GoogleClient, probe: Poller) -> None:
@@ -75,12 +75,12 @@ class Checks:
         self._described: Mapping[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
-        """Runs all checks; the verdict: ``ok``, ``seconds``, and for each check ``ok, judged, detail, seconds``.
+        """Run all checks; return the verdict: ``ok``, ``seconds``, and for each check ``ok, judged, detail, seconds``.
 
-        A check that had nothing to judge is ``judged: False``, and its ``detail`` says why.
+        A check without anything to judge is ``judged: False``, with the reason in its ``detail``.
 
         Raises:
-            CheckFailedError: One does not hold; those after it were not tried.
+            CheckFailedError: A check failed; those after it were not run.
         """
         done: dict[str, Any] = {}
         checks: dict[str, Callable[[], str | NotJudged]] = {
@@ -101,7 +101,7 @@ class Checks:
             try:
                 found = check()
             except CredentialsError as error:
-                # The text holds its own repair.
+                # The text contains its own repair.
                 raise CheckFailedError(name, str(error), "") from None
             judged, detail = (False, found.why) if isinstance(found, NotJudged) else (True, found)
             seconds = round(self._probe.elapsed() - began, 3)
@@ -177,7 +177,7 @@ class Checks:
         if self._settings.public:
             return NotJudged("access.public is set")
         body = {"model": self._probe.model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
-        # vLLM's own --api-key leaves /invocations open: only the platform's door closes both.
+        # vLLM's own --api-key leaves /invocations open: only the platform's identity check closes both.
         for method, path, sent in (("GET", "/v1/models", None), ("POST", "/invocations", body)):
             wanted = _REFUSALS | {200}
             answer = self._probe.answered("refusal", method, path, json=sent, anonymous=True, wanted=wanted)

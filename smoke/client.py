@@ -1,6 +1,6 @@
-"""A vLLM server behind a platform's front door: requests with an identity token, and what its answers hold.
+"""Client for a vLLM server behind a platform's identity check: sends requests with a token, parses responses.
 
-Leaves out what the answers must be (``smoke.checks``) and streams (``bezel.bench``).
+Leaves out the expected responses (``smoke.checks``) and streams (``bezel.bench``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ class Server:
 
     Args:
         url: Its address, which is also the audience of the identity token.
-        credentials: Who calls; None calls without a token.
-        audience: Another audience, where there is one: Cloud Run takes none but the service's own address, also at a
-            tag's (its guide on authenticating service to service).
+        credentials: Credentials of the caller; None calls without a token.
+        audience: Another audience, where there is one: Cloud Run accepts only the service's own address, also at the
+            address of a tag (its guide on authenticating service to service).
     """
 
     def __init__(self, url: str, credentials: Credentials | None, *, audience: str = "") -> None:
@@ -36,10 +36,10 @@ class Server:
         self._client.close()
 
     def headers(self, *, fresh: bool = False) -> dict[str, str]:
-        """What authorises a request; ``fresh`` mints a new token after one was refused.
+        """The headers that authorise a request; ``fresh`` mints a new token after one was refused.
 
         Raises:
-            CredentialsError: No identity token can be had.
+            CredentialsError: No identity token can be obtained.
             AddressError: A token may not be sent to this address.
         """
         if not self.url:
@@ -54,11 +54,11 @@ class Server:
     def ask(
         self, method: str, path: str, *, json: Any = None, timeout_seconds: float = 60.0, anonymous: bool = False
     ) -> "httpx.Response":
-        """Sends one request, twice if the token was refused as such.
+        """Send one request, and again with a new token if the token was refused as such.
 
         Raises:
-            httpx.HTTPError: No answer.
-            CredentialsError: No identity token can be had.
+            httpx.HTTPError: There was no response.
+            CredentialsError: No identity token can be obtained.
             AddressError: A token may not be sent to this address.
         """
         headers = {} if anonymous else self.headers()
@@ -70,7 +70,7 @@ class Server:
 
 
 def object_of(answer: "httpx.Response") -> dict[str, Any]:
-    """The answer's JSON object, {} if it holds none."""
+    """The JSON object of a response, {} if it holds none."""
     try:
         parsed = answer.json()
     except ValueError:
@@ -79,7 +79,7 @@ def object_of(answer: "httpx.Response") -> dict[str, Any]:
 
 
 def no_json(answer: "httpx.Response") -> str:
-    """What stands where an answer ought to be JSON, "" where it is."""
+    """Description of a response that is no JSON object, "" where it is one."""
     try:
         answer.json()
     except ValueError:
@@ -89,7 +89,7 @@ def no_json(answer: "httpx.Response") -> str:
 
 
 def error_text(answer: "httpx.Response") -> str:
-    """What an error answer says, in vLLM's shapes (an object, a string, ``detail``) or any other."""
+    """The message of an error response, in vLLM's formats (an object, a string, ``detail``) or any other."""
     parsed = object_of(answer)
     error = parsed.get("error", parsed.get("detail"))
     text = error.get("message") if isinstance(error, Mapping) else error
@@ -97,10 +97,10 @@ def error_text(answer: "httpx.Response") -> str:
 
 
 def usage_fault(usage: Any, *, asked: int) -> str | None:
-    """Why the token counts of an answer cannot be true, or None.
+    """The reason why the token counts of a response cannot be true, or None.
 
     Args:
-        usage: The answer's ``usage``.
+        usage: The response's ``usage``.
         asked: The ``max_tokens`` of the request.
     """
     if not isinstance(usage, Mapping):
@@ -132,7 +132,7 @@ def _samples(metrics: str) -> Iterator[tuple[str, float]]:
     for line in metrics.splitlines():
         if line.startswith("#") or not line.strip():
             continue
-        # A label's value may hold spaces and braces: the value follows the last closing one.
+        # A label's value may hold spaces and braces: the sample's value follows the last closing brace.
         head, brace, tail = line.rpartition("}")
         name = head.split("{", 1)[0] if brace else line.split(None, 1)[0]
         words = (tail if brace else line.split(None, 1)[-1]).split()

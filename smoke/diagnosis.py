@@ -1,8 +1,8 @@
-"""From what a platform and a container said to what is wrong and what mends it: pure.
+"""Diagnosis of a failed service from the platform's and the container's messages, with the repair. Pure.
 
-A container tells its cause in its log, often long before its last line; the platform only says that nobody listened.
-So the causes that a text names come first (``smoke.failure_patterns``), then a process that ended by itself, then a
-probe that gave up on a living one; a text that nothing here knows is shown, not guessed at.
+A container logs its cause, often long before its last line; the platform only reports that nothing listened. So causes
+that a text names come first (``smoke.failure_patterns``), then a process that ended by itself, then a probe that gave
+up on a live one; an unknown text is shown, not guessed at.
 """
 
 import re
@@ -16,7 +16,7 @@ from smoke.platform import Condition, Report
 _SHOWN_LINES = 12
 _LONGEST = 300
 
-# A probe that failed once was mostly cut off by the end of the process; one that gave up failed as often as it may.
+# A probe that failed once was mostly cut off by the end of the process; one that gave up used all its attempts.
 _GAVE_UP = re.compile(
     r"STARTUP \w+ probe failed (?!1 time\b)\d+ times?|failed the configured startup probe checks", re.IGNORECASE
 )
@@ -37,10 +37,10 @@ _ERROR = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b(?:: .*)?$")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What is wrong, by the best evidence.
+    """The cause of a failure, by the best evidence.
 
     Attributes:
-        kind: The name of the fault, ``unknown`` where no rule fits.
+        kind: The kind of failure, ``unknown`` where no rule fits.
         evidence: The text that shows it, "" where there is none.
     """
 
@@ -59,12 +59,12 @@ _UNKNOWN = Diagnosis(
 
 
 def diagnose(report: Report) -> Diagnosis:
-    """The fault that fits a report best: by the container's log, then by the platform's words."""
+    """The cause that fits a report best: by the container's log, then by the platform's messages."""
     lines = _until_the_probe_gave_up(report.lines)
     platform = [*(str(one) for one in report.conditions), *report.errors]
     healthy = report.created == report.ready != ""
     found = (
-        # A request that was refused made no container: what an earlier one has logged is not why.
+        # A refused request made no container: the log is an earlier one's and does not explain it.
         _named(text for text in report.errors if _REQUEST.search(text))
         or _named([*lines, *platform])
         or _ended(lines, platform, healthy=healthy)
@@ -78,7 +78,7 @@ def diagnose(report: Report) -> Diagnosis:
 
 
 def _until_the_probe_gave_up(lines: Sequence[str]) -> Sequence[str]:
-    """What a container says after that is how it was ended, by whatever signal, code or error."""
+    """The lines up to the probe's end: later ones only show how the platform ended the container."""
     for number, line in enumerate(lines):
         if _GAVE_UP.search(line):
             return lines[: number + 1]
@@ -97,7 +97,7 @@ def _named(texts: Iterable[str]) -> Diagnosis | None:
 
 
 def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> Diagnosis | None:
-    """A process that ended by itself: no longer window of the probe would have helped."""
+    """Diagnose a process that ended by itself: a longer window of the probe would not have helped."""
     ends = [found for text in (*lines, *platform) if (found := _ENDED.search(text))]
     if not ends and not _raised(lines, platform):
         return None
@@ -116,7 +116,7 @@ def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> D
 
 
 def _raised(lines: Sequence[str], platform: Sequence[str]) -> bool:
-    """The line about its end has not arrived, but nobody listened and its log holds a traceback."""
+    """Whether the log holds a traceback and nothing listened, though the line about the end has not arrived."""
     return (
         any(_NO_ANSWER.search(text) for text in platform)
         and any(_TRACEBACK in line for line in lines)
@@ -138,7 +138,7 @@ def _unanswered(texts: Iterable[str]) -> Diagnosis | None:
 
 
 def _between(errors: Iterable[str]) -> Diagnosis | None:
-    """What a check met, where platform and container say that all is well."""
+    """Diagnose by the errors of a check, where platform and container report no problem."""
     for text in errors:
         if found := _BUSY.search(text):
             return Diagnosis(
@@ -161,11 +161,11 @@ def _between(errors: Iterable[str]) -> Diagnosis | None:
 
 
 def explain(report: Report, *, repeat_errors: bool = True) -> str:
-    """The whole text for the user: the platform's condition, the container's last lines, cause, consequence and repair.
+    """Write the text for the user: the platform's condition, the container's last lines, cause, consequence, repair.
 
     Args:
-        report: What is known.
-        repeat_errors: Whether the report's errors are shown; not where the engine shows them itself.
+        report: The report to explain.
+        repeat_errors: Whether to show the report's errors; not where the engine shows them itself.
     """
     found = diagnose(report)
     parts = [f"met: {text}" for text in report.errors] if repeat_errors else []
@@ -189,7 +189,7 @@ def _consequence(report: Report) -> list[str]:
 
 
 def _told(conditions: Iterable[Condition]) -> list[str]:
-    """Each thing once: a revision's fault comes back in the conditions of all that is built on it."""
+    """Each failure once: a revision's failure is repeated in the conditions of everything that depends on it."""
     told: list[Condition] = []
     for one in conditions:
         if not any(one.message in earlier.message and one.reason in {"", earlier.reason} for earlier in told):

@@ -1,14 +1,14 @@
-"""What containers and platforms say when something specific is wrong, and what mends it: a table.
+"""Table of messages of containers and platforms with known causes, and their repairs.
 
-Owns the faults that a text names. Leaves out who looks where, and what is said of a start that no text explains:
-``smoke.diagnosis``'s.
+Owns the causes that a text names. Leaves the search for them, and a start that no text explains, to
+``smoke.diagnosis``.
 """
 
 import re
 from dataclasses import dataclass
 
 AGAIN = "Afterwards run the same command again: it makes another revision in place of the one that failed."
-# After a failed update the state holds what was asked for, whatever there is.
+# After a failed update the state holds the requested values, whatever exists.
 REFRESH = (
     "`pulumi up --refresh`: it reads what is there and deploys what is planned. (A `make up` that failed has read it: "
     "run it again.)"
@@ -17,7 +17,7 @@ REFRESH = (
 
 @dataclass(frozen=True)
 class Rule:
-    """One known fault: ``pattern`` finds it, ``cause`` and ``repair`` may use its groups by name or number."""
+    """A known cause of failure: ``cause`` and ``repair`` may use the groups of ``pattern`` by name or number."""
 
     kind: str
     pattern: re.Pattern[str]
@@ -29,7 +29,7 @@ def _rule(kind: str, pattern: str, cause: str, repair: str) -> Rule:
     return Rule(kind, re.compile(pattern, re.IGNORECASE), cause, repair)
 
 
-# In the order in which they are tried: a specific cause before what it leads to.
+# In the order in which they are tried: a specific cause before its consequences.
 CAUSES: tuple[Rule, ...] = (
     _rule(
         "exists",

@@ -1,8 +1,8 @@
-"""``HealthCheck``: a deployment is done when its server answers, as a resource of the stack.
+"""``HealthCheck``: resource that completes a deployment only when its server answers.
 
-It depends on what it checks, runs again when the newest revision changes or what was declared for the service does, and
-fails the update until it holds. Where neither has changed, one look tells whether the service is still what was
-declared: an update that failed, or somebody else, may have left another one, which the state does not tell.
+It depends on the resource that it checks, runs again when the newest revision or the declared inputs of the service
+change, and fails the update until it passes. Where neither has changed, one read compares the service with its declared
+inputs: a failed update, or another user, may have left a different one, which the state does not show.
 """
 
 import os
@@ -28,22 +28,22 @@ _LOOK_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class HealthCheckArgs:
-    """What is checked.
+    """Arguments of ``HealthCheck``.
 
     Attributes:
-        service: ``projects/P/locations/L/services/S``: where the conditions and the log are read.
-        url: The address that is asked, and the audience of the identity token.
-        audience: Another audience: a tag's address is none, and tokens for it are for the service's own.
+        service: ``projects/P/locations/L/services/S``, for reading the conditions and the log.
+        url: The address for the requests, and the audience of the identity token.
+        audience: Another audience: a tag's address is none, its tokens have the service's own address.
         revision: The newest revision that was **created** (not the newest ready one: after a failed update that stays
             the same, and the check would not run again). A new value runs the check again.
         served_model: The model's id at the server.
-        planned: What was declared for the service: its inputs, as far as the platform gives them back. What serves is
-            compared with them field by field.
-        public: Whether anybody may call the service.
+        planned: The declared inputs of the service, as far as the platform returns them. The served state is compared
+            with them field by field.
+        public: Whether anyone may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
-        min_draft_acceptance: The least share of draft tokens accepted, 0 to 1, of at least 256 drafts.
-        random_weights: Whether the model is a test model with random weights: the share is told and not judged.
-        deadline_seconds: For the whole check; ``BEZEL_DEADLINE_SECONDS`` in the environment may ask for less.
+        min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.
+        random_weights: Whether the model is a test model with random weights: the share is reported and not judged.
+        deadline_seconds: For the whole check; ``BEZEL_DEADLINE_SECONDS`` in the environment may lower it.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
     """
 
@@ -62,15 +62,15 @@ class HealthCheckArgs:
 
 
 class HealthCheckProvider(SmokeProvider):
-    """Runs the checks; on a failure asks the platform why."""
+    """Provider that runs the checks, and on a failure reads the cause from the platform."""
 
     kind = "health"
-    # A service that failed may have neither a url nor a revision; the check then says why.
+    # A failed service may have neither a url nor a revision; the check then reports the cause.
     required = ("service", "served_model")
     settings = tuple(HealthCheckArgs.__dataclass_fields__)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Runs again when a setting differs, and when the service is another than was declared."""
+        """Report a change when a setting differs, and when the service differs from its declared inputs."""
         found = super().diff(_id, _olds, _news)
         return found if found.changes else DiffResult(changes=_is_another(_news))
 
@@ -128,7 +128,7 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
 
 
 def _is_another(props: dict[str, Any]) -> bool:
-    """Whether one look shows another service than was declared; without an answer that is for a later check."""
+    """Whether one read shows a difference from the declared service; a failed read leaves that to a later check."""
     from bezel.rest import ApiError, Credentials, GoogleClient, RestError
     from smoke.platform import described
     from smoke.served import differences

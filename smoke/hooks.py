@@ -1,4 +1,4 @@
-"""What is said at the very moment at which the platform refuses a deployment.
+"""Error hook that explains a deployment's failure at the moment when the platform refuses it.
 
 The engine shows the provider's error, which for Cloud Run is mostly "failed to listen on PORT"; this hook adds the
 platform's conditions, the container's last lines, the cause and the repair. It is an explanation and no gate: hooks
@@ -21,13 +21,13 @@ _PATIENCE_SECONDS = 20.0
 
 
 def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorHook:
-    """A hook for the options of a Cloud Run service: ``ResourceHookBinding(on_error=[service_failure_hook()])``.
+    """Make a hook for the options of a Cloud Run service: ``ResourceHookBinding(on_error=[service_failure_hook()])``.
 
     On a failed create or update it logs the diagnosis at error level, under the service's own row. It never retries,
     never raises, and adds to the provider's error without replacing it.
 
     Args:
-        name: The hook's, unique in a program.
+        name: The hook's name, unique in a program.
     """
     return pulumi.ErrorHook(name, _on_error)
 
@@ -38,7 +38,7 @@ async def _on_error(args: pulumi.ErrorHookArgs) -> bool:
             service = service_of(args, os.environ)
             if service:
                 _log(args.urn, await asyncio.to_thread(explanation, service, tuple(args.errors)))
-        except Exception as error:  # noqa: BLE001 - whatever fails here must not hide what failed before
+        except Exception as error:  # noqa: BLE001 - a failure here must not hide the original one
             _log(args.urn, f"the cause could not be looked up: {redact(str(error))}")
     return False
 
@@ -56,11 +56,11 @@ def service_of(args: pulumi.ErrorHookArgs, environ: Mapping[str, str]) -> str | 
 
 
 def explanation(service: str, errors: tuple[str, ...]) -> str:
-    """The diagnosis of a service from what the platform says of it now.
+    """The diagnosis of a service from the platform's present state of it.
 
     Args:
         service: ``projects/P/locations/L/services/S``.
-        errors: The provider's own, which the engine shows anyway: they are weighed, not repeated.
+        errors: The provider's own, which the engine shows anyway: they are considered, not repeated.
     """
     # Late: most runs do not fail.
     from smoke.diagnosis import explain

@@ -1,4 +1,4 @@
-"""From a measured cell to a stack's outputs: pure. What cannot be measured is absent, never 0."""
+"""Conversion of a measured cell into a stack's outputs. Pure. A figure that cannot be measured is absent, never 0."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ def figures(measured: "MeasuredCell", told: Sequence[str], *, simulated: bool) -
     """The record of a short benchmark, fit for a stack's outputs.
 
     Args:
-        measured: What came of the load.
-        told: What a reader must know of the prompts.
-        simulated: Whether the server is a simulated one: then no figure says anything of hardware.
+        measured: The cell of the load.
+        told: Notes about the prompts for the reader.
+        simulated: Whether the server is a simulated one: then no figure describes hardware.
     """
     cell = measured.cell
     failed = sum(cell.failures.values())

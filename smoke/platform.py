@@ -1,6 +1,6 @@
-"""What the platform says about a service: its conditions, its revisions, and the last lines of its containers.
+"""The platform's view of a service: its conditions, its revisions, and the last lines of its containers.
 
-Reads only, through the run v2 and logging v2 APIs; what it means is ``smoke.diagnosis``'s.
+Reads only, through the run v2 and logging v2 APIs. Leaves the interpretation to ``smoke.diagnosis``.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ _ANYWHERE = "INGRESS_TRAFFIC_ALL"
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of a service or revision, as run v2 gives it.
+    """One condition of a service or revision in run v2.
 
     Attributes:
         kind: E.g. ``Ready``, ``ContainerHealthy``.
         state: ``CONDITION_PENDING``, ``_RECONCILING``, ``_FAILED`` or ``_SUCCEEDED``.
-        reason: Of whichever family the platform gave it, e.g. ``HEALTH_CHECK_CONTAINER_ERROR``, or "".
+        reason: The platform's reason of any family, e.g. ``HEALTH_CHECK_CONTAINER_ERROR``, or "".
         message: The platform's text.
     """
 
@@ -48,10 +48,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class ServiceState:
-    """A service at one moment: what was asked for (``current``: and seen by the platform), and how far it is.
+    """Progress of a service towards its requested state at one moment.
 
-    ``serving`` names the revisions that have the traffic, and ``gated`` says that a new one gets none by itself.
-    ``inside`` says that only the project's own networks are let in.
+    ``current``: the platform has seen the requested state. ``serving``: names of the revisions with traffic. ``gated``:
+    a new revision gets no traffic by itself. ``inside``: only the project's own networks may send requests.
     """
 
     created_revision: str
@@ -72,7 +72,7 @@ class ServiceState:
             ready_revision=_short(service.get("latestReadyRevision")),
             terminal=Condition.read(service.get("terminalCondition") or {"type": "Ready"}),
             conditions=tuple(Condition.read(one) for one in service.get("conditions") or ()),
-            # int64 comes as a string; both may be absent on a service that was never reconciled.
+            # int64 is a string in JSON; both may be absent on a service that was never reconciled.
             current=str(service.get("generation", "0")) == str(service.get("observedGeneration", "0")),
             reconciling=bool(service.get("reconciling", False)),
             serving=" and ".join(shares(service)),
@@ -82,7 +82,7 @@ class ServiceState:
 
     @property
     def ready(self) -> bool:
-        """Everything that was asked for is in service, the newest revision included."""
+        """Whether the requested state is in service, the newest revision included."""
         return (
             self.current
             and self.terminal.state == "CONDITION_SUCCEEDED"
@@ -91,7 +91,7 @@ class ServiceState:
 
     @property
     def settled(self) -> bool:
-        """Nothing is under way: if it is not ready now, waiting will not make it so."""
+        """Whether nothing is under way: if it is not ready, waiting will not make it so."""
         return (
             self.current
             and not self.reconciling
@@ -105,12 +105,12 @@ class ServiceState:
 
 @dataclass(frozen=True)
 class Report:
-    """What is known about a service that does not work: the input of a diagnosis.
+    """Evidence about a service that does not work: the input of a diagnosis.
 
     Attributes:
-        conditions: Those that are not fulfilled, the service's and its newest revision's.
+        conditions: The unfulfilled conditions of the service and its newest revision.
         lines: The container's last log lines, oldest first.
-        errors: What else was said: an operation's error, what a request met.
+        errors: Other errors: of an operation, of a request.
         created: The newest revision, "" where it is not known.
         ready: The newest one that was ready, "" where there was none.
         serving: The one that has the traffic, "" where none has.
@@ -128,14 +128,14 @@ class Report:
 
 
 def described(client: GoogleClient, service: str) -> dict[str, Any]:
-    """The service as the API describes it.
+    """The service in the API's description.
 
     Args:
-        client: Who asks.
+        client: Client for the request.
         service: ``projects/P/locations/L/services/S``.
 
     Raises:
-        RestError: It cannot be read.
+        RestError: The service cannot be read.
     """
     return client.get(f"{endpoint('CLOUD_RUN_V2')}{service}")
 
@@ -143,13 +143,13 @@ def described(client: GoogleClient, service: str) -> dict[str, Any]:
 def report(
     client: GoogleClient, service: str, *, errors: tuple[str, ...] = (), sleep: Callable[[float], None] | None = None
 ) -> Report:
-    """Gathers what the platform knows; what cannot be read becomes a note, for a diagnosis must not fail itself.
+    """Collect the platform's evidence; a part that cannot be read becomes a note, as a diagnosis must not fail itself.
 
     Args:
-        client: Who asks.
+        client: Client for the requests.
         service: ``projects/P/locations/L/services/S``.
-        errors: What is known already.
-        sleep: Given, an empty log is asked for again a few times: lines take seconds to arrive.
+        errors: Errors that are known already.
+        sleep: If given, an empty log is read again a few times: lines take seconds to arrive.
     """
     notes: list[str] = []
     conditions: list[Condition] = []
@@ -203,7 +203,7 @@ def log_lines(client: GoogleClient, service: str, revision: str = "") -> tuple[s
         },
         idempotent=True,
     )
-    # The log of requests is another stream of the same resource.
+    # The request log is another stream of the same resource.
     texts = [_text(entry) for entry in answer.get("entries") or () if "httpRequest" not in entry]
     return tuple(line for text in reversed(texts) for line in text.splitlines() if line.strip())
 

@@ -1,6 +1,6 @@
-"""Asking a server until it answers, within a deadline, while saying what is waited for.
+"""Poller of a server: repeats requests until it answers, within a deadline, with progress messages.
 
-Owns patience: what is worth waiting for, how long, and how a check says that it does not hold. Time is passed in.
+Owns which responses are retried, the deadline, and the error of a failed check. Time is passed in.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _POLLS = (0.5, 1.0, 2.0, 5.0)
 _REQUEST_SECONDS = 60.0
-# A server that is full or behind a starting instance; nothing is wrong yet.
+# Statuses of a server that is full or behind a starting instance: no failure yet.
 _BUSY = frozenset({429, 502, 503, 504})
 _CUT = (
     "The answer was cut or changed on its way, or something else than vLLM answers at this address: look at proxies on "
@@ -26,19 +26,19 @@ _NOT_VLLM = "Something else than vLLM answers at this address: check the image a
 
 @dataclass(frozen=True)
 class NotJudged:
-    """What a check gives that had nothing to judge, or was told not to: it did not pass, and the deploy goes on."""
+    """Result of a check that had nothing to judge, or must not judge: it did not pass, and the deploy continues."""
 
     why: str
 
 
 class CheckFailedError(Exception):
-    """A check does not hold.
+    """A check failed.
 
     Attributes:
         check: Its name.
-        what: What was found instead.
-        repair: What mends it, where the check knows; "" where ``what`` says it; None where the platform and the log
-            must be asked.
+        what: The observed result.
+        repair: The repair, where the check knows it; "" where ``what`` holds it; None where the platform and the log
+            must be read for it.
     """
 
     def __init__(self, check: str, what: str, repair: str | None = None) -> None:
@@ -49,14 +49,14 @@ class CheckFailedError(Exception):
 
 
 class Poller:
-    """A server under examination.
+    """Poller of one server.
 
     Args:
-        server: Where to ask.
+        server: The server.
         model: The served id, for completions.
-        deadline_seconds: For everything that is asked.
-        show: Takes each message about what is waited for.
-        clock: Seconds that only go forward.
+        deadline_seconds: Time limit for all requests together.
+        show: Takes progress messages.
+        clock: Monotonic clock in seconds.
         sleep: Waits that many seconds.
     """
 
@@ -79,11 +79,11 @@ class Poller:
         self._start = clock()
 
     def elapsed(self) -> float:
-        """Seconds since the examination began."""
+        """Seconds since the poller was made."""
         return self._clock() - self._start
 
     def until(self, check: str, what: str, attempt: Callable[[], str | None]) -> None:
-        """Tries until ``attempt`` returns None; what it returns else is shown as what is missing.
+        """Call ``attempt`` until it returns None; any other result is shown as the reason for waiting.
 
         Raises:
             CheckFailedError: The deadline came first.
@@ -100,7 +100,7 @@ class Poller:
             self._sleep(wait)
 
     def ask(self, method: str, path: str, *, json: Any = None, anonymous: bool = False) -> "httpx.Response | str":
-        """The answer, or in words why there is none."""
+        """The response, or the reason why there is none."""
         import httpx
 
         left = max(1.0, self.deadline_seconds - self.elapsed())
@@ -121,7 +121,7 @@ class Poller:
         anonymous: bool = False,
         wanted: frozenset[int] = frozenset({200}),
     ) -> "httpx.Response":
-        """An answer with a wanted status, after waiting while the server is busy.
+        """A response with a status in ``wanted``, after waiting while the server is busy.
 
         Raises:
             CheckFailedError: It has another status, or never comes.
@@ -143,7 +143,7 @@ class Poller:
         return answers[-1]
 
     def answered_json(self, check: str, method: str, path: str, *, json: Any = None) -> dict[str, Any]:
-        """The JSON object of an answer 200, after waiting while the server is busy.
+        """The JSON object of a 200 response, after waiting while the server is busy.
 
         Raises:
             CheckFailedError: It has another status, holds no JSON, or never comes.
@@ -154,15 +154,15 @@ class Poller:
         return object_of(answer)
 
     def complete(self, check: str, prompt: str, asked: int) -> str:
-        """A completion that can be true; returns its size in words.
+        """Request a completion, check that it is plausible, and return its size as text.
 
         Raises:
-            CheckFailedError: It cannot be true, or never comes.
+            CheckFailedError: It is not plausible, or never comes.
         """
         body = {"model": self.model, "prompt": prompt, "max_tokens": asked, "temperature": 0}
         parsed = self.answered_json(check, "POST", "/v1/completions", json=body)
         if "error" in parsed:
-            # An answer may begin well and fail inside.
+            # A 200 response may hold an error.
             raise CheckFailedError(check, f"HTTP 200 with an error inside: {parsed['error']}")
         choices = parsed.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None

@@ -1,17 +1,17 @@
-"""What a service serves against what was declared for it: every field in which the two differ. Pure.
+"""Comparison of a served Cloud Run service with its declared inputs, field by field. Pure.
 
-Declared are inputs of a Cloud Run service in the engine's words, served is the service as run v2 describes it. What was
-not declared is the platform's to choose and is not compared, but for lists: whatever else stands in one differs too. A
-variable's value is never shown, and of an argument nothing that its name calls a secret.
+The declared inputs have the engine's names, the served service is in run v2's description. The platform chooses
+undeclared fields, which are not compared, except in lists: an additional member is a difference. A variable's value is
+never shown, nor the value of an argument whose name marks it as a secret.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-# Where the engine's name for a list is not run v2's.
+# Lists that the engine and run v2 name differently.
 _WIRE = {"commands": "command", "dependsOns": "dependsOn", "envs": "env", "traffics": "traffic"}
-# The platform may answer with a path where a name was declared.
+# The platform may return a path where a name was declared.
 _NAMES = frozenset({"network", "secret", "subnetwork"})
 _SECRET = re.compile(r"(--?[\w.-]*(?:key|token|secret|password|credential)[\w.-]*)[= ].*", re.IGNORECASE | re.DOTALL)
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[KMGT]i?)?")
@@ -24,11 +24,11 @@ _LONGEST = 80
 
 
 def differences(declared: Mapping[str, Any], service: Mapping[str, Any]) -> list[str]:
-    """Each differing field: where it is, what serves and what is declared.
+    """Each differing field: its path, its served value and its declared value.
 
     Args:
         declared: Inputs of the service, e.g. `template` and `traffics`, with the engine's names.
-        service: As the API describes it.
+        service: The service in the API's description.
     """
     return [f"{path.removeprefix('template.')}: {text}" for path, text in _compared("", declared, service)]
 
@@ -64,7 +64,7 @@ def _variables(path: str, wanted: Sequence[Any], found: Sequence[Any]) -> Iterat
 
 
 def _members(path: str, wanted: Sequence[Any], found: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """Members in their order, each called by its name where it has one."""
+    """Compare members in their order, each identified by its name where it has one."""
     for index in range(max(len(wanted), len(found))):
         item = wanted[index] if index < len(wanted) else None
         there = found[index] if index < len(found) else None
@@ -94,7 +94,7 @@ def _shown(value: Any) -> str:
 
 def _same(name: str, wanted: Any, found: Any) -> bool:
     if wanted == found or (not wanted and not found):
-        return True  # what is zero is left out of an answer
+        return True  # responses leave out zero values
     if not (isinstance(wanted, str) and isinstance(found, str)):
         return False
     if name in _NAMES:
@@ -104,6 +104,6 @@ def _same(name: str, wanted: Any, found: Any) -> bool:
 
 
 def _quantity(text: str) -> float | None:
-    """A quantity of Kubernetes, such as 4, 4000m or 16Gi."""
+    """Parse a quantity of Kubernetes, such as 4, 4000m or 16Gi."""
     found = _QUANTITY.fullmatch(text)
     return float(found[1]) * _UNITS[found[2] or ""] if found else None

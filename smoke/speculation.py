@@ -1,6 +1,6 @@
-"""Whether speculative decoding pays: drafts are made, and enough of them are accepted.
+"""Check of speculative decoding: drafts are made, and enough of them are accepted.
 
-A server with a draft model that does not fit answers correctly and slower than without; only its counters tell.
+A server with an unfit draft model answers correctly, but slower than without it; only its counters show that.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from smoke.poller import CheckFailedError, NotJudged, Poller
 
 _CHECK = "speculation"
 _TOKENS = 64
-# A floor is held against so many drafts or more: of fewer, chance decides.
+# Fewest drafts for judging the share: with fewer, chance decides.
 _DRAFTS = 256
 # Each round of the prompts drafts about 60 times; n-grams are found less often.
 _ROUNDS = 24
 _FAMILY = "vllm:spec_decode_num_"
-# Texts that go on in an obvious way: what a fitting draft model gets right.
+# Texts with an obvious continuation, which a fitting draft model predicts.
 _PROMPTS = (
     "The three primary colours are red, yellow and",
     "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,",
@@ -26,7 +26,7 @@ _PROMPTS = (
 
 @dataclass(frozen=True)
 class _Counts:
-    """The server's counters: drafts, their tokens, and those of them that the model agreed to."""
+    """The server's counters: drafts, their tokens, and the accepted ones of these."""
 
     drafts: float = 0
     tokens: float = 0
@@ -36,22 +36,22 @@ class _Counts:
         return _Counts(self.drafts + other.drafts, self.tokens + other.tokens, self.accepted + other.accepted)
 
     def since(self, earlier: "_Counts") -> "_Counts | None":
-        """What came on top; None where another instance, whose counters are its own, has answered."""
+        """The increase; None where the counters are another instance's."""
         gained = (self.drafts - earlier.drafts, self.tokens - earlier.tokens, self.accepted - earlier.accepted)
         return None if min(gained) < 0 else _Counts(*gained)
 
 
 def check_acceptance(probe: Poller, least: float, *, random_weights: bool = False) -> str | NotJudged:
-    """Sends completions until enough was drafted, and judges the share of draft tokens that was accepted.
+    """Send completions until there are enough drafts, and judge the share of accepted draft tokens.
 
     Args:
         probe: The server.
-        least: The least share, 0 to 1, of at least 256 drafts; with 0 any accepted token of any draft will do.
-        random_weights: Whether the model is a test model whose answers nothing can foresee: drafts must be made, how
-            many are accepted is told and not judged.
+        least: The smallest share, 0 to 1, of at least 256 drafts; with 0 any accepted token of any draft will do.
+        random_weights: Whether the model is a test model with unpredictable output: drafts must be made, but the share
+            is reported and not judged.
 
     Raises:
-        CheckFailedError: None or too little is drafted, or too few are accepted.
+        CheckFailedError: There are no or too few drafts, or too few accepted tokens.
     """
     wanted = _DRAFTS if least and not random_weights else 1
     counted, before = _Counts(), _counted(probe)
@@ -88,7 +88,7 @@ def _judged(counted: _Counts, least: float, *, random_weights: bool) -> str | No
 
 
 def _counted(probe: Poller) -> _Counts:
-    """The counters as they stand."""
+    """Read the counters."""
     sums = counters(probe.answered(_CHECK, "GET", "/metrics").text, _FAMILY)
     names = [f"{_FAMILY}{kind}_total" for kind in ("drafts", "draft_tokens", "accepted_tokens")]
     missing = [name for name in names if name not in sums]

@@ -1,8 +1,8 @@
-"""A plan for Cloud Run becomes resources: what the service needs, the service, and the checks behind it.
+"""Resources of a Cloud Run plan: the service's prerequisites, the service, and its smoke checks.
 
-The order is the order of the text. Whatever the service needs is made before it (and deleted after it), the model's
-files are looked at before the service is made, and the checks take in the newest revision that was created. In a gated
-rollout they ask that one at its own address, and the traffic moves behind them.
+The code declares resources in order. The prerequisites are made before the service (and deleted after it),
+the model's files are checked before the service is made, and the smoke checks depend on the newest created revision. In
+a gated rollout they send requests to that revision's own address, and the traffic moves after them.
 """
 
 from dataclasses import asdict
@@ -38,7 +38,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
         service=service.resource_name,
         planned=service.declared,
         url=service.newest_url,
-        # Without a gate there is one address, and the state of older stacks knows of no other.
+        # Without a gate there is one address, and the state of older stacks holds no other.
         audience=service.url if rollout.is_gated(plan) else None,
         revision=service.created_revision,
         served_model=plan.served_model,
@@ -59,7 +59,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
 
 
 def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
-    """The service with all that it needs, and its image by digest."""
+    """The service with its prerequisites, and its image by digest."""
     project, wanted = plan.project, plan.service
     apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
     identity = RuntimeIdentity(
@@ -119,7 +119,7 @@ def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
 
 
 def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:
-    """The bucket and a look at the model in it; nothing where the model comes from elsewhere."""
+    """The bucket and the check of the model in it; nothing where the model comes from elsewhere."""
     wanted = plan.service.weights
     if wanted.bucket is None:
         return ()

@@ -1,6 +1,6 @@
-"""The program's edge: what the engine and the environment say, as plain values for the planner.
+"""Configuration at the program's edge: settings and environment variables, as plain values for the planner.
 
-Reads, and judges nothing but what cannot be handed on: an encrypted setting, which would end up in a message.
+Reads, and judges only values that must not be passed on: an encrypted setting, which would end up in a message.
 """
 
 import json
@@ -20,7 +20,7 @@ NAMESPACE = "bezel"
 def settings() -> dict[str, object]:
     """Read all keys of the stack's configuration in Bezel's namespace, so that unknown ones are found too.
 
-    Structured values reach a program as JSON text and are decoded; a plain value stays the text it is.
+    Structured values reach a program as JSON text and are decoded; a plain value stays text.
 
     Raises:
         pulumi.RunError: A setting is encrypted.
@@ -34,10 +34,10 @@ def settings() -> dict[str, object]:
 
 
 def check_stack_file(stack: str, folder: Path) -> None:
-    """Look for values in the stack's file that the engine has read otherwise than they are written.
+    """Find values in the stack's file that the engine's YAML parser reads differently from how they are written.
 
-    What the engine hands on no longer shows it: `010` has become 8. A file that is not there, or not the one that the
-    engine was given, is no matter: the engine has read what it needed.
+    The engine's values do not show it: `010` has become 8. A missing file, or another one than the engine's, is no
+    error: the engine has read what it needed.
 
     Raises:
         PlanError: There are such values; each is named with its line.
@@ -62,15 +62,15 @@ def google_project(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def simulated(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a simulated server answers, so that no figure may be taken for a measurement."""
+    """Whether the server is a simulated one, so that no figure counts as a measurement."""
     return environment.get("BEZEL_SIMULATED") == "1"
 
 
 def deadline(seconds: float, environment: Mapping[str, str] = os.environ) -> float:
-    """How long to wait where `seconds` is the rule: BEZEL_DEADLINE_SECONDS may ask for less, as rehearsals do.
+    """The time limit: `seconds`, or less by BEZEL_DEADLINE_SECONDS, which rehearsals set.
 
     Raises:
-        pulumi.RunError: It is no positive number.
+        pulumi.RunError: The variable is no positive number.
     """
     given = environment.get("BEZEL_DEADLINE_SECONDS", "")
     if not given:

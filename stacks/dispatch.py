@@ -1,4 +1,4 @@
-"""From a plan to the kind of stack that it is of. Each is imported when needed: no preview pays for the others."""
+"""Dispatch of a plan to its kind of stack. Each kind is imported when needed: no preview pays for the others."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from bezel.planner import AnyPlan, LeasePlan
 
 
 def deploy(plan: AnyPlan) -> dict[str, Any]:
-    """Declare the resources of a plan; the stack's outputs."""
+    """Declare the resources of a plan; return the stack's outputs."""
     if isinstance(plan, LeasePlan):
         from stacks import lease
 

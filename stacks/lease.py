@@ -1,8 +1,8 @@
-"""A plan for leased machines becomes resources: network, machines, a gateway with identity, and the checks behind it.
+"""Resources of a plan for leased machines: network, machines, a gateway with identity, and the smoke checks.
 
-The order is the order of the text. Requests for machines are in the state before anyone waits for them; the gateway is
-made once the machines answer, and the checks go through it as any caller does. A lease that ended is told and not
-bought again, and the gateway then says that no machine is there.
+The code declares resources in order. Requests for machines are in the state before the wait for them begins;
+the gateway is made once the machines answer, and the checks go through it as any caller does. A lease that ended is
+reported and not bought again, and the gateway then returns an error that no machine is there.
 """
 
 from typing import Any
@@ -61,7 +61,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     before = (identity, image, network, *_weights(plan, identity, apis))
     leases = {name: _lease(plan, name, network, image, identity, before) for name in plan.terms.names}
     gateway = _gateway(plan, network, proxy, leases)
-    # Another lease, or another gateway, has to be checked again.
+    # A new lease or a new gateway has to be checked again.
     identities = [lease.lease for lease in leases.values()]
     revision = pulumi.Output.all(gateway.created_revision, *identities).apply(" ".join)
     health, benchmark = check_and_measure(
@@ -120,7 +120,7 @@ def _images(plan: LeasePlan, identity: RuntimeIdentity, apis: EnabledApis) -> tu
 
 
 def _weights(plan: LeasePlan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:
-    """The bucket, with the one folder that these machines write compiled graphs to, and a look at the model in it."""
+    """The bucket, with the one folder that these machines write compiled graphs to, and the check of its model."""
     wanted = plan.node.weights
     if wanted.bucket is None:
         return ()
@@ -213,7 +213,7 @@ def _body(
             disk_type=hardware.disk_type,
             **shared,
         )
-    assert hardware.slice is not None  # noqa: S101 - the plan asks for nothing else there
+    assert hardware.slice is not None  # noqa: S101 - the plan allows only slices there
     return queued_body(
         name,
         accelerator_type=hardware.slice.id,

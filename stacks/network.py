@@ -1,4 +1,4 @@
-"""A look, before anything is declared, at the network that a service is to send through; nothing where it has none."""
+"""Check of the subnetwork that a service sends through, before anything is declared; nothing where it has none."""
 
 import pulumi
 
@@ -9,7 +9,7 @@ from components.lookups.network import look_up_subnetwork
 
 
 def subnetwork_problems(plan: Plan) -> list[Problem]:
-    """Whether the subnetwork is there and fit; what cannot be known is said, in previews."""
+    """Problems of a missing or unfit subnetwork; in previews, a warning about what cannot be checked."""
     if plan.service.vpc is None:
         return []
     name = subnetwork_name(plan.service.vpc, plan.project, plan.service.region)

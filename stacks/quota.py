@@ -1,7 +1,7 @@
-"""A look, before anything is declared, whether the project's quotas hold what a stack may need.
+"""Check of the project's quotas against the needs of a stack, before anything is declared.
 
-A shortage that is known stops the run, in a preview as in an `up`. What is not known is said in previews, and so is
-what is used, as far as Cloud Monitoring or Cloud Run's list of services says it, and what may become short by that.
+A known shortage stops the run, in a preview as in an `up`. Previews also report unknown quotas, the use of quotas as
+far as Cloud Monitoring or Cloud Run's list of services shows it, and shortages that may follow from that use.
 """
 
 import pulumi
@@ -25,9 +25,9 @@ from components.lookups.quota import Found, leases_there, look_up
 
 
 def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
-    """Whether the region has room for a service: a problem for each quota that is short.
+    """Check that the region has quota for a service; return a problem for each shortage.
 
-    What serves already with as much is never a reason to stop: that is told.
+    A service that already holds as much never stops the run: its shortage is only reported.
     """
     service = plan.service
     needs = service_needs(service, gated=gated)
@@ -63,7 +63,7 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
 
 
 def lease_problems(plan: LeasePlan) -> list[Problem]:
-    """Whether the zones of a lease have quota for it, all together. Leases that are there already hold theirs."""
+    """Check that the zones of a lease together have quota for it. Existing leases already hold theirs."""
     terms = plan.terms
     needs = lease_needs(terms)
     found = _look_up(plan.project, needs)
@@ -88,7 +88,7 @@ def lease_problems(plan: LeasePlan) -> list[Problem]:
 
 def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -> Found:
     limits = [Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions) for need in needs]
-    # What is used is told in previews, and decides nothing: an `up` does not wait for it.
+    # Use is reported in previews and decides nothing: an `up` does not wait for it.
     return look_up(project, limits, region, use=pulumi.runtime.is_dry_run())
 
 
@@ -100,7 +100,7 @@ def _say_what_is_crowded(plan: LeasePlan, needs: tuple[Need, ...], found: Found)
         if not isinstance(allowed, str) and not isinstance(counted, str)
         if is_crowded(need, allowed, counted.used, 0) and not is_short(need, allowed)
     ]
-    # A lease that is there is among what is counted, and asks for nothing.
+    # An existing lease is part of the counted use, and needs no more.
     if crowded and not leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones]):
         for need, allowed, counted in crowded:
             _say(crowding(need, allowed, counted, plan.project))

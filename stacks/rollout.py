@@ -1,4 +1,4 @@
-"""What `rollout: gated` adds to a stack: the move of the traffic behind the checks."""
+"""Gated rollout of a stack: moves the traffic after the checks."""
 
 import pulumi
 
@@ -8,17 +8,17 @@ from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 
 
 def is_gated(plan: Plan) -> bool:
-    """Whether a new revision gets no traffic before it was checked."""
+    """Whether a new revision gets no traffic before its checks pass."""
     return plan.settings.rollout == "gated"
 
 
 def serving(plan: Plan, service: CloudRunGpuService, checked: pulumi.Resource) -> pulumi.Output[str]:
-    """Name of the revision that serves; in a gated rollout the traffic is moved there now.
+    """Name of the serving revision; a gated rollout moves the traffic to it.
 
     Args:
-        plan: Of the stack.
-        service: Whose traffic it is.
-        checked: What has to hold first.
+        plan: Plan of the stack.
+        service: The service whose traffic is moved.
+        checked: The resource of the checks that have to pass first.
     """
     revision: pulumi.Output[str] = service.revision
     if is_gated(plan):

@@ -1,4 +1,4 @@
-"""The check and the short benchmark behind what a stack deploys, whatever it is: the same for all kinds of stacks."""
+"""Health check and short benchmark of a deployment, the same for all kinds of stacks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,14 @@ INGRESS = {
     "internal": "INGRESS_TRAFFIC_INTERNAL_ONLY",
     "internal-and-cloud-load-balancing": "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER",
 }
-"""Cloud Run's words for from where requests may come."""
+"""Cloud Run's ingress values."""
 
 
 def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
-    """Stop before anything is declared where the cloud is known to have no place for it.
+    """Stop before anything is declared if the cloud is known to have no room for it.
 
     Raises:
-        PlanError: There are problems; holds all of them.
+        PlanError: There are problems; it holds all of them.
     """
     if problems:
         raise PlanError(tuple(problems), stack=plan.stack)
@@ -40,19 +40,19 @@ def check_and_measure(
     simulated: bool,
     after: pulumi.Resource,
 ) -> tuple[HealthCheck, ShortBenchmark]:
-    """Declare both.
+    """Declare the health check and the short benchmark.
 
     Args:
-        wanted: What is checked, and how much is measured.
-        service: `projects/P/locations/L/services/S` that answers.
-        planned: What was declared for that service.
-        url: Where it is asked.
-        audience: Of the identity token, where it is another address than `url`.
-        revision: Changes with whatever has to be checked again.
+        wanted: The checks, and the size of the benchmark.
+        service: `projects/P/locations/L/services/S` of the checked service.
+        planned: The declared inputs of that service.
+        url: Address for the requests.
+        audience: Audience of the identity token, where it is another address than `url`.
+        revision: A value that changes when the checks must run again.
         served_model: The model's id at the server.
-        public: Whether anybody may call it.
-        simulated: Whether a simulated server answers.
-        after: What has to be there first.
+        public: Whether anyone may call it.
+        simulated: Whether the server is a simulated one.
+        after: A resource that must exist first.
     """
     health = HealthCheck(
         "health",

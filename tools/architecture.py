@@ -1,4 +1,4 @@
-"""The tables of docs/architecture.md: the layers of each import contract, with the first line of each room's docstring.
+"""Tables of docs/architecture.md: the layers of each import contract, with the first line of each room's docstring.
 
 .venv/bin/python tools/architecture.py
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tables() -> str:
-    """One table a contract of layers: the rooms from top to bottom, those of one row do not import each other."""
+    """One table for each contract of layers: rooms from top to bottom; those of one row do not import each other."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     return "\n\n".join(_table(contract) for contract in contracts if contract["type"] == "layers") + "\n"

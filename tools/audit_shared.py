@@ -1,9 +1,9 @@
-"""What the audit finds in a folder of published results: every CSV and JSON file below it, audited together.
+"""Table of the audit's findings in a folder of published results: every CSV and JSON file below it, audited together.
 
 python tools/audit_shared.py FOLDER            the table, as Markdown
 python tools/audit_shared.py FOLDER --write    puts it into docs/audit.md
 
-The folder stays where it is; only the table is kept.
+The folder is not copied; only the table is stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bezel.bench.audit.runner import Audit, audit_files
 
 
 def table(audit: Audit) -> str:
-    """One row a fault and item, in the order of the faults; then the items of which nothing is said."""
+    """One row for each kind of finding and item, in the order of the kinds; then the items without findings."""
     lines = ["| fault | item | finding | severity |\n|---|---|---|---|\n"]
     for fault, name in FAULTS.items():
         for finding in (one for one in audit.findings if one.fault == fault):

@@ -1,9 +1,9 @@
-"""How sure the audit is: faults put at random into clean results, and clean results alone, by seeds never looked at.
+"""Hit rate and false alarms of the audit: random errors injected into clean results, and clean ones, by held-out seeds.
 
 python tools/audit_trials.py            the table, as Markdown
 python tools/audit_trials.py --write    puts it into docs/audit.md
 
-Thresholds were chosen with seeds below 10,000; the table is of those from HELD_OUT on.
+Thresholds were chosen with seeds below 10,000; the table is from the seeds starting at HELD_OUT.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GRIDS = 120
 
 
 def clean() -> tuple[int, Counter[str]]:
-    """How many clean cases were accused, and how many of each kind there were."""
+    """Number of clean cases with a finding, and number of cases of each kind."""
     accused, kinds = 0, Counter[str]()
     for seed in range(HELD_OUT, HELD_OUT + CLEAN):
         case = clean_case(seed)
@@ -44,7 +44,7 @@ def clean() -> tuple[int, Counter[str]]:
 
 
 def faulty(fault: int) -> tuple[Counter[str], Counter[str]]:
-    """For each way in which a fault was put in: how often, and how often it was named on the item that has it."""
+    """For each way of injecting an error: how often it was injected, and how often reported on the right item."""
     tried, found = Counter[str](), Counter[str]()
     for seed in range(HELD_OUT, HELD_OUT + EACH):
         one = injected(fault, seed)
@@ -56,7 +56,7 @@ def faulty(fault: int) -> tuple[Counter[str], Counter[str]]:
 
 
 def told(text: str) -> set[int]:
-    """The faults that are named of one grid."""
+    """The kinds of findings reported for one grid."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "grid.csv"
         path.write_text(text, encoding="utf-8")
@@ -80,7 +80,7 @@ def units() -> str:
 
 
 def table() -> str:
-    """One row a fault, and one a unit."""
+    """One row for each kind of finding, and one for each unit."""
     lines = ["| fault | put in | found | ways: found of put in |\n|---|---|---|---|\n"]
     all_tried = all_found = 0
     for fault in INJECTIONS:

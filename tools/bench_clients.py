@@ -1,4 +1,4 @@
-"""The load clients that tools/bench_peers.py compares: how each is started, and where its own figures stand."""
+"""Load clients that tools/bench_peers.py compares: their command lines, and parsers of their own figures."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Load:
     """A closed loop against the mock server.
 
     Attributes:
-        url: Of the server.
-        users: At once.
-        requests: In all.
-        tokens: Of each answer.
+        url: Address of the server.
+        users: Concurrent users.
+        requests: Number of requests.
+        tokens: Tokens of each response.
         ramp: Seconds in which the users begin, one after the other; 0: all at once.
-        ca_file: That vouches for the server.
+        ca_file: Certificate that the client trusts for the server.
     """
 
     url: str
@@ -41,17 +41,17 @@ class Load:
 
 @dataclass
 class Seen:
-    """What a client said of one load, and what it cost.
+    """A client's own figures of one load, and its CPU time.
 
     Attributes:
-        answered: Requests.
-        seconds: That the client says it took.
-        tokens: That it counted.
-        ttft_ms: Of each request.
-        tpot_ms: Of each request, where it says it.
-        cpu_seconds: Of the process tree, its start included.
+        answered: Requests that got a response.
+        seconds: Duration by the client.
+        tokens: Tokens that it counted.
+        ttft_ms: TTFT of each request.
+        tpot_ms: TPOT of each request, where it reports it.
+        cpu_seconds: CPU time of the process tree, its start included.
         instants: Of each request (own client only): sent, first and last token in ns of the day, tokens.
-        more: Whatever else the own client said.
+        more: Further output of the own client.
     """
 
     answered: int
@@ -65,11 +65,11 @@ class Seen:
 
 
 class Client:
-    """A client; subclasses say how it is called.
+    """A client; subclasses define its command line and parse its output.
 
     Attributes:
-        name: In the tables.
-        short: Requests of a run that is mostly its start.
+        name: Name in the tables.
+        short: Requests of a run that consists mostly of its start.
         long: Requests of a run of one token each: some seconds where the machine is idle.
     """
 
@@ -78,18 +78,18 @@ class Client:
     long = 60_000
 
     def command(self, load: Load, folder: Path) -> list[str]:
-        """What is run."""
+        """The command line."""
         raise NotImplementedError
 
     def read(self, output: str, folder: Path) -> Seen:
-        """What it said."""
+        """Parse its output."""
         raise NotImplementedError
 
     def run(self, load: Load, core: int) -> Seen:
         """Run it on one core.
 
         Raises:
-            SystemExit: It failed.
+            SystemExit: The client failed.
         """
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
@@ -117,7 +117,7 @@ class Own(Client):
     name = "bezel"
 
     def command(self, load: Load, folder: Path) -> list[str]:
-        """Its child, in a process of its own."""
+        """tools/bench_own.py, in a process of its own."""
         flags = {
             "url": load.url,
             "users": load.users,
@@ -159,7 +159,7 @@ class Vllm(Client):
         self.name = f"vllm bench serve {version(self.folder, 'vllm')}"
 
     def command(self, load: Load, folder: Path) -> list[str]:
-        """As its documentation has it for a closed loop; evenly spaced requests are its way to begin one by one."""
+        """The documented form of a closed loop; evenly spaced requests are its way to begin users one by one."""
         rate = f"--request-rate {load.users / load.ramp} --burstiness inf " if load.ramp else ""
         flags = (
             f"--backend openai-chat --endpoint /v1/chat/completions --base-url {load.url} --model mock "
@@ -223,7 +223,7 @@ class Guidellm(Client):
             max(ended) - min(begun),
             sum(one["output_tokens"] for one in good),
             [one["time_to_first_token_ms"] for one in good],
-            # Its own time per output token holds the time to the first.
+            # Its own time per output token includes the time to the first token.
             [
                 (one["request_latency"] * 1e3 - one["time_to_first_token_ms"]) / (one["output_tokens"] - 1)
                 for one in good
@@ -233,6 +233,6 @@ class Guidellm(Client):
 
 
 def version(folder: Path, package: str) -> str:
-    """Of an installed package, by the Python beside its command."""
+    """The version of an installed package, by the Python beside its command."""
     code = f"import importlib.metadata as m; print(m.version({package!r}))"
     return subprocess.check_output([folder / "python", "-c", code], text=True).strip()

@@ -1,4 +1,4 @@
-"""The made parts of the benchmark's documents: figures and columns out of their definitions, and the result's schema.
+"""Generated parts of the benchmark's documents: figures and columns from their definitions, and the result's schema.
 
 python tools/bench_documents.py            the tables, as Markdown
 python tools/bench_documents.py --schema   the JSON schema of a result
@@ -23,7 +23,7 @@ SCHEMA_FILE = ROOT / "docs" / "bench-result.schema.json"
 
 
 def tables() -> str:
-    """Every figure, then every column of the samples."""
+    """Tables of every figure, then of every column of the samples."""
     figures = [(f"`{one.name}`", one.unit, one.formula, one.needs) for one in DEFINITIONS]
     columns = [(f"`{name}`", text) for name, text in COLUMNS.items()]
     return "\n".join(

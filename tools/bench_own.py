@@ -1,7 +1,7 @@
-"""Sends one load with the project's engine and prints what it saw as one line of JSON: a child of tools/bench_peers.py.
+"""Send one load with the project's engine and print its figures as one line of JSON: a child of tools/bench_peers.py.
 
-A process of its own, so that its CPU time and memory can be told like those of any other client. With --samples it
-writes each request's instants to a file, on the clock of the day, which the server's log has too.
+A process of its own, so that its CPU time and memory are measured like those of any other client. With --samples it
+writes each request's instants to a file, by wall clock, as the server's log does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Bodies:
     turns = 1
 
     def __init__(self, tokens: int) -> None:
-        """Args: tokens: that each asks for."""
+        """Args: tokens: requested by each body."""
         self._tokens = tokens
 
     def body(self, index: int, turn: int = 0) -> Body:
@@ -40,7 +40,7 @@ class Bodies:
 
 
 def main() -> None:
-    """Send it."""
+    """Send the load and print its figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--url", required=True)
     parser.add_argument("--users", type=int, required=True)
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def most_at_once(samples: list) -> int:  # type: ignore[type-arg]
-    """The most requests that were under way at once."""
+    """The largest number of concurrent requests."""
     edges = sorted([(s.sent, 1) for s in samples if s.sent] + [(s.done, -1) for s in samples if s.sent])
     most = now = 0
     for _, step in edges:

@@ -1,11 +1,11 @@
-"""Measures the load engine beside its peers, against a mock server that knows the truth; writes docs/benchmarks.md.
+"""Measure the load engine beside its peers, against a mock server that knows the truth; write docs/benchmarks.md.
 
   .venv/bin/python tools/bench_peers.py --mock MOCKSRV [--vllm VENV/bin] [--guidellm VENV/bin] [--tokenizer DIR] [--add]
 
-The mock server (docs/benchmarks.md says how it is had) runs on one core, the client's whole process tree on another. In
-each round the clients take turns, and each figure is the best of the rounds: a machine that does something else makes
-a client look worse than it is, never better. CPU time is that of the process tree; what a client spends on its start is
-taken off by the difference of a long run and a short one.
+The mock server (docs/benchmarks.md describes its installation) runs on one core, the client's whole process tree on
+another. In each round the clients take turns, and each figure is the best of the rounds: other work of the machine
+makes a client look worse than it is, never better. CPU time is that of the process tree; the difference of a long run
+and a short one excludes a client's start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DOCUMENT = ROOT / "docs/benchmarks.md"
 RESULTS = ROOT / "tests/results/bench-peers.json"
 SERVER_CORE, CLIENT_CORE = 0, 1
 SAID = sys.stderr
-# Of a loaded machine nobody can say how fast it is: then the tables say so.
+# A loaded machine gives no valid speed: the tables mark it.
 IDLE_LOAD = 0.5
 
 
@@ -68,9 +68,9 @@ class Bench:
         return best
 
     def truth(self) -> dict[str, dict[str, Any]]:
-        """Streams of 64 tokens at a pace: how far each client is from the server's truth, and CPU time of a chunk."""
+        """Paced streams of 64 tokens: each client's error against the server's truth, and CPU time of a chunk."""
         found: dict[str, dict[str, Any]] = self._earlier.get("truth", {})
-        # The users begin within the time of one answer: all at once they would measure the server's own queue.
+        # The users begin within the time of one response: all at once they would measure the server's own queue.
         for name, users, each, itl, ramp, tls in (
             ("256 users, 10 ms", 256, 12, "10ms", 0.6, False),
             ("1,024 users, 100 ms", 1024, 4, "100ms", 6.0, False),
@@ -91,7 +91,7 @@ class Bench:
         return found
 
     def streams(self, count: int, seconds: int) -> dict[str, Any]:
-        """So many streams at once for so long."""
+        """Measure `count` concurrent streams for some seconds."""
         said(f"{count} streams for {seconds} s")
         load = Load("", count, count, seconds)
         seen, errs = self._one(Own(), load, "-ttft", "1s", "-itl", "1s")
@@ -120,14 +120,14 @@ class Bench:
 
 
 def limited(seen: Seen) -> bool | None:
-    """Whether the engine says that it fell short, by its own rule; None of others, who say nothing."""
+    """Whether the engine reports by its own rule that it was the bottleneck; None for other clients."""
     if not seen.more:
         return None
     return bool(seen.more["lag_p99_ms"] > LATE_MS or seen.more["cpu_share"] > CPU_SHARE)
 
 
 def keep_best(found: dict[str, Any], name: str, errs: dict[str, Any], cpu: float) -> None:
-    """Keep the errors of the round with the smallest p99, and the least CPU time."""
+    """Keep the errors of the round with the smallest p99, and the smallest CPU time."""
     before = found.get(name)
     least = min(cpu, before["cpu_us_per_chunk"]) if before else cpu
     if not before or errs["ttft_ms_p99"] < before["ttft_ms_p99"]:
@@ -136,7 +136,7 @@ def keep_best(found: dict[str, Any], name: str, errs: dict[str, Any], cpu: float
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that vouches for itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     files = folder / "certificate.pem", folder / "key.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=bench"
     names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(files[1]), "-out", str(files[0])]
@@ -145,7 +145,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def said(text: str) -> None:
-    """Tell what is waited for."""
+    """Print a progress message."""
     print(text, file=SAID, flush=True)
 
 
@@ -171,9 +171,9 @@ def main() -> None:
     earlier = json.loads(options.json.read_text()) if options.add else {}
     if earlier and earlier["machine"] != machine():
         parser.error(f"rounds of {earlier['machine']} are there: none of another machine is added")
-    # Of rounds that were not idle the tables say so, whatever the later ones were.
+    # The tables mark rounds on a busy machine, whatever the later ones were.
     load = max(os.getloadavg()[0], earlier.get("load_before", 0.0))
-    # The server and every client take it over. Who may not raise it measures what else the machine does, too.
+    # The server and every client inherit it. A user who may not raise it measures the machine's other work, too.
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     with tempfile.TemporaryDirectory() as folder:
@@ -195,7 +195,7 @@ def main() -> None:
 
 
 def machine() -> str:
-    """Its processor, cores and kernel."""
+    """The machine's processor, cores and kernel."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
     return f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, Python {platform.python_version()}"

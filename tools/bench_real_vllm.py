@@ -1,12 +1,11 @@
-"""The benchmark beside `vllm bench serve`, on a real vLLM: counters, figures, and why they differ where they do.
+"""Comparison of the benchmark with `vllm bench serve` on a real vLLM: counters, figures, reasons of differences.
 
     .venv/bin/python tools/bench_real_vllm.py FOLDER [--only NAME ...] [--rounds N] [--write]
 
-FOLDER is what tools/real_vllm_server.py says. A server is started for each configuration; both clients send the same
-load in turns (`ROUNDS` each, so that what else the machine does meets both). Their figures stand beside each other as
-medians, and each client's means beside those of the server's own clocks for the same requests, which no other load
-disturbs. `--write` puts the tables into docs/metrics.md. A tiny model on a CPU: its speed says nothing of other
-hardware.
+FOLDER is the one of tools/real_vllm_server.py. A server is started for each configuration; both clients send the same
+load in turns (`ROUNDS` each, so that other work of the machine affects both). The tables show both clients' medians,
+and each client's means beside those of the server's own clocks for the same requests, which no other load disturbs.
+`--write` puts the tables into docs/metrics.md. A tiny model on a CPU: its speed does not apply to other hardware.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ class Figure:
     """One figure of both clients.
 
     Attributes:
-        theirs: Its key in the JSON of `vllm bench serve`, and in the export of the same shape.
+        theirs: Its key in the JSON of `vllm bench serve`, and in our export of the same format.
         ours: The cell's own figure, where it has another definition.
-        why: What makes them differ.
+        why: Reason of a difference.
     """
 
     name: str
@@ -109,7 +108,7 @@ FIGURES = (
 )  # fmt: skip
 
 
-# The server's histograms by whose sum and count it knows a mean, and the clients' keys for it.
+# The server's histograms whose sum and count give a mean, and the clients' keys for it.
 OWN_CLOCK = {
     "ttft": ("vllm:time_to_first_token_seconds", "mean_ttft_ms"),
     "tpot": ("vllm:request_time_per_output_token_seconds", "mean_tpot_ms"),
@@ -119,7 +118,7 @@ OWN_CLOCK = {
 
 @dataclass(frozen=True)
 class Round:
-    """One turn of both: vLLM's JSON, ours in the same shape, our cell, the server's means (ms) of either's requests."""
+    """A turn of both: vLLM's JSON, ours in its format, our cell, the server's means (ms) of each client's requests."""
 
     theirs: dict[str, Any]
     export: dict[str, Any]
@@ -129,7 +128,7 @@ class Round:
 
 
 def main() -> int:
-    """Measure what was asked for; exit status 1 if a cell is not ok or counters disagree."""
+    """Run the requested measurements; exit status 1 if a cell is not ok or counters disagree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="+", choices=list(SERVERS), default=list(SERVERS))
@@ -158,7 +157,7 @@ def _server(folder: Path, name: str, rounds: int) -> list[Round]:
     ):
         until_healthy(process, port, log)
         url = f"http://127.0.0.1:{port}"
-        # What is compiled or looked up once is neither client's.
+        # Compilation and look-ups that happen once must count for neither client.
         _ours(url, Path(work) / "warm.json")
         found = []
         for turn in range(rounds):
@@ -169,7 +168,7 @@ def _server(folder: Path, name: str, rounds: int) -> list[Round]:
 
 
 def _round(folder: Path, url: str, work: Path, turn: int) -> Round:
-    """Both clients, in turns the first."""
+    """Run both clients; the first one alternates."""
     theirs: dict[str, Any] = {}
     means: dict[str, dict[str, float]] = {}
     for client in ("theirs", "ours") if turn % 2 else ("ours", "theirs"):
@@ -196,7 +195,7 @@ def _ours(url: str, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     bezel = [str(Path(sys.executable).parent / "bezel"), "bench"]
     load = [f"--users={USERS}", f"--requests={REQUESTS}", f"--input-tokens={INPUT}", f"--output-tokens={OUTPUT}"]
     sent = [*bezel, "run", f"--url={url}", f"--model={MODEL}", "--public", *load, f"--out={out}"]
-    # 1: a cell is not ok, which the file says.
+    # 1: a cell is not ok, as the file shows.
     _finished(subprocess.run(sent, cwd=ROOT, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False), {0, 1})
     shape = [*bezel, "export", str(out), "--format=vllm"]
     export = subprocess.run(shape, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
@@ -263,7 +262,7 @@ def _why() -> list[str]:
 
 
 def _counters(found: dict[str, list[Round]]) -> list[str]:
-    """The largest difference between what the server counted and what the client saw."""
+    """The largest difference between the server's counters and the client's."""
     lines = ["| server | requests | prompt tokens | output tokens | tokens a chunk | acceptance length | states |"]
     lines.append("|---|---|---|---|---|---|---|")
     for name, rounds in found.items():
@@ -282,7 +281,7 @@ def _counters(found: dict[str, list[Round]]) -> list[str]:
 
 
 def _own_clocks(found: dict[str, list[Round]]) -> list[str]:
-    """What each client's means have on top of the server's own, for the same requests."""
+    """The excess of each client's means over the server's own, for the same requests."""
     lines = [
         "Milliseconds that a client's mean has on top of the mean of the server's own clock, for the same requests",
         "(the column shows the clock for the export's). That clock starts when a request is read and its prompt",

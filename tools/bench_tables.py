@@ -1,4 +1,4 @@
-"""The tables that tools/bench_peers.py puts into docs/benchmarks.md. Pure."""
+"""Tables that tools/bench_peers.py puts into docs/benchmarks.md. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OWN = "bezel"
 
 
 def written(results: dict[str, Any]) -> str:
-    """All of it, as Markdown."""
+    """All tables, as Markdown."""
     how = (
         "idle"
         if results["idle"]
@@ -35,7 +35,7 @@ def written(results: dict[str, Any]) -> str:
 
 
 def speed(found: dict[str, dict[str, Any]]) -> str:
-    """Requests per second, and by how much the engine leads."""
+    """Requests per second, and the engine's lead."""
     own = found[OWN]
     rows = []
     for name, levels in found.items():

@@ -1,4 +1,4 @@
-"""The mock server that knows the truth of what tools/bench_peers.py measures: run it, read its log, compare."""
+"""Mock server that knows the truth of what tools/bench_peers.py measures: run it, read its log, compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Answered(NamedTuple):
-    """One answer by the server's own clock: ns of the day, and tokens."""
+    """One response by the server's own clock: ns of the day, and tokens."""
 
     arrival: int
     first: int
@@ -64,7 +64,7 @@ class Mock:
         self._process.wait(30)
 
     def truth(self) -> list[Answered]:
-        """What it answered, in order of arrival."""
+        """Its responses, in order of the requests' arrival."""
         with self._log.open() as file:
             anchor = int(file.readline().split("=")[1])
             rows = [
@@ -79,18 +79,18 @@ class Mock:
 
 @dataclass(frozen=True)
 class Errors:
-    """How far a client's figures are from the truth.
+    """Errors of a client's figures against the truth.
 
     Attributes:
-        ttft_ms_p50: Of the difference between its TTFTs and the server's, both in order of size: no more is known of a
-            client that does not say which request is which.
-        ttft_ms_p99: The same.
-        paired_ms_p50: Of the difference request by request; None where they cannot be matched.
-        paired_ms_p99: The same.
-        tpot: Of the mean, relative.
-        throughput: Of the output tokens per second, relative.
-        tokens: Of their number, relative.
-        answers: Of their number.
+        ttft_ms_p50: Median difference between its TTFTs and the server's, both sorted: a client that does not identify
+            its requests allows no more.
+        ttft_ms_p99: The same at the 99th percentile.
+        paired_ms_p50: Median difference request by request; None where requests cannot be matched.
+        paired_ms_p99: The same at the 99th percentile.
+        tpot: Error of the mean TPOT, relative.
+        throughput: Error of the output tokens per second, relative.
+        tokens: Error of the number of tokens, relative.
+        answers: Error of the number of responses.
     """
 
     ttft_ms_p50: float
@@ -104,7 +104,7 @@ class Errors:
 
 
 def errors(seen: Seen, truth: list[Answered]) -> Errors:
-    """What a client said, by what was so."""
+    """Compare a client's figures with the truth."""
     true_ttft = sorted((one.first - one.arrival) / 1e6 for one in truth)
     apart = sorted(abs(a - b) for a, b in zip(sorted(seen.ttft_ms), true_ttft, strict=False))
     paired = sorted(matched(seen.instants, truth))
@@ -126,8 +126,8 @@ def errors(seen: Seen, truth: list[Answered]) -> Errors:
 def matched(instants: list[list[int]], truth: list[Answered]) -> list[float]:
     """|client's TTFT - server's| in ms of each request.
 
-    The log names no request. The one core that answers writes one token after the other, so last tokens come in the
-    order in which they left: by that order requests are matched, which neither end of a TTFT has a part in.
+    The log names no request. The one core that answers writes one token after the other, so last tokens arrive in the
+    order in which they left. Requests are matched by that order, which is independent of both ends of a TTFT.
     """
     if len(instants) != len(truth):
         return []
@@ -137,10 +137,10 @@ def matched(instants: list[list[int]], truth: list[Answered]) -> list[float]:
 
 
 def at(ordered: list[float], share: float) -> float:
-    """The value below which that share of ordered values lies (nearest rank)."""
+    """The percentile of ordered values (nearest rank)."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def mean(values: list[float]) -> float:
-    """Of one or more."""
+    """The mean of one or more values."""
     return sum(values) / len(values)

@@ -1,11 +1,11 @@
-"""300 generated settings judged by the plan, by the simulated vLLM and by a real one, and the table of differences.
+"""Comparison of the plan's, the simulated vLLM's and a real vLLM's verdicts on 300 generated settings.
 
     .venv/bin/python tools/compare_settings.py PYTHON MODEL [--record | --seed NUMBER ...]
 
 PYTHON is the interpreter of a real vLLM 0.32.0, MODEL the folder of a tiny Gemma 4 of 32768 tokens. No engine is
-started. A difference is explained by a row of tools/settings_explained.json, or the exit status is 1. Each seed makes
-300 other settings. `--record` keeps the real one's verdicts on those of the recorded seed, which the tests hold the
-plan and the simulated server against, and the table of the documents.
+started. Prints the table of differences; one without a row in tools/settings_explained.json makes the exit status 1.
+Each seed makes 300 other settings. `--record` stores the real vLLM's verdicts on those of the recorded seed, which the
+tests compare with the plan's and the simulated server's, and the table of the documents.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SECONDS = 900
 
 
 def main() -> int:
-    """Compare, print the table, and record it where that is asked for."""
+    """Compare, print the table, and record it on request."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("python")
     parser.add_argument("model", type=Path)
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _print(rows: list[dict[str, Any]], seed: int) -> int:
-    """The differences by their reasons, and each that has none; how many those are."""
+    """Print the differences by their reasons, and each without one; return the number of those."""
     with tempfile.TemporaryDirectory() as folder:
         differences = [row for one in rows for row in _differences(one, Path(folder))]
     reasons = collections.Counter((row["who"], row["reason"] or "NOT EXPLAINED") for row in differences)

@@ -1,15 +1,15 @@
-"""Compare the stand-in `gcp` provider with recordings of the real one: requests on the wire and answers to the engine.
+"""Compare the stand-in `gcp` provider with recordings of the real one: requests to Google and responses to the engine.
 
     python tools/compare_traffic.py FOLDER [--show TYPE] [--write]
 
 FOLDER holds `http/` (exchanges with Google), `state/` (the engine's calls for each resource), `provider/` (its calls
 before there are resources, and the diffs of an unchanged preview) and `faults/` (refused creates, failed operations, an
-import). Every recorded call is made again against the stand-in, with a server that gives the recorded answers.
+import). Every recorded call is repeated against the stand-in, with a server that returns the recorded responses.
 
-Each difference has to stand in traffic_explained.json with its evidence, as has each type without a recording, and each
-entry there has to be met: otherwise the exit status is 1. `--write` writes what was found into
-tests/results/provider-{requests,calls}.json; without it the counts there have to be those found now. Identical requests
-in a row count once, as the real provider waits by reading.
+traffic_explained.json must hold each difference with its evidence, and each type without a recording, and each entry
+there must occur: otherwise the exit status is 1. `--write` writes the results into
+tests/results/provider-{requests,calls}.json; without it the counts there must equal the present ones. Identical
+requests in a row count once, as the real provider waits by reading.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Comparison:
             yield from self.fault(path.stem, load(path))
 
     def lives(self, name: str) -> Iterator[Compared]:
-        """The recorded lives of the resources of a type: each call, and the requests of each operation."""
+        """The recorded life cycles of the resources of a type: each call, and the requests of each operation."""
         states = self.states[name]
         for phase, operation in OPERATIONS.items():
             file = self.folder / "http" / f"{name}.{operation}.lro-done.json"
@@ -103,7 +103,7 @@ class Comparison:
                 yield Compared("calls", short(token), "unchanged preview Diff", found)
 
     def _unchanged(self, token: str, resource: str) -> dict[str, Any]:
-        """The diff of a refresh asks the same as that of a preview; without one there is only the type to go by."""
+        """The request of a preview's diff, taken from a recorded refresh; without one only the type is known."""
         for state in self.states[short(token)]:
             if state["name"] == resource:
                 return next(
@@ -120,7 +120,7 @@ class Comparison:
             if token in TYPES and "request" in call:
                 yield self._imported(token, name, call)
             elif token in TYPES:
-                # What was recorded is of both runs; the next one reads what the failed one has sent, once an update.
+                # The recording covers both runs; the second one reads what the failed one has sent, once an update.
                 later = sum(other["rpc"] == "Update" for other in recording.get("rpc_next_up", ()))
                 yield from self._failed(short(token), name, recording["http"], call, later)
         yield from self._tried_again(name, recording)
@@ -140,7 +140,7 @@ class Comparison:
             yield Compared("requests", resource, f"{name}, next up", list(differences(wanted, sent)))
 
     def _tried_again(self, name: str, recording: dict[str, Any]) -> Iterator[Compared]:
-        """A create that met a passing trouble first."""
+        """A create that failed transiently at first."""
         for resource in self.states:
             file = self.folder / "http" / f"{resource}.create.lro-done.json"
             life = load(file)["exchanges"] if file.exists() else []
@@ -179,9 +179,9 @@ class Comparison:
         yield Compared("calls", resource, f"{name} {call['rpc']}", list(differences(wanted, ours)))
 
     def _asked(self, resource: str, method: str) -> dict[str, Any]:
-        """The request of the recorded life: those of the failures, made by the same program, were not recorded.
+        """The request of the recorded life cycle: those of the failures, made by the same program, were not recorded.
 
-        What failed there had never been refreshed, so its old state is that of the create.
+        The failed resources had never been refreshed, so their old state is that of the create.
         """
         recorded = {(call["phase"], call["rpc"]): call for state in self.states[resource] for call in state["calls"]}
         if method == "Create":

@@ -1,4 +1,4 @@
-"""What is described in bezel.planner.base.settings, as text: the README's configuration table, Pulumi.yaml's section.
+"""Texts generated from bezel.planner.base.settings: the README's configuration table, Pulumi.yaml's section.
 
 python tools/config_table.py            the table, as Markdown
 python tools/config_table.py --pulumi   the `config:` section of Pulumi.yaml

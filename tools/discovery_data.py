@@ -1,8 +1,8 @@
 """Make localcloud's copy of Google's discovery documents: `python tools/discovery_data.py` writes both data files.
 
-The documents come with google-api-python-client, which only a developer installs; what localcloud needs at run time are
-the messages that callers send and the methods that exist. Owns the trimming and its notation. Leaves out the checks
-themselves (bezel/localcloud/http/messages.py and methods.py).
+The documents are part of google-api-python-client, which only a developer installs; localcloud needs the messages that
+callers send and the list of methods at run time. Owns the trimming and its notation. Leaves out the checks themselves
+(bezel/localcloud/http/messages.py and methods.py).
 
 Notation of a field or a query parameter: "string", "bool", "int32", "int64", "uint32", "uint64", "double", "bytes",
 "timestamp", "duration", "mask", "any", "enum:A|B", "@Message"; "[]" before it is a list, "{}" a map, and "!" is output
@@ -35,7 +35,7 @@ class Source:
     Attributes:
         api: Name of the API's messages here.
         document: File name without its ending.
-        prefix: What stands before Google's own path here.
+        prefix: Prefix of Google's own path here.
         serves: Ids of the methods that localcloud serves.
         knows_all: Whether the other methods are listed by their paths too.
     """
@@ -98,8 +98,8 @@ SOURCES = (
         "tpu.projects.locations.acceleratorTypes.list",
         "tpu.projects.locations.runtimeVersions.list",
     )),
-    # More than a thousand methods, so the others are not listed; the beta's document, which the provider speaks, for v1
-    # too: of what is served it has everything that v1 has.
+    # More than a thousand methods, so the others are not listed. The beta's document, which the provider uses, serves
+    # for v1 too: it has every served method and message of v1.
     Source("compute", "compute.beta", "/compute/v1/", (
         "compute.projects.get",
         *_under("compute.regions", "get list"),
@@ -147,7 +147,7 @@ def served_methods() -> Json:
 
 
 def request_messages() -> Json:
-    """The content of messages.json: what the requests of the served methods are made of."""
+    """The content of messages.json: the messages in requests of the served methods."""
     messages: dict[str, dict[str, str]] = {}
     for source in SOURCES:
         found = document(source.document)
@@ -157,13 +157,13 @@ def request_messages() -> Json:
 
 
 def path_of(source: Source, method: Json) -> str:
-    """The path here with every parameter as {}: Google's own one behind the API's prefix."""
+    """The path here with every parameter as {}: the API's prefix and Google's own path."""
     parts = method.get("flatPath", method["path"]).split("{")
     return source.prefix + parts[0] + "".join("{}" + part.partition("}")[2] for part in parts[1:])
 
 
 def condensed(found: Json, roots: list[str], api: str) -> dict[str, dict[str, str]]:
-    """The messages of a discovery document that some root messages are made of, as `api.Message` -> fields."""
+    """The messages of a discovery document that the root messages use, as `api.Message` -> fields."""
     made: dict[str, dict[str, str]] = {}
     waiting = [(name, found["schemas"][name]) for name in roots]
     while waiting:

@@ -1,4 +1,4 @@
-"""Settings of vLLM made up from the recorded options and variables: most of them at or behind a bound."""
+"""Random settings of vLLM generated from the recorded options and variables: most of them at or beyond a bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bezel.catalog import Variable, VllmOption, VllmOptions
 
 SEED, COUNT = 20, 300
-# Tried first: settings that once passed the plan, or were refused without a reason.
+# Tried first: settings that once passed the plan wrongly, or were refused without a reason.
 KNOWN: tuple[dict[str, Any], ...] = (
     {"vllm": {"optimization-level": 7}},
     {"vllm": {"optimization-level": 3}},
@@ -68,7 +68,7 @@ KNOWN: tuple[dict[str, Any], ...] = (
     {"variables": {"NO_COLOR": "x"}},
     {"variables": {"VLLM_WORKER_MULTIPROC_METHOD": "-1"}},
 )
-# Looked for on a hub or a disk, with retries: slow, and nothing about a value.
+# Options that vLLM looks up on a hub or a disk, with retries: slow, and no test of a value.
 _PLACES = ("tokenizer", "hf-config-path", "spec-model", "config", "download-dir", "revision", "hf-token")
 _NUMBERS = (-1, 0, 1, 2, 7, 1.5, "x", "4K", True)
 

@@ -2,12 +2,12 @@
 
     .venv/bin/python tools/kills.py [--each 2] [--limit N] [--jobs 2] [--folder DIR]
 
-Which points: the calls of an undisturbed up, update, refresh and destroy are counted from the log of the wire. For each
+Kill points: the calls of an undisturbed up, update, refresh and destroy are counted from the log of the wire. For each
 operation and victim, `--each` boundaries are drawn with a seed: the first among the calls that change something, the
-next among all; before and after the call in turn. A victim that does not live at a drawn boundary gets the next draw.
+next among all; before and after the call in turn. A victim that does not run at a drawn boundary gets the next draw.
 
-What was tried on this commit is kept in `tests/results/kills-engine.json` and not tried again: a run that was cut off
-goes on where it stopped. Exit status 1 if a point does not converge.
+The points tried on this commit are stored in `tests/results/kills-engine.json` and not tried again: an interrupted run
+continues where it stopped. Exit status 1 if a point does not converge.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLUMNS = ["operation", "victim", "boundary", "next command said", "converged"]
 
 
 def main() -> int:
-    """Try what is left to try; the exit status."""
+    """Try the remaining points; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--each", type=int, default=2, help="points for each operation and victim (default: 2)")
     parser.add_argument("--limit", type=int, default=1000, help="try no more than so many now")
@@ -88,7 +88,7 @@ def _run(folder: Path, table: dict[str, Any], each: int, limit: int, jobs: int) 
 def _try(
     folder: Path, grounds: Grounds, table: dict[str, Any], operation: str, victim: str, place: int
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The row of the first draw at which there is something to kill, and what did not hold."""
+    """The row of the first draw at which the victim runs, and the conditions that did not hold."""
     for point in _draws(table, operation, victim, place):
         try:
             outcome = _in_copy(folder, grounds, operation, lambda rehearsal, at=point: strike(rehearsal, at))
@@ -107,7 +107,7 @@ def _draws(table: dict[str, Any], operation: str, victim: str, place: int) -> It
         calls = [call for call in calls if call.method not in {"GET", "HEAD"}] or calls
     whens = itertools.cycle(["before", "after"] if place % 2 else ["after", "before"])
     taken = {row[2] for row in table["rows"] if row[:2] == [operation, victim]}
-    # The draw is the same in every run: the seed is what is drawn for.
+    # The draw is the same in every run: the seed is made of operation, victim and place.
     for call in random.Random(f"{operation} {victim} {place}").sample(calls, len(calls)):  # noqa: S311
         point = Point(operation, victim, call, next(whens))
         if _shown(point) not in taken:

@@ -1,4 +1,4 @@
-"""Sections of documents that a tool makes: between `<!-- made by: COMMAND -->` and `<!-- end -->`."""
+"""Generated sections of documents: between `<!-- made by: COMMAND -->` and `<!-- end -->`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ END = "<!-- end -->"
 
 
 def put(document: Path, tool: str, text: str) -> None:
-    """Put `text` into the section of a tool, e.g. "tools/stacks_table.py"; the rest stays as it is.
+    """Put `text` into the section of a tool, e.g. "tools/stacks_table.py"; leave the rest unchanged.
 
     Raises:
-        SystemExit: the document has no such section, or it has no end: nothing was written.
+        SystemExit: The document has no such section, or it has no end: nothing was written.
     """
     mark = f"<!-- made by: .venv/bin/python {tool} -->\n"
     before, begun, rest = document.read_text(encoding="utf-8").partition(mark)

@@ -1,9 +1,9 @@
-"""How much localcloud bears and how little it takes: many streams on one core, a chunk through the front, idling.
+"""Capacity and cost of localcloud: many streams on one core, a chunk through the front, idling.
 
     .venv/bin/python tools/measure_localcloud.py [--streams 2000] [--core 1]
 
 Everything runs on loopback and ends by itself, within three minutes. The server has one core to itself, the client runs
-on the others. Figures depend on the machine and on what else runs there: its load is printed beside them.
+on the others. Figures depend on the machine and its other work: its load is printed beside them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MODEL = "gemma-4-12b-it-qat-w4a16"
 RTX = {"accelerator": "nvidia-rtx-pro-6000", "accelerators": 1, "cpu": 20, "memory_gib": 80}
 ARGUMENTS = ("--max-model-len=1024", "--kv-cache-dtype=fp8", "--max-num-seqs=2048", "--served-model-name=m")
 PROMPT, OUTPUT = 48, 64  # tokens
-RAMP = 5.0  # seconds until all streams are asked for: a burst would measure how fast connections are accepted
+RAMP = 5.0  # seconds until all streams are requested: a burst would measure how fast connections are accepted
 MOST_SECONDS = 90.0
 IDLE_SECONDS = 20.0
 
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def streams(folder: Path, count: int, core: int) -> None:
-    """Many streams at one server, beside what the same engine does with them in virtual time."""
+    """Measure many streams at one server, beside the same engine in virtual time."""
     settings = served(folder, MODEL, ARGUMENTS, RTX)
     with instance(folder, core) as (port, pid):
         before, waited = cpu_seconds(pid), queued_seconds(pid)
@@ -94,7 +94,7 @@ def streams(folder: Path, count: int, core: int) -> None:
 
 
 def platform(folder: Path, core: int) -> None:
-    """A service behind a front: what a chunk costs the daemon, and what daemon and instance take while idle."""
+    """Measure a service behind a front: the daemon's cost of a chunk, and CPU of daemon and instance while idle."""
     endpoint = control.start(folder / "cloud", speed=10_000)
     try:
         client = Client(endpoint)
@@ -129,7 +129,7 @@ def platform(folder: Path, core: int) -> None:
 
 @dataclass(frozen=True)
 class Seen:
-    """One stream: when it was asked for, when each chunk came, whether it came to its end. Seconds of this machine."""
+    """One stream: time of its request and of each chunk, whether it was complete. Seconds of this machine."""
 
     asked: float
     times: tuple[float, ...]
@@ -137,7 +137,7 @@ class Seen:
 
 
 class Prompts:
-    """Requests of their own prompt each, as token ids, that stream an answer of a fixed length."""
+    """Requests with a prompt of their own each, as token ids, that stream a response of a fixed length."""
 
     turns = 1
 
@@ -151,7 +151,7 @@ class Prompts:
 
 
 def ask_all(port: int, count: int) -> list[Seen]:
-    """Ask for so many streams within the ramp, and wait until all are answered or the time is over."""
+    """Request `count` streams within the ramp, and wait until all are complete or the time is over."""
     load = Load(
         target=Target(f"http://127.0.0.1:{port}", "m", "completions"),
         pattern=Constant(count / RAMP),
@@ -167,7 +167,7 @@ def ask_all(port: int, count: int) -> list[Seen]:
 
 
 def schedule(settings: EngineSettings, arrivals: list[float]) -> list[float]:
-    """When the same requests end in virtual time, in seconds from the first one."""
+    """End times of the same requests in virtual time, in seconds from the first one."""
     rig = Rig(settings)
     for arrival in arrivals:
         while rig.clock.time < arrival and rig.step():
@@ -215,7 +215,7 @@ def instance(folder: Path, core: int) -> Iterator[tuple[int, int]]:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody listens at a port."""
+    """Whether a process listens at a port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -233,7 +233,7 @@ def instance_of(directory: Path) -> int:
 
 
 def prefer(pid: int) -> None:
-    """Let a process run before all others of its core, where this user may order that."""
+    """Raise a process's priority over all others of its core, where this user may."""
     try:
         os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -241,12 +241,12 @@ def prefer(pid: int) -> None:
 
 
 def queued_seconds(pid: int) -> float:
-    """Seconds that a process wanted to run and others did."""
+    """Seconds that a process was runnable while others ran."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of CPU that a process has taken."""
+    """CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,10 +1,10 @@
-"""What may be taken out of the source, one thing at a time: the mutants of an area. Pure; `mutate.py` runs them.
+"""Mutants of an area: the source with one thing removed in each. Pure; `mutate.py` runs them.
 
-The kinds of things that are removed:
+Kinds of removals:
 
 - `rows`: a property in a table of the provider, such as `text("location", REQUIRED | NEW)`;
 - `refusals`: a statement that refuses an input, `raise …` or `yield field, text`;
-- `statements`: a statement of a function that sends, yields or sets something, a key of a dict, an `if` turned round;
+- `statements`: a statement of a function that sends, yields or sets something, a key of a dict, an inverted `if`;
 - `entries`: a member of a list in a JSON file.
 """
 
@@ -34,7 +34,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class _Spot:
-    """A node, the names of what it stands in, and where its parent holds it."""
+    """A node, the names of its enclosing definitions, and its position in its parent."""
 
     place: str
     node: ast.AST
@@ -127,7 +127,7 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _yield_nothing() -> ast.stmt:
-    """What keeps a generator one, without yielding."""
+    """A statement that keeps a function a generator, without yielding."""
     return ast.If(test=ast.Constant(False), body=[ast.Expr(ast.Yield())], orelse=[])
 
 
@@ -154,7 +154,7 @@ def _inside(place: str, node: ast.AST) -> str:
 
 
 def _edited(tree: ast.Module, spot: _Spot, instead: ast.AST | None) -> str:
-    """The source with the node at the spot replaced, or taken out of its list."""
+    """The source with the node at the spot replaced, or removed from its list."""
     memo: dict[int, Any] = {}
     twin = copy.deepcopy(tree, memo)
     parent = memo[id(spot.parent)]

@@ -1,12 +1,12 @@
-"""Take one thing out of the source, run the tests, and see which of them notices.
+"""Remove one thing from the source, run the tests, and record which of them fails.
 
     .venv/bin/python tools/mutate.py --area provider [--only GLOB] [--jobs 2] [--list] [--record]
 
-Works on copies of what is committed, never in the checkout. Which test noticed a mutant is kept in
-`tests/results/mutants/`, by the content of the mutated file, and is committed: a run that was cut off goes on where it
-stopped, on whatever machine, and after a change only what it touches runs again, beginning with the test that noticed
-before. `--fresh` runs all of them. `--record` writes `tests/results/mutations.json` when every area has been run.
-Exit status 1 if a mutant lives that nobody has excused in `mutation_areas.py`.
+Works on copies of the commit, never in the checkout. The test that failed for a mutant is stored in
+`tests/results/mutants/`, by the content of the mutated file, and is committed: an interrupted run continues where it
+stopped, on any machine, and after a change only the mutants that it affects run again, beginning with the test that
+failed before. `--fresh` runs all of them. `--record` writes `tests/results/mutations.json` when every area has been
+run. Exit status 1 if a mutant survives without an excuse in `mutation_areas.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "tests" / "results" / "mutations.json"
 MEMORY = RESULTS.parent / "mutants"
 SECONDS = 600
-# So many tests are tried before all of them are run.
+# Number of tests that are tried before all of them are run.
 FIRST = 12
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
@@ -82,7 +82,7 @@ def _git(*arguments: str) -> str:
 
 
 def _run(name: str, made: list[Mutant], jobs: int, *, fresh: bool) -> int:
-    """Run the mutants of an area that no test has noticed yet; return how many live unexcused."""
+    """Run the mutants of an area that no test has detected yet; return how many survive without an excuse."""
     area, memory = AREAS[name], Memory(name, fresh=fresh)
     left = [mutant for mutant in made if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
     print(f"{name}: {len(made)} mutants, {len(left)} to run", flush=True)
@@ -116,7 +116,7 @@ def _run_all(left: list[Mutant], area: Area, memory: Memory, copies: queue.Queue
 
 
 def _try(place: Path, mutant: Mutant, tests: tuple[str, ...], first: list[str]) -> str | None:
-    """The test that notices the mutant."""
+    """The test that detects the mutant."""
     file = place / mutant.file
     original = file.read_text()
     file.write_text(mutant.source)
@@ -127,17 +127,17 @@ def _try(place: Path, mutant: Mutant, tests: tuple[str, ...], first: list[str]) 
 
 
 def _whole(place: Path, tests: tuple[str, ...]) -> str | None:
-    """The first of all tests that fails: most mutants are noticed by a fast one."""
+    """The first of all tests that fails: a fast one detects most mutants."""
     fast = _tests(place, [*tests, "-m", "not slow"], whole=True)
     return fast or _tests(place, [*tests, "-m", "slow"], whole=True)
 
 
 def _tests(place: Path, tests: list[str], *, whole: bool) -> str | None:
-    """The first of the tests that fails, None if none does; `whole` says that all of them are there for sure."""
+    """The first of the tests that fails, None if none does; `whole`: all of them are known to exist."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "--no-header", "-p", "no:cacheprovider"]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment |= {"PYTHONPATH": str(place), "HYPOTHESIS_STORAGE_DIRECTORY": str(place / ".hypothesis")}
-    # A session of its own: what a mutant leaves running ends with its tests.
+    # A session of its own: processes that a mutant leaves running end with its tests.
     with subprocess.Popen(
         [*command, "--timeout", "60", *tests],
         cwd=place,
@@ -157,12 +157,12 @@ def _tests(place: Path, tests: list[str], *, whole: bool) -> str | None:
     if run.returncode == 1:
         found = _FAILED.search(printed)
         return found[1] if found else "a failure without a name"
-    # A conftest that cannot be imported ends pytest with 4, as does a test that is no longer there: the next run tells.
+    # A conftest that cannot be imported ends pytest with 4, as does a missing test: the next run distinguishes them.
     return "the import of the tests" if run.returncode in {2, 3} or (run.returncode == 4 and whole) else None
 
 
 class Memory:
-    """What noticed each mutant of an area, kept between runs by the mutated file's content."""
+    """The test that detected each mutant of an area, stored between runs by the mutated file's content."""
 
     def __init__(self, area: str, *, fresh: bool) -> None:
         self._file = MEMORY / f"{area}.json"
@@ -175,23 +175,23 @@ class Memory:
         return self._known.get(self._key(mutant))
 
     def before(self, mutant: Mutant) -> list[str]:
-        """What noticed the same in an earlier state of its file."""
+        """The tests that detected the same mutant in an earlier state of its file."""
         return [self._before[_title(mutant)]] if _title(mutant) in self._before else []
 
     def near(self, mutant: Mutant) -> tuple[list[str], list[str]]:
-        """What noticed others of its file, the last first, and what noticed all the others."""
+        """The tests that detected others of its file, the last first, and those that detected all the others."""
         known = [(key.partition(":")[0], test) for key, test in reversed(self._known.items())]
         return [test for place, test in known if place == mutant.file], [test for _, test in known]
 
     def remember(self, mutant: Mutant, test: str | None) -> None:
-        """Keep what was found, at once."""
+        """Store the result at once."""
         self._known.pop(self._key(mutant), None)
         if test is not None:
             self._known[self._key(mutant)] = test
         self._write()
 
     def tidy(self, made: list[Mutant]) -> None:
-        """Leave out what is no mutant any more; the others in the order of the source."""
+        """Remove mutants that do not exist any more; sort the others in the order of the source."""
         self._known = {self._key(mutant): test for mutant in made if (test := self.noticed(mutant))}
         self._write()
 
@@ -207,9 +207,9 @@ class Memory:
 
 
 def _first(mutant: Mutant, area: Area, memory: Memory) -> list[str]:
-    """Tests to begin with: what noticed it before, those named after its file, then what noticed most of the others.
+    """Tests to begin with: those that detected it before, those named after its file, those that detected most others.
 
-    Of a test with parameters all are taken: another of them may be the one that notices this mutant.
+    A test with parameters is taken with all of them: another one may detect this mutant.
     """
     near, others = memory.near(mutant)
     named = [
@@ -228,7 +228,7 @@ def _common(tests: list[str]) -> list[str]:
 
 @contextlib.contextmanager
 def _copies(number: int) -> Iterator[queue.Queue[Path]]:
-    """Copies of what is committed."""
+    """Copies of the commit."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         places: queue.Queue[Path] = queue.Queue()
         for index in range(number):

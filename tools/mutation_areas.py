@@ -1,4 +1,4 @@
-"""Where `mutate.py` takes things out, and which tests have to notice."""
+"""Areas in which `mutate.py` removes things, with the tests that have to fail."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Area:
-    """Files (patterns), what is removed in them (kinds of `mutants.py`), and the tests that have to notice.
+    """Files (patterns), the removals in them (kinds of `mutants.py`), and the tests that have to fail.
 
-    `harmless` names mutants by patterns of `file: name` that change nothing which could be seen, each with the reason.
+    `harmless` names mutants by patterns of `file: name` that change no visible behaviour, each with the reason.
     """
 
     about: str
@@ -20,7 +20,7 @@ class Area:
     harmless: tuple[tuple[str, str], ...] = ()
 
     def excuse(self, name: str) -> str | None:
-        """Why a mutant may live, if it may."""
+        """The reason why a mutant may survive, None if it may not."""
         return next((why for pattern, why in self.harmless if fnmatch.fnmatchcase(name, pattern)), None)
 
 

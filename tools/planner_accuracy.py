@@ -1,8 +1,8 @@
-"""docs/planner-accuracy.md: what the planner says of every system that was measured, beside what was measured.
+"""Generator of docs/planner-accuracy.md: the planner's estimate for every measured system, beside the measurement.
 
     .venv/bin/python tools/planner_accuracy.py
 
-Writes the document; a test holds it to what the code says today.
+Writes the document; a test compares it with the code's present output.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Made by `.venv/bin/python tools/planner_accuracy.py`.
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table; `agrees` is None where nothing is aimed at."""
+    """One line of a table; `agrees` is None where there is no target."""
 
     case: str
     measured: str
@@ -84,7 +84,7 @@ class Row:
 
 
 def memory_row(case: MeasuredMemory) -> Row:
-    """What the planner says of one measured start."""
+    """The planner's estimate for one measured start."""
     fit = fit_of(case)
     measured, planned = [_started(starts=case.starts)], [_started(starts=_runs(fit))]
     broken = fit.breaks or (None if _runs(fit) else "host")
@@ -126,7 +126,7 @@ def fit_of(case: MeasuredMemory) -> MemoryFit | TpuFit:
 
 
 def speed_row(case: MeasuredSpeed) -> Row:
-    """What the planner says of one measured load."""
+    """The planner's estimate for one measured load."""
     checkpoint, chips = model(case.model), tpu(case.machine)
     fit = tpu_memory_fit(checkpoint, chips, max_model_len=8192, max_num_seqs=case.users)
     together = fit.sequences_at_a_time(case.prompt_tokens + case.output_tokens)

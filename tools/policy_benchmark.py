@@ -1,9 +1,9 @@
-"""What both policy packs take for a large stack, in process: seconds for 1,000 resources through every policy.
+"""Run time of both policy packs for a large stack, in process: seconds for 1,000 resources through every policy.
 
     .venv/bin/python tools/policy_benchmark.py [RESOURCES]
 
-Each resource goes to each policy as the library hands it over: with views made anew of its inputs. Every tenth breaks
-a rule. Prints the seconds and what was found; the engine's own time for a stack of that size is not in it.
+Each resource is passed to each policy as the library does it: with new views of its inputs. Every tenth breaks a rule.
+Prints the seconds and the violations; the engine's own time for a stack of that size is not included.
 """
 
 import json
@@ -28,7 +28,7 @@ from policies.hardware_cost import pack as hardware_cost  # noqa: E402
 from policies.security import pack as security  # noqa: E402
 
 PACKS = {"hardware_cost": hardware_cost.POLICIES, "security": security.POLICIES}
-NONE: Any = None  # options of a resource, which no policy here asks for
+NONE: Any = None  # options of a resource, which no policy here reads
 LABELS = {"owner": "ml-platform", "environment": "dev", "expires-at": "never", "stack": "l4-qat", "model": "gemma"}
 
 
@@ -67,7 +67,7 @@ def instance(hours: int) -> dict[str, Any]:
 
 
 def resources(count: int) -> list[tuple[str, dict[str, Any]]]:
-    """So many resources: half of them services, the rest what stands around them."""
+    """`count` resources: half of them services, the rest resources around them."""
     made: list[tuple[str, dict[str, Any]]] = []
     for number in range(count):
         wrong = number % 10 == 0

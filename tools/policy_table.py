@@ -1,4 +1,4 @@
-"""Puts the table of policies and their configuration into docs/policies.md: python tools/policy_table.py."""
+"""Put the table of policies and their configuration into docs/policies.md: python tools/policy_table.py."""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""What `pulumi preview` of a stack costs over a bare program that declares the same resources, pairwise in one run.
+"""Time of `pulumi preview` of a stack over a bare program that declares the same resources, in alternating pairs.
 
     .venv/bin/python tools/preview_cost.py [STACK] [--pairs N]
 
 The bare program is written from the stack's own preview: one literal call of the provider's class a resource, no
 settings, no plan, no components. Both run against the same localcloud with the same plugins, in turns. Prints a table
-of medians and the median of the pairs' ratios. Leaves out `up`: its time is the cloud's.
+of medians and the median of the pairs' ratios. Leaves out `up`, whose time is mostly the cloud's.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from bezel.pulumi_engine.project import Project  # noqa: E402
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 SPEED = 10_000.0
-# Where a bare program would hand on an output of the service.
+# Placeholder for an output of the service, which a bare program would pass on.
 FROM_THE_SERVICE = {"url": "uri", "revision": "latest_created_revision"}
 DYNAMIC = {
     "pulumi-python:dynamic/components:ModelFiles": ("components.model_files", "ModelFiles"),
@@ -43,7 +43,7 @@ DYNAMIC = {
 
 
 class Expression:
-    """Source text that stands for a value in the bare program."""
+    """Source text of a value in the bare program."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("stack", nargs="?", default="l4-qat")
     parser.add_argument("--pairs", type=int, default=9)
     options = parser.parse_args()
-    # As on a user's machine; some set it to keep their folders clean, which would make every run compile every module.
+    # Unset, as for most users: with it, which some set to keep folders clean, every run would compile every module.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as folder:
         cloud, bare = Path(folder) / "cloud", Path(folder) / "bare"
@@ -97,7 +97,7 @@ def timed(engine: LocalEngine, stack: str) -> float:
 
 
 def preview(engine: LocalEngine, stack: str, *options: str) -> str:
-    """Run one preview; what it printed."""
+    """Run one preview; return its output."""
     copy = engine.stack_copy(stack).absolute()
     answer = subprocess.run(
         [

@@ -1,9 +1,9 @@
-"""Settings judged by a real vLLM's own argument classes, in one process and with no engine started.
+"""Verdicts of a real vLLM's own argument classes on settings, in one process and with no engine started.
 
     PYTHON tools/real_settings.py MODEL < settings.json > verdicts.json
 
-Runs with the Python of that vLLM and imports nothing of ours. Standard input: a list of `{"words": what follows
-`vllm serve MODEL`, "variables": of the container}`; output: for each None where it is taken, else the refusal.
+Runs with the Python of that vLLM and imports nothing of ours. Standard input: a list of `{"words": arguments after
+`vllm serve MODEL`, "variables": of the container}`; output: for each None where it is accepted, else the refusal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _QUIET = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STA
 
 
 def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | None:
-    """What the parser, the configuration classes and the readers of variables say."""
+    """The verdict of the parser, the configuration classes and the readers of variables."""
     before, said = dict(os.environ), io.StringIO()
     os.environ.update(variables)
     try:
@@ -29,7 +29,7 @@ def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | No
             space = _parser().parse_args([model, *words])
         space.model = space.model_tag
         importlib.import_module(_arguments()).validate_parsed_serve_args(space)
-        # Before the configuration, which sets some of them itself.
+        # Before the configuration, which sets some variables itself.
         for read in importlib.import_module("vllm.envs").environment_variables.values():
             read()
         importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs.from_cli_args(space).create_engine_config()
@@ -48,7 +48,7 @@ def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | No
 
 
 def _parser() -> Any:
-    """A parser with defaults of its own: those of one that was used are changed by the configuration made of them."""
+    """A new parser: the configuration changes the defaults of the parser that it is made from."""
     utilities = importlib.import_module("vllm.utils.argparse_utils")
     return importlib.import_module(_arguments()).make_arg_parser(utilities.FlexibleArgumentParser(prog="vllm serve"))
 
@@ -61,13 +61,13 @@ def _arguments() -> str:
 
 
 def main() -> None:
-    """Judge what stands on standard input."""
+    """Judge the settings on standard input."""
     os.environ.update(_QUIET)
     kept = os.dup(1)
     os.dup2(2, 1)  # vLLM logs to stdout
     settings = json.load(sys.stdin)
     said = [verdict(sys.argv[1], one["words"], one["variables"]) for one in settings]
-    # Where an object lies in memory says nothing, and is another at each run.
+    # An object's address in memory differs from run to run.
     found = [words and re.sub(r"0x[0-9a-f]+", "0x", words) for words in said]
     with os.fdopen(kept, "w") as out:
         json.dump(found, out)

@@ -1,7 +1,7 @@
-"""A real vLLM of a folder, started on loopback: what the tools that compare with one share.
+"""Process of a real vLLM from a folder, on loopback: shared by the tools that compare with one.
 
 The folder holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
-`models/tiny-gemma4-assistant`. Every wait has an end, and what was started is ended.
+`models/tiny-gemma4-assistant`. Every wait has a limit, and every started process is ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cac
 
 
 def kept(name: str) -> Path:
-    """A file that outlives a run, in a folder of one's own: another user may have put a link into the machine's."""
+    """A file that survives a run, in a private folder: in the shared temporary folder another user may place a link."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "real-vllm"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder / name
@@ -44,7 +44,7 @@ def command(folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
 
 @contextlib.contextmanager
 def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """End the server's own process group, politely first."""
+    """End the server's own process group: terminate it, then kill it."""
     try:
         yield process
     finally:
@@ -56,7 +56,7 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
 
 
 def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> list[str]:
-    """Ask /health until it is 200; every answer once, in order."""
+    """Request /health until it returns 200; return each distinct response once, in order."""
     answers: list[str] = []
     deadline = time.monotonic() + _START_SECONDS
     while "200" not in answers:
@@ -74,7 +74,7 @@ def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> lis
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Of a server and of its own load client: nothing leaves the machine."""
+    """Environment of a server and of its own load client, without any request beyond this machine."""
     own = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
     path = f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}"
     return own | real_vllm.ENVIRONMENT | {"PATH": path}

@@ -1,4 +1,4 @@
-"""The notes of a release: the changelog's section of a version, if tag, pyproject.toml and changelog agree on it.
+"""Notes of a release: the changelog's section of a version, if tag, pyproject.toml and changelog agree on it.
 
 python3 tools/release_notes.py v0.1.0
 """

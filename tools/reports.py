@@ -4,12 +4,13 @@
 
 A table is a JSON file, written by the test or script that filled it:
 
-- `title`, `document` (fidelity or reliability), `order` (where it stands), `about` (what is held against what);
-- `command`: what writes the table anew; `stamp`: the commit and day of a run, or null where `make test` checks it;
-- `columns` and `rows`; where the columns are called compared, equal and explained the numbers have to add up;
+- `title`, `document` (fidelity or reliability), `order` (its position), `about` (the compared things);
+- `command`: the command that writes the table; `stamp`: the commit and day of a run, or null where `make test` checks
+  it;
+- `columns` and `rows`; in columns named compared, equal and explained the numbers have to add up;
 - `notes`: each explained difference, as {what, why, evidence}.
 
-With `--check` nothing is written, and the exit status is 1 where a document is not what the tables say.
+With `--check` nothing is written, and the exit status is 1 where a document differs from its tables.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ What a deploy does when something fails, and when something is killed. Made of t
 
 
 class WrongTableError(Exception):
-    """A table that no document can be made of; the text says which and why."""
+    """A table is invalid; the text says which one and why."""
 
 
 def main() -> int:
@@ -77,7 +78,7 @@ def document_text(document: str, tables: dict[str, dict[str, Any]]) -> str:
         tables: Every table by its file's name.
 
     Raises:
-        WrongTableError: All that is wrong with the tables of this document.
+        WrongTableError: Tables of this document are invalid; the text lists every problem.
     """
     chosen = {name: table for name, table in tables.items() if table.get("document") == document}
     if problems := [f"{name}.json: {text}" for name, table in chosen.items() for text in problems_of(table)]:
@@ -87,7 +88,7 @@ def document_text(document: str, tables: dict[str, dict[str, Any]]) -> str:
 
 
 def problems_of(table: dict[str, Any]) -> list[str]:
-    """What keeps a table from being believed."""
+    """The inconsistencies of a table."""
     columns, rows, notes = table["columns"], table["rows"], table["notes"]
     found = [
         f"row {row[:1]} has {len(row)} cells for {len(columns)} columns" for row in rows if len(row) != len(columns)

@@ -1,4 +1,4 @@
-"""The table of all stacks in docs/stacks.md, out of the plan of each stack file.
+"""Table of all stacks in docs/stacks.md, from the plan of each stack file.
 
 python tools/stacks_table.py            the table, as Markdown
 python tools/stacks_table.py --write    puts it into docs/stacks.md
@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 def table() -> str:
-    """One row a stack, in the order of their names; memory and speed are the planner's estimates."""
+    """One row for each stack, in the order of their names; memory and speed are the planner's estimates."""
     project = Project(ROOT)
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     for stack in project.stacks():
@@ -45,7 +45,7 @@ def table() -> str:
         try:
             rows.append(_row(make_plan(configuration, project="my-project", stack=stack)))
         except PlanError:
-            # The one reason that a stack file of ours may have: its price is the user's to add.
+            # The only reason allowed for a stack file of ours: the user has to add its price.
             told = (f"`{stack}`", f"`{configuration['model']}`", str(configuration["accelerator"]))
             rows.append((*told, *("-" for _ in COLUMNS[4:]), "unknown: refused until you add the row"))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

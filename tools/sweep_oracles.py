@@ -1,11 +1,10 @@
-"""Adaptive sweeps of grids that are known whole: what they ask, and how well they infer the rest.
+"""Accuracy of adaptive sweeps on completely measured grids: the cells that they measure, and errors of inferred ones.
 
     .venv/bin/python tools/sweep_oracles.py FOLDER [--write]
 
-FOLDER holds one CSV a grid that somebody measured: context_tokens, users, value, unit, success_pct, status. Each is
-asked like a server: a cell gives what the file says, failed where less than 98 % of its requests succeeded. Two
-simulated servers, asked in virtual time, follow. With --write the table goes into docs/sweeps.md. Nothing was fitted
-to these grids.
+FOLDER holds one CSV for each measured grid: context_tokens, users, value, unit, success_pct, status. Each stands in for
+a server: a cell has the file's value, and failed where less than 98 % of its requests succeeded. Two simulated servers
+in virtual time follow. With --write the table goes into docs/sweeps.md. Nothing was fitted to these grids.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ DOCUMENT = ROOT / "docs" / "sweeps.md"
 
 @dataclass(frozen=True)
 class Oracle:
-    """A measured grid: what each cell gave, or why it gave nothing."""
+    """A measured grid: the value of each cell, or the reason why it has none."""
 
     name: str
     grid: Grid
     rows: dict[tuple[int, int], dict[str, str]]
 
     def measure(self, wanted: CellWanted) -> Cell:
-        """The cell as the file has it."""
+        """The cell from the file."""
         row = self.rows.get((wanted.context_tokens, wanted.users or 0))
         share = float(row["success_pct"] or 0) if row else 0.0
         reason = ""
@@ -98,7 +97,7 @@ def read(file: Path) -> Oracle:
 
 @dataclass(frozen=True)
 class Score:
-    """What became of one grid; errors are of the cells that are inferred and valid in the file."""
+    """Result of one grid; errors are of the cells that are inferred and valid in the file."""
 
     cells: int
     share: float
@@ -113,7 +112,7 @@ class Score:
 
 
 def score(oracle: Oracle) -> Score:
-    """Sweeps it and compares."""
+    """Sweep the grid and compare."""
     grid = oracle.grid
     sweep = Sweep(grid, Bounds(), Limits(requests=int(SHARE * grid.full_requests())), METRIC)
     ended = run_sweep(sweep, oracle.measure, Ledger("oracle"), lambda: 0.0, lambda _: None)
@@ -147,7 +146,7 @@ def _steps(grid: Grid, row: int, truth: dict[Place, float], found: dict[Place, f
 
 
 def simulated() -> list[Oracle]:
-    """Two simulated servers, each cell in virtual time; their requests vary in length, so no two cells agree wholly."""
+    """Two simulated servers, each cell in virtual time; requests vary in length, so no two cells agree exactly."""
     found = []
     grid = Grid(SIMULATED_CONTEXTS, SIMULATED_USERS, output_tokens=SIMULATED_OUTPUT)
     for machine in MACHINES:

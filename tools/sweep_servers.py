@@ -1,8 +1,8 @@
-"""Adaptive sweeps of sixty made-up servers, whose truth is known: what they ask, and how well they infer the rest.
+"""Accuracy of adaptive sweeps on sixty synthetic servers with a known truth: measured cells, errors of inferred ones.
 
     .venv/bin/python tools/sweep_servers.py [--write]
 
-The servers are those of `tests/support/bench_surfaces.py`, of other seeds than the tests use, every other one with
+The servers are those of `tests/support/bench_surfaces.py`, with other seeds than the tests', every second one with
 fewer users. With --write the text goes into docs/sweeps.md.
 """
 
@@ -29,12 +29,12 @@ from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
 from bezel.bench.sweep.summarize import conclude
 
 SEEDS = range(8000, 8060)
-_WIDTH = 112  # room for the blank that each % gets
+_WIDTH = 112  # leaves room for the blank before each %
 
 
 @dataclass(frozen=True)
 class Fared:
-    """What became of one server; errors are against the truth, ranges against one noisy measurement each."""
+    """Result of one server; errors are against the truth, ranges against one noisy measurement each."""
 
     share: float
     error: float
@@ -69,7 +69,7 @@ def fared(seed: int) -> Fared:
 
 
 def text(found: list[Fared]) -> str:
-    """What the document says of them."""
+    """The document's text about the results."""
     errors, shares = [one.error for one in found], [one.share for one in found]
     held = sum(one.held for one in found) / sum(one.inferred for one in found)
     knees, missed = sum(one.knees for one in found), sum(one.knees_missed for one in found)

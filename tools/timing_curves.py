@@ -1,9 +1,9 @@
-"""What the simulated server's timing looks like: curves of load in virtual time, as data.
+"""Curves of the simulated server's timing under load in virtual time, as data.
 
     .venv/bin/python tools/timing_curves.py
 
-Writes `docs/plots/timing.json`; `tools/timing_plots.py` draws it. The same code gives the same bytes: a test computes
-some of the points again.
+Writes `docs/plots/timing.json`; `tools/timing_plots.py` draws it. The same code gives the same bytes: a test recomputes
+some of the points.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def by_blocks(blocks: tuple[int, ...] = BLOCKS) -> list[dict[str, float]]:
 
 
 def curves() -> dict[str, Any]:
-    """All of them."""
+    """All curves."""
     return {"users": by_users(), "context": by_context(), "prefix": by_prefix(), "blocks": by_blocks()}
 
 

@@ -6,7 +6,7 @@
 
     uv run --script tools/timing_plots.py
 
-The same data gives the same bytes; each file names the data that it was drawn from, so that a test sees a stale one.
+The same data gives the same bytes; each file names the data that it was drawn from, so that a test detects a stale one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Variables of tpu-inference, which vLLM knows nothing of, put into the catalogue's file.
+"""Record the variables of tpu-inference, which vLLM does not know, in the catalogue's file.
 
     .venv/bin/python tools/tpu_variables.py ENVS VERSION
 
-ENVS is `tpu_inference/envs.py` of the release VERSION; nothing else of the package is needed. What vLLM itself reads is
-recorded by `bezel catalog record-options`.
+ENVS is `tpu_inference/envs.py` of the release VERSION; nothing else of the package is needed. Leaves vLLM's own
+variables to `bezel catalog record-options`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SECONDS = 60
 
 
 def main(envs: str, version: str) -> None:
-    """Record, and write the file; its date and source are for whoever does this to mend."""
+    """Record, and write the file; the caller has to correct its date and source."""
     done = subprocess.run(
         [sys.executable, str(Path(schema_recorder.__file__)), "--envs", envs],
         stdout=subprocess.PIPE,

@@ -1,7 +1,7 @@
-"""The two ends of `compare_traffic.py`: Google as recorded, and the stand-in as the engine asks it.
+"""Both ends of `compare_traffic.py`: a server that replays Google, and a client that calls the stand-in as the engine.
 
-Owns the replaying server, the gRPC stub and the comparison of two JSON values. What is compared with what, and what the
-differences mean, stands in compare_traffic.py.
+Owns the replaying server, the gRPC stub and the comparison of two JSON values. Leaves the choice of comparisons and the
+meaning of differences to compare_traffic.py.
 """
 
 import itertools
@@ -35,7 +35,7 @@ PREFIXES = {
     "compute": "compute/beta/",
 }
 ABSENT = "(absent)"
-# The bridge's own: how it finds its way back to the state of the provider that it wraps.
+# The bridge's own property, which refers to the state of the provider that it wraps.
 IGNORED = ("__meta", "__pulumi_raw_state_delta")
 REQUESTS = {
     "Handshake": pb.ProviderHandshakeRequest,
@@ -53,7 +53,7 @@ REQUESTS = {
 
 
 class Difference(NamedTuple):
-    """One leaf in which a recording and we differ."""
+    """One leaf in which a recording and the stand-in differ."""
 
     path: str
     recorded: Any
@@ -77,7 +77,7 @@ def differences(recorded: Any, ours: Any, path: str = "") -> Iterator[Difference
 
 
 def _same_double(left: Any, right: Any) -> bool:
-    """Whether two numbers are one on the wire, where each is a double; a recording may show fewer of its digits."""
+    """Whether two numbers are the same double on the wire; a recording may have fewer digits."""
     numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
     return numbers and not isinstance(left, bool) and not isinstance(right, bool) and float(left) == float(right)
 
@@ -88,25 +88,25 @@ def load(path: Path) -> Any:
 
 
 def folded(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Requests without the repetition of identical ones, and without what no comparison can hold."""
+    """Requests without the repetition of identical ones, and without values that cannot be compared."""
     plain = []
     for item in requests:
         body = item.get("body")
         body = "<multipart>" if isinstance(body, dict) and "_multipart" in body else body
         if isinstance(body, dict) and "serviceIds" in body:
-            body = {**body, "serviceIds": sorted(body["serviceIds"])}  # in the order in which they happened to come
+            body = {**body, "serviceIds": sorted(body["serviceIds"])}  # in an arbitrary order
         plain.append({"method": item["method"], "path": item["path"], "query": item["query"], "body": body})
     return [key for key, _ in itertools.groupby(plain)]
 
 
 def distinct(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each request once and in one order: for resources that were made at the same time."""
+    """Each request once, sorted: for resources that were made at the same time."""
     once = {json.dumps(item, sort_keys=True): item for item in folded(requests)}
     return [once[key] for key in sorted(once)]
 
 
 def answered(fields: Fields, properties: dict[str, Any]) -> dict[str, Any]:
-    """Google's JSON from which properties were read: the import's exchange itself was not recorded."""
+    """Google's JSON that yields the given properties: the import's exchange itself was not recorded."""
     answer: dict[str, Any] = {}
     for item in fields:
         value = properties.get(item.name)
@@ -130,7 +130,7 @@ def answered(fields: Fields, properties: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Replay:
-    """A server that answers as recorded and remembers what it was asked."""
+    """A server that returns recorded responses and stores the requests."""
 
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -167,11 +167,11 @@ class Replay:
         return self.base
 
     def expect(self, exchanges: list[dict[str, Any]]) -> None:
-        """Answer by these from now on, and forget what was asked."""
+        """Use these exchanges from here on, and forget the stored requests."""
         self.exchanges, self.asked = [dict(item) for item in exchanges], []
 
     def answer(self, method: str, path: str, query: dict[str, str], raw: bytes) -> tuple[int, Any]:
-        """The next recorded answer to a request, or the last one again."""
+        """The next recorded response to a request, or the last one again."""
         with self.lock:
             body = json.loads(raw) if raw[:1] == b"{" else "<multipart>" if raw else None
             self.asked.append({"method": method, "path": path, "query": query, "body": body})
@@ -199,7 +199,7 @@ class StandIn:
         self.call("Configure", {"args": {**arguments, **where, "accessToken": "recorded", "pollInterval": "20ms"}})
 
     def call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a recorded request as JSON; an error as {"error": text, "kept": id of what stays in state}."""
+        """The response to a recorded request as JSON; an error as {"error": text, "kept": id left in the state}."""
         asked = json.loads(json.dumps(request).replace("{BASE}", self.base))
         wanted = json_format.ParseDict(asked, REQUESTS[method](), ignore_unknown_fields=True)
         try:
@@ -216,7 +216,7 @@ def _code(error: Any) -> str:
 
 
 def _left(error: Any) -> pb.ErrorResourceInitFailed:
-    """What a failed call leaves in the state."""
+    """The part of a failed call that stays in the state."""
     detail = pb.ErrorResourceInitFailed()
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":

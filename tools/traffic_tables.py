@@ -1,4 +1,4 @@
-"""What `compare_traffic.py` makes of its comparisons: which differences are explained, and the tables of results."""
+"""Evaluation of `compare_traffic.py`'s comparisons: the explained differences, and the tables of results."""
 
 import json
 import platform
@@ -47,7 +47,7 @@ class Compared:
 
 @dataclass
 class Explanations:
-    """The differences that are known, the types of which nothing was recorded, and which of these were met."""
+    """The known differences, the types without a recording, and which of these occurred."""
 
     differences: list[dict[str, str]]
     not_recorded: list[dict[str, str]]
@@ -66,11 +66,11 @@ class Explanations:
 
     @property
     def unmet(self) -> list[str]:
-        """Explanations of what is no difference any more."""
+        """Explanations whose difference did not occur."""
         return [", ".join(_where(entry)) for index, entry in enumerate(self.differences) if index not in self.met]
 
     def unrecorded(self, known: set[str], compared: list[Compared]) -> list[str]:
-        """Types that were not compared, or that are said not to be and are."""
+        """Types that were not compared, or that were compared though listed as without a recording."""
         said = {(entry["section"], entry["resource"]) for entry in self.not_recorded}
         wanted = {(name.removeprefix("provider-"), resource) for name in SECTIONS for resource in known}
         found = {(item.section, item.resource) for item in compared}
@@ -105,7 +105,7 @@ def _table(name: str, compared: list[Compared], explanations: Explanations) -> d
 
 
 def _stamp() -> dict[str, str]:
-    """On what and when the comparison ran."""
+    """The commit and day of the comparison."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
@@ -113,7 +113,7 @@ def _stamp() -> dict[str, str]:
 
 
 def settled(name: str, compared: list[Compared], explanations: Explanations, write: bool) -> bool:
-    """Whether a committed table says what was found now, whenever it was written; with `write` it is written first."""
+    """Whether a committed table has the present results, whenever it was written; with `write` it is written first."""
     file = ROOT / "tests" / "results" / f"{name}.json"
     now = _table(name, compared, explanations)
     if write:

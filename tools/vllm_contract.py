@@ -1,12 +1,12 @@
-"""The contract tests of the simulated vLLM against a real one, and the table of both.
+"""Contract tests of the simulated vLLM against a real one, and the table of both.
 
     .venv/bin/python tools/vllm_contract.py FOLDER [--only NAME ...] [--record]
 
 FOLDER holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
 `models/tiny-gemma4-assistant`. For each configuration the server is started once, the tests of that configuration run
 against it, and it is stopped; `starts` starts servers that fail, `bench` runs `vllm bench serve` against the simulated
-server. `--record` writes `tests/results/vllm-contract.json`; with `--only` the last runs of the others count as they
-were. Every wait has an end.
+server. `--record` writes `tests/results/vllm-contract.json`; with `--only` it uses the last runs of the others. Every
+wait has a limit.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "
 }
 _MODULES = [str(TESTS / f"test_vllm_contract{part}.py") for part in ("", "_metrics", "_starts")]
 _TEST_SECONDS = 1800
-# An engine that died is asked what it still answers.
+# The responses of a server whose engine died are tested too.
 _KEPT_ALIVE = {"VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1"}
 
 
 def main() -> int:
-    """Run what was asked for; exit status 1 if a test failed."""
+    """Run the requested configurations; exit status 1 if a test failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument(
@@ -82,12 +82,12 @@ def main() -> int:
 
 
 def _report(name: str) -> Path:
-    """Where a run of the tests writes what became of each."""
+    """The file for the results of a run of the tests."""
     return kept(f"vllm-contract-{name}.jsonl")
 
 
 def _outcome(names: list[str]) -> Outcome:
-    """What the last runs of these have found."""
+    """The results of the last runs of these configurations."""
     found = Outcome()
     for name in names:
         if _report(name).exists():
@@ -115,7 +115,7 @@ def _server(folder: Path, name: str) -> None:
 
 
 def _worker(group: int) -> int:
-    """The process that computes, of the server's group: its death is the engine's."""
+    """The computing process of the server's group: its death is the engine's."""
     found = subprocess.run(
         ["pgrep", "-g", str(group), "-f", "VLLM::Worker"], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The tables of docs/weights.md, out of the planner's table of loadings and the plan of one stack under each of them.
+"""Tables of docs/weights.md, from the planner's table of loadings and the plan of one stack under each of them.
 
 python tools/weights_table.py            the tables, as Markdown
 python tools/weights_table.py --write    puts them into docs/weights.md
@@ -28,7 +28,7 @@ STACK = "l4-qat"
 
 
 def tables() -> str:
-    """What each loading is, what it comes to for one stack, and the flags of the mount."""
+    """Tables of the loadings, their effect on one stack, and the flags of the mount."""
     plans = {name: _plan(name) for name in LOADINGS}
     ways = [(f"`{name}`", loading.way, _options(plans[name])) for name, loading in LOADINGS.items()]
     figures = [(f"`{name}`", *_figures(plan), LOADINGS[name].speed_source) for name, plan in plans.items()]
@@ -73,7 +73,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(flags: list[str]) -> None:
-    """Print the tables, or put them into their document."""
+    """Print the tables, or write them into their document."""
     if "--write" not in flags:
         sys.stdout.write(tables())
         return

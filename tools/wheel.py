@@ -13,7 +13,7 @@ from environment import find_uv  # noqa: E402 - the path first
 
 
 def main(folder: str = "dist") -> int:
-    """The exit status of `uv build`."""
+    """Run `uv build`; return its exit status."""
     command = [find_uv(), "build", "--wheel", "--quiet", "--out-dir", folder]
     return subprocess.run(command, cwd=ROOT, check=False, timeout=300).returncode
 

@@ -1,5 +1,5 @@
-"""The benchmark: load that is sent, what was seen, what it means, and whether it can be believed.
+"""Benchmark of a server: send load, record the responses, compute the metrics and check their validity.
 
-Knows the catalogue and the planner (what hardware can do at most, what it costs), and no cloud: whoever starts a run
-says how requests are authorised. Importing this package loads nothing; each part loads what it needs.
+Knows the catalogue and the planner (upper bounds and prices of hardware), and no cloud: the caller that starts a run
+provides the authorisation of requests. Importing this package loads nothing; each part loads what it needs.
 """

@@ -1,7 +1,7 @@
-"""What a many-machine load makes is deleted: at its end, and where a killed run left it.
+"""Cleanup of load jobs and their objects: at the end of a run, and after a killed one.
 
-Owns whose a job is, and what is said of something that cannot be deleted. Leaves out the notes by which it is found
-(`bezel.bench_jobs.job_registry`).
+Owns the labels that mark a job as this command's, and the message about leftovers that cannot be deleted. Leaves out
+the records by which leftovers are found (`bezel.bench_jobs.job_registry`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def by_hand(made: JobRecord) -> str:
 
 
 def tidied(google: GoogleClient, made: JobRecord, show: Callable[[str], None]) -> bool:
-    """Delete all that a run made; whether it is gone. Where not, it is told, and what was measured counts the same."""
+    """Delete what a run made; return whether all is gone. A leftover is reported, and does not void the measurement."""
     try:
         _delete(google, made, show)
     except (RestError, UserError) as error:
@@ -54,17 +54,17 @@ def tidied(google: GoogleClient, made: JobRecord, show: Callable[[str], None]) -
 
 
 def tidy_leftovers(google: GoogleClient, job: str, show: Callable[[str], None]) -> None:
-    """Delete what killed runs of this machine have left; what cannot be is told, and found again.
+    """Delete what killed runs of this machine left; report what cannot be deleted, for the next run to find again.
 
     Raises:
-        UserError: It is in the way: a job of this name is still there.
-        RestError: As before; Cloud Run says why.
+        UserError: The job named `job` could not be deleted, or is in use, and blocks this run.
+        RestError: Cloud Run or Cloud Storage refused to delete it; the text holds the reason.
     """
     for one in left(state_folder()):
         try:
             with noted(one, state_folder()) as forget:
                 found = CloudRunJobs(google, one.project, one.region, show).find(one.job)
-                # Another run may have taken its place meanwhile.
+                # Another run may have made a job of the same name meanwhile.
                 if found is None or (found.get("labels") or {}).get(RUN) == one.run:
                     _delete(google, one, show)
                     sys.stderr.write(f"bezel: deleted what a run that was killed left: job {one.job} in {one.region}\n")

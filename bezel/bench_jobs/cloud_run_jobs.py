@@ -1,6 +1,6 @@
-"""Cloud Run's jobs over REST: made, run, looked at, and deleted until they are gone.
+"""Client for Cloud Run jobs over REST: create, run, read, delete.
 
-Owns the requests and the waits for their ends. Leaves out what a job is for (`bezel.cli.bench.job`).
+Owns the requests and the waits for their operations. Leaves out what a job is for (`bezel.cli.bench.job`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Json = dict[str, Any]
-_SHORTEST, _LONGEST = 0.2, 2.0  # seconds between two looks at an operation
+_SHORTEST, _LONGEST = 0.2, 2.0  # seconds between two requests for an operation's state
 _OPERATION_SECONDS = 180.0
 _TELL_SECONDS = 10.0
 _LOG_SECONDS = 5.0
@@ -27,8 +27,8 @@ class CloudRunJobs:
     Args:
         google: Sends the requests.
         project: Google Cloud project.
-        region: Where they are.
-        show: Takes a line about what is waited for.
+        region: Region of the jobs.
+        show: Takes progress messages.
     """
 
     def __init__(self, google: GoogleClient, project: str, region: str, show: Callable[[str], None]) -> None:
@@ -38,10 +38,10 @@ class CloudRunJobs:
         self._show = show
 
     def find(self, name: str) -> Json | None:
-        """A job, None where there is none of that name.
+        """The job of that name, None if there is none.
 
         Raises:
-            RestError: Cloud Run does not say.
+            RestError: Cloud Run could not be read.
         """
         try:
             return self._google.get(f"{self._base}{self._parent}/jobs/{name}")
@@ -51,17 +51,17 @@ class CloudRunJobs:
             raise
 
     def create(self, name: str, body: Json) -> None:
-        """Make a job, and wait until it can be run. One of the same name and labels is the one that was asked for.
+        """Create a job, and wait until it is ready. An existing one of the same name and labels counts as created.
 
         Raises:
-            UserError: It cannot be run.
+            UserError: The job does not become ready.
             RestError: Cloud Run refuses it.
         """
         try:
             url = f"{self._base}{self._parent}/jobs"
             begun = self._google.post(url, json=body, params={"jobId": name}, idempotent=True)
         except ApiError as error:
-            # An answer that was lost: the request was sent again, and the first had made it.
+            # The first response was lost: that request had created the job, and this is its retry.
             found = self.find(name) if error.status == 409 else None
             if found is None or found.get("labels") != body["labels"]:
                 raise
@@ -74,12 +74,12 @@ class CloudRunJobs:
                 raise UserError(f"job {name} cannot be run: {_said(ended['error'])}")
 
     def run(self, name: str) -> str:
-        """Start a job; the full name of the execution.
+        """Start a job; return the full name of the execution.
 
         Raises:
             RestError: Cloud Run refuses it.
         """
-        # Not sent again where nobody knows whether it ran: two loads at once would be no load that was asked for.
+        # Not retried when the outcome is unknown: two executions at once would send twice the load.
         begun = self._google.post(f"{self._base}{self._parent}/jobs/{name}:run", json={})
         return str(begun["metadata"]["name"])
 
@@ -87,7 +87,7 @@ class CloudRunJobs:
         """An execution by its full name.
 
         Raises:
-            RestError: Cloud Run does not say.
+            RestError: Cloud Run could not be read.
         """
         return self._google.get(f"{self._base}{name}")
 
@@ -95,12 +95,12 @@ class CloudRunJobs:
         """The tasks of an execution, by its full name.
 
         Raises:
-            RestError: Cloud Run does not say.
+            RestError: Cloud Run could not be read.
         """
         return list(self._google.pages(f"{self._base}{execution}/tasks", "tasks"))
 
     def last_words(self, execution: str, task: int) -> str:
-        """What a task wrote last to its standard error; "" where the log holds nothing of it, or may not be read."""
+        """The last line of a task's standard error; "" where the log has no entry of it, or may not be read."""
         terms = (
             'resource.type="cloud_run_job"',
             f'labels."run.googleapis.com/execution_name"="{execution.rpartition("/")[2]}"',
@@ -111,7 +111,7 @@ class CloudRunJobs:
         body = {"resourceNames": [project], "filter": " AND ".join(terms), "orderBy": "timestamp desc", "pageSize": 1}
         end = time.monotonic() + _LOG_SECONDS
         try:
-            # The log comes after the task's end.
+            # Log entries arrive after the task's end.
             while not (entries := self._google.post(f"{endpoint('LOGGING')}entries:list", json=body).get("entries")):
                 if time.monotonic() > end:
                     return ""
@@ -121,7 +121,7 @@ class CloudRunJobs:
         return str(entries[0].get("textPayload") or "").strip()
 
     def delete(self, name: str) -> bool:
-        """Delete a job with its executions, which ends their tasks; whether there was one.
+        """Delete a job with its executions, which ends their tasks; return whether there was one.
 
         Raises:
             RestError: It may still be there.
@@ -139,16 +139,16 @@ class CloudRunJobs:
         return True
 
     def _ended(self, operation: Json, what: str) -> Json:
-        """An operation when it is done."""
+        """Wait for an operation; return it once it is done."""
         if operation.get("done"):
             return operation
         return self._until(lambda: _done(self._google.get(f"{self._base}{operation['name']}")), what)
 
     def _until(self, look: Callable[[], Json | None], what: str) -> Json:
-        """What a look yields once it yields something.
+        """Call `look` until it returns something; return that.
 
         Raises:
-            UserError: It did not in time.
+            UserError: It returned nothing in time.
         """
         began = told = time.monotonic()
         pause = _SHORTEST

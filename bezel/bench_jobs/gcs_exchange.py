@@ -1,4 +1,4 @@
-"""A prefix of a bucket as the place where the tasks of a many-machine load and their planner meet.
+"""Exchange of documents between a load job's tasks and the command that started it, below a prefix of a bucket.
 
 Owns reading, writing and clearing it. Leaves out what the documents mean: see `bezel.bench.distributed.protocol`.
 """
@@ -25,10 +25,10 @@ class BucketPlace:
 
     Args:
         address: `gs://BUCKET/PREFIX`.
-        seconds: For all that is done here together.
+        seconds: Time limit for all operations together.
 
     Raises:
-        UserError: It is no such address.
+        UserError: The address has another form.
     """
 
     def __init__(self, address: str, seconds: float) -> None:
@@ -51,7 +51,7 @@ class BucketPlace:
         self._google.close()
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """A document, None where there is none.
+        """The document of that name, None if there is none.
 
         Raises:
             RestError: The bucket cannot be read.
@@ -65,7 +65,7 @@ class BucketPlace:
             raise self._told(error) from None
 
     def write(self, name: str, document: dict[str, Any]) -> int:
-        """Put a document there; when Cloud Storage had it, by its own clock, ns since the epoch.
+        """Write a document; return Cloud Storage's time of its creation in ns since the epoch.
 
         Raises:
             RestError: The bucket cannot be written.
@@ -82,7 +82,7 @@ class BucketPlace:
         """The bytes of an object.
 
         Raises:
-            RestError: They cannot be read.
+            RestError: The object cannot be read.
         """
         patience = Patience(self._watch)
         while True:
@@ -93,10 +93,10 @@ class BucketPlace:
                 patience.failed(error)
 
     def put(self, name: str, content: bytes) -> None:
-        """Make an object of some bytes, in place of the one of that name.
+        """Write bytes as an object, in place of the one of that name.
 
         Raises:
-            RestError: It cannot be written.
+            RestError: The object cannot be written.
         """
         old = self._bucket.find(self._name(name))
         session = self._bucket.begin(self._name(name), {}, old.generation if old else "0")
@@ -113,7 +113,7 @@ class BucketPlace:
             raise RestError(f"{self.address}/{name}: the upload was forgotten half-way. Run it again.")
 
     def names(self) -> Iterator[str]:
-        """Names of what is there.
+        """Names of the objects below the prefix.
 
         Raises:
             RestError: The bucket cannot be listed.
@@ -121,22 +121,22 @@ class BucketPlace:
         yield from (str(row["name"]).removeprefix(f"{self._prefix}/") for row in self._rows())
 
     def clear(self) -> int:
-        """Delete everything that is there; how many objects.
+        """Delete every object below the prefix; return how many there were.
 
         Raises:
-            RestError: Some may be left.
+            RestError: A request failed, so objects may be left.
         """
         try:
             found = list(self._rows())
         except ApiError as error:
-            if error.status == 404:  # no such bucket (any more), so nothing lies there
+            if error.status == 404:  # no such bucket (any more), so no objects
                 return 0
             raise self._told(error) from None
         for row in found:
             try:
                 self._bucket.delete(Stored.of(row))
             except ApiError as error:
-                # Somebody else was faster: gone, or replaced, and then it is theirs.
+                # Another process deleted it, or replaced it and owns the new one.
                 if error.status not in {404, 412}:
                     raise
         return len(found)
@@ -147,7 +147,7 @@ class BucketPlace:
         return self._google.pages(url, "items", params=query)
 
     def _told(self, error: ApiError) -> RestError:
-        """A refusal with what mends it, where something does."""
+        """The refusal, with the command that repairs it where there is one."""
         bucket = f"gs://{self._bucket.name}"
         repair = {
             403: f"gcloud storage buckets add-iam-policy-binding {bucket} --member=... --role=roles/storage.objectUser",

@@ -1,7 +1,7 @@
-"""Which load jobs this user's runs have made and not yet deleted, in small files: what a killed run leaves is found.
+"""Registry of load jobs that this user's runs made and have not deleted, in small files, to find killed runs' jobs.
 
-A file is written before anything is made and deleted after all of that is; while its run lives it is locked. So one
-that nobody locks is a killed run's. Leaves out how a job is deleted.
+A file is written before its run makes anything, locked while the run lives, and deleted after everything else is
+deleted. So a file without a lock belongs to a killed run. Leaves out how a job is deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobRecord:
-    """What a run makes: a job, and objects below an address; `run` is its own mark, also among the job's labels."""
+    """The job of a run, and the address of its objects; `run` is the run's mark, also one of the job's labels."""
 
     project: str
     region: str
@@ -33,20 +33,20 @@ class JobRecord:
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the files lie: XDG_STATE_HOME/bezel/load-jobs."""
+    """Folder of the files: XDG_STATE_HOME/bezel/load-jobs."""
     home = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(home) / "bezel" / "load-jobs"
 
 
 @contextmanager
 def noted(made: JobRecord, folder: Path) -> Iterator[Callable[[], None]]:
-    """Notes what is made while a run lives.
+    """Hold a locked record of a run's job while the run lives.
 
     Returns:
-        Forgets the note, to be called when all is deleted.
+        The function that deletes the record, to be called once everything of the run is deleted.
 
     Raises:
-        UserError: Another run of this machine makes the same.
+        UserError: Another run on this machine holds the record of the same job.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = folder / f"{sha256(f'{made.project} {made.region} {made.job}'.encode()).hexdigest()[:24]}.json"
@@ -58,7 +58,7 @@ def noted(made: JobRecord, folder: Path) -> Iterator[Callable[[], None]]:
 
 
 def _locked(file: Path, made: JobRecord) -> TextIO:
-    """The file, open and locked. One that its last run has deleted meanwhile is made anew."""
+    """Open and lock the file. A file that its last run has deleted meanwhile is created anew."""
     while True:
         opened = file.open("a+", encoding="utf-8")
         try:
@@ -76,10 +76,10 @@ def _locked(file: Path, made: JobRecord) -> TextIO:
 
 
 def left(folder: Path) -> list[JobRecord]:
-    """What killed runs made and have not deleted."""
+    """The records of killed runs."""
     found = []
     for file in sorted(folder.glob("*.json")):
-        # Locked by a run that lives, gone by now, or no note: nothing that is left.
+        # Locked by a live run, deleted meanwhile, or no record: not a leftover.
         with suppress(OSError, ValueError, TypeError), file.open(encoding="utf-8") as opened:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             found.append(JobRecord(**json.loads(opened.read())))

@@ -1,13 +1,12 @@
-"""A load sent by the tasks of a Cloud Run job: made, started together, awaited, merged, and deleted whatever happens.
+"""Runner of a load in the tasks of a Cloud Run job: creates the job, starts its tasks together, merges, cleans up.
 
-The order is such that nothing can be left that nobody finds: first a note on this machine, then objects below a prefix
-and a job, both of names that follow from the server's address; deleted are the job, the objects, the note. A run finds
-what a killed one left, by the notes or by the names, and deletes it before it begins. What a killed run's tasks have
-measured is not taken over: nobody read the server's counters around it.
+The order leaves nothing that cannot be found: first a record on this machine, then objects below a prefix and a job,
+both with names derived from the server's address; deleted are the job, the objects, the record. A run finds what a
+killed one left, by the records or by the names, and deletes it before it begins. The samples of a killed run's tasks
+are not reused: the server's counters were not read around them.
 
-A task that fails is not tried again (it would miss the start) and fails the run with its reason. Leaves out what a task
-does (`bezel.bench.distributed.worker`), how parts become one load (`bezel.bench.distributed.merge`) and what is made of
-it.
+A task that fails is not retried (it would miss the start) and fails the run with its reason. Leaves out what a task
+does (`bezel.bench.distributed.worker`), how parts become one load (`bezel.bench.distributed.merge`) and the result.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 CPU: Final = 2
 MEMORY_GIB: Final = 2
-"""Of a task: a core for the one process that sends, and one for all else that the machine does."""
+"""CPU and memory of a task: one core for the sending process, and one for the machine's other work."""
 _POLL_SECONDS: Final = 0.5
 
 
@@ -50,13 +49,13 @@ class Fleet:
 
     Attributes:
         project: Google Cloud project.
-        region: Where they run.
-        tasks: How many.
-        image: Reference of the image that `bezel/bench/Dockerfile` makes.
-        service_account: Whom they run as: it may invoke the server and write the bucket.
-        bucket: Where plan and parts are exchanged.
-        ready_seconds: How long they may take to come up.
-        seconds: How long the whole job may take; the platform ends it then.
+        region: Region that they run in.
+        tasks: Number of tasks.
+        image: Reference of the image that `bezel/bench/Dockerfile` builds.
+        service_account: Their service account: it may invoke the server and write the bucket.
+        bucket: Bucket for the exchange of plan and parts.
+        ready_seconds: Time limit for all of them to come up.
+        seconds: Time limit for the whole job, at which the platform ends it.
     """
 
     project: str
@@ -69,16 +68,16 @@ class Fleet:
     seconds: float
 
     def made(self, url: str) -> JobRecord:
-        """What a run of it makes, by names that the next run finds again."""
+        """The record of a run's job and objects, with names that the next run derives again."""
         job = f"bezel-bench-{sha256(url.encode()).hexdigest()[:10]}"
         return JobRecord(self.project, self.region, job, f"gs://{self.bucket}/{job}", secrets.token_hex(4))
 
 
 def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merged:
-    """Send a load from the tasks of a job, and give what all of them saw on this machine's clock.
+    """Send a load from the tasks of a job; return their merged samples on this machine's clock.
 
     Raises:
-        UserError: It could not be sent; the text names what failed, and what is left, if anything is.
+        UserError: The load could not be sent; the text names what failed, and leftovers, if there are any.
     """
     made = fleet.made(load.target.url)
     try:
@@ -89,7 +88,7 @@ def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merg
                 try:
                     run.take_over()
                 except BaseException:
-                    forget()  # nothing of this run is there yet, and what is there is not this run's
+                    forget()  # this run has made nothing yet, and whatever exists is another's
                     raise
                 try:
                     return run.measure()
@@ -102,7 +101,7 @@ def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merg
 
 @dataclass
 class _Run:
-    """One run, from nothing to what it measured."""
+    """One run of a load job, from its creation to the merged samples."""
 
     load: Load
     fleet: Fleet
@@ -112,10 +111,10 @@ class _Run:
     show: Callable[[str], None]
 
     def take_over(self) -> None:
-        """Delete a job of this name that a run elsewhere has left.
+        """Delete a job of this name that a run on another machine has left.
 
         Raises:
-            UserError: It is somebody else's, or still runs.
+            UserError: The job was not created by this command, or still runs.
         """
         job = self.jobs.find(self.made.job)
         if job is None:
@@ -136,7 +135,7 @@ class _Run:
         self.jobs.delete(self.made.job)
 
     def measure(self) -> Merged:
-        """Make the job, start its tasks together, and merge what they tell."""
+        """Create the job, start its tasks together, and merge their parts."""
         fleet = self.fleet
         deadline = time.monotonic() + fleet.seconds
         self.place.clear()
@@ -147,7 +146,7 @@ class _Run:
         plan = Plan(load, fleet.ready_seconds, protocol.code(), texts=bool(prompts.file))
         before = time.time_ns()
         arrived = self.place.write(protocol.PLAN, plan.document())
-        # This machine's clock may be off by more than the tasks': the start is told by Cloud Storage's.
+        # This machine's clock may be off by more than the tasks': the start time is given by Cloud Storage's clock.
         ahead = arrived - (before + time.time_ns()) // 2
         self.show(f"makes job {self.made.job} of {fleet.tasks} tasks in {fleet.region}")
         try:
@@ -165,12 +164,12 @@ class _Run:
         return merge(found, fleet.tasks, time.time_ns(), time.monotonic_ns())
 
     def _await(self, wanted: set[str], execution: str, deadline: float, what: str) -> None:
-        """Wait until documents of all tasks are there, or one of the tasks has failed."""
+        """Wait until the documents of all tasks exist, or a task has failed."""
         began = time.monotonic()
         while missing := wanted - set(self.place.names()):
             found = self.jobs.execution(execution)
             if found.get("failedCount") or found.get("cancelledCount") or found.get("completionTime"):
-                # Whoever ended well has told before; look once more.
+                # A task that ended well wrote its document before its end; look once more.
                 if not wanted - set(self.place.names()):
                     return
                 raise UserError(self._why_failed(execution))
@@ -191,7 +190,7 @@ class _Run:
         return Part.of(document, self.place.get(protocol.samples(task)))
 
     def _why_failed(self, execution: str) -> str:
-        """What the first task that failed has told, else what Cloud Run says of it."""
+        """The reason that the first failed task reported, else Cloud Run's."""
         for task in range(self.fleet.tasks):
             document = self.place.read(protocol.part(task)) or {}
             if "failed" in document:
@@ -230,7 +229,7 @@ class _Run:
 
 
 def _end_of(job: dict[str, Any]) -> str:
-    """When the platform ends a job's tasks, had they begun when it was made."""
+    """The latest end of a job's tasks by the platform's timeout, counted from the job's creation."""
     seconds = float(job["template"]["template"]["timeout"].rstrip("s"))
     end = datetime.fromisoformat(job["createTime"]) + timedelta(seconds=seconds)
     return end.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -238,7 +237,7 @@ def _end_of(job: dict[str, Any]) -> str:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM as Ctrl-C: what was made is deleted by both."""
+    """Treat SIGTERM as Ctrl-C, so that both delete what was made."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

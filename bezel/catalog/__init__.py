@@ -1,6 +1,7 @@
-"""Facts as dated, sourced data files with typed look-ups that never fall back: hardware, models, prices, vLLM options.
+"""Catalogue of dated, sourced facts with typed look-ups that never fall back: hardware, models, prices, vLLM options.
 
-Owns what the product knows about the outside world. Leaves rules to bezel.planner; imports nothing of ours.
+Owns the product's data about the outside world. Leaves rules to bezel.planner; imports no other package of bezel but
+bezel.errors.
 """
 
 from bezel.catalog.accelerators import Accelerator, accelerator, accelerators

@@ -1,6 +1,6 @@
 """Accelerators of Cloud Run: memory, rates, platform minima, regions, quota. Data: accelerators.toml.
 
-TPU slices, which are rented in another way, are bezel.catalog.tpus'.
+Leaves out TPU slices, which are leased (bezel.catalog.tpus).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Accelerator:
     `regions` are open to everyone, `regions_on_invitation` only to projects that Google admitted.
     `quota` names the limit of the service run.googleapis.com without zonal redundancy, `quota_zonal_redundancy` the one
     with it; both are counted in `quota_unit_per_gpu` units for each GPU (1000 where the limit is in milli-GPU).
-    `billing_name` is how the Cloud Billing Catalog's descriptions begin; `unpriced` says why no price of it is known.
-    `forward_compatible_cuda` says that images newer than the driver's CUDA need VLLM_ENABLE_CUDA_COMPATIBILITY.
+    `billing_name` is the beginning of the Cloud Billing Catalog's descriptions; `unpriced` is the reason why no price
+    of it is known. `forward_compatible_cuda`: images newer than the driver's CUDA need VLLM_ENABLE_CUDA_COMPATIBILITY.
     """
 
     id: str
@@ -48,13 +48,13 @@ class Accelerator:
 
 @functools.cache
 def accelerators() -> dict[str, Accelerator]:
-    """Every accelerator of the catalogue by id."""
+    """Return every accelerator of the catalogue by id."""
     file = "accelerators.toml"
     return {name: make(Accelerator, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
 
 
 def accelerator(name: str) -> Accelerator:
-    """The accelerator of that id.
+    """Return the accelerator of that id.
 
     Raises:
         NotInCatalogueError: no accelerator has the id.

@@ -13,7 +13,7 @@ from bezel.catalog.loader import DataFileError, make, read_toml
 class ComparedMachine:
     """One machine with `count` accelerators, whose memory and rates are those of the catalogue's `accelerator`.
 
-    `usd_per_hour` is the list price of the whole machine; None is unpriced, and `source` says why.
+    `usd_per_hour` is the list price of the whole machine; None is unpriced, and `source` holds the reason.
     """
 
     id: str
@@ -29,7 +29,7 @@ class ComparedMachine:
 
 @functools.cache
 def compared_machines() -> dict[str, ComparedMachine]:
-    """Every machine to compare with by id, e.g. "ec2-g6-xlarge"."""
+    """Return every machine of the comparison by id, e.g. "ec2-g6-xlarge"."""
     found = {}
     for name, row in read_toml("comparison.toml").items():
         where, usd = f"comparison.toml: {name}", row.pop("usd_per_hour", None)

@@ -1,7 +1,7 @@
-"""How the data files of the catalogue are read: whole, typed, and loudly wrong when a field is missing or unknown.
+"""Loader of the catalogue's data files: typed records, and an error for each missing or unknown field.
 
-Owns the folder of the data files and the error of a look-up that finds nothing. Leaves the meaning of the rows to
-the modules beside it. Nothing here falls back to another row: what is not in a file is not known.
+Owns the folder of the data files and the error of a look-up without a result. Leaves the meaning of the rows to the
+modules beside it. No look-up falls back to another row: a value that is not in a file is unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parent / "data"
 Record = TypeVar("Record", bound="DataclassInstance")
 
-# What a file must hold for a field of that annotation. Whole numbers are no switches, though Python counts them so.
+# The type that a file must hold for a field of that annotation. A bool is not an int here, though it is one in Python.
 _STORED: dict[str, type] = {
     "str": str,
     "str | None": str,
@@ -36,17 +36,17 @@ _WORDS = {str: "text", int: "a whole number", bool: "true or false", float: "a n
 
 
 class DataFileError(UserError, ValueError):
-    """A data file cannot be read as what it is; the text names file, row and field, and is for whoever edited it."""
+    """A data file cannot be read; the text names file, row and field, for the person who edits it."""
 
 
 class NotInCatalogueError(KeyError):
-    """A look-up of something that the catalogue does not hold.
+    """The catalogue has no record of the requested name.
 
     Attributes:
-        kind: what was looked for, e.g. "accelerator".
-        name: the name that was asked for.
-        known: every name that would have been found, sorted.
-        closest: the known name that resembles the asked one most, if any does.
+        kind: kind of the record, e.g. "accelerator".
+        name: the requested name.
+        known: every known name, sorted.
+        closest: the known name that resembles the requested one most, if any does.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
@@ -61,24 +61,24 @@ class NotInCatalogueError(KeyError):
 
 
 def closest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
-    """The known name most like `name`, or None when none reaches the likeness (0 nothing in common, 1 the same)."""
+    """Return the known name most like `name`; None when none reaches the likeness (0 nothing in common, 1 equal)."""
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=likeness)
     return found[0] if found else None
 
 
 def region_names() -> frozenset[str]:
-    """Every region of Google Cloud."""
+    """Return the names of every region of Google Cloud."""
     return frozenset(read_toml("regions.toml")["names"])
 
 
 def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object) -> Record:
-    """A record of a row: every field there, none unknown, each of its type.
+    """Return the record of a row: every field present, none unknown, each of its type.
 
     Args:
         kind: a dataclass; lists of the file become tuples.
         where: file and row, for the message.
-        row: what the file holds.
-        given: fields that the caller made itself; the row may not hold them.
+        row: the row of the file.
+        given: fields that the caller computes; the row may not hold them.
 
     Raises:
         DataFileError: the row does not fit; the message names every field that does not.
@@ -107,7 +107,7 @@ def read_toml(file: str) -> dict[str, Any]:
     """Reads one data file of the catalogue.
 
     Raises:
-        DataFileError: it is no TOML.
+        DataFileError: it is not valid TOML.
     """
     try:
         return tomllib.loads((DATA / file).read_text(encoding="utf-8"))

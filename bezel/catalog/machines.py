@@ -1,4 +1,4 @@
-"""Machines of Compute Engine with several GPUs: what is in them, where, which image they boot. Data: machines.toml.
+"""Machines of Compute Engine with several GPUs: hardware, zones, boot image, quota. Data: machines.toml.
 
 Prices of a machine are rows of bezel.catalog.prices (service `compute`, item the machine's id).
 """
@@ -15,8 +15,9 @@ from bezel.catalog.loader import NotInCatalogueError, make, read_toml
 class GpuMachine:
     """One machine type. `accelerator` is the id of the GPU's row, whose memory and rates hold for each of `gpus`.
 
-    `image` is the family that it boots: it brings the driver and no container engine. `quota` and `quota_preemptible`
-    name limits of Compute Engine, counted in GPUs for each region. `unpriced` says why no price of it is known.
+    `image` is the family of the boot image, which holds the driver and no container engine. `quota` and
+    `quota_preemptible` name limits of Compute Engine, counted in GPUs for each region. `unpriced` is the reason why no
+    price of it is known.
     """
 
     id: str
@@ -35,13 +36,13 @@ class GpuMachine:
 
 @functools.cache
 def gpu_machines() -> dict[str, GpuMachine]:
-    """Every machine with GPUs of the catalogue by id, e.g. "g2-standard-96"."""
+    """Return every machine with GPUs of the catalogue by id, e.g. "g2-standard-96"."""
     file = "machines.toml"
     return {name: make(GpuMachine, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
 
 
 def gpu_machine(name: str) -> GpuMachine:
-    """The machine of that id.
+    """Return the machine of that id.
 
     Raises:
         NotInCatalogueError: no machine has the id.

@@ -1,4 +1,4 @@
-"""What real servers showed of memory and speed: what the planner is held to. Data: measurements.toml."""
+"""Measurements of memory and speed on real servers, against which the planner is tested. Data: measurements.toml."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bezel.catalog.loader import make, read_toml
 class MeasuredMemory:
     """Whether a server started with these settings, and the cache that it reported.
 
-    `machine` is an accelerator or a TPU slice. What holds for GPUs only (steps, utilization, offloaded weights, the
-    host) is left at its default for a TPU. `disputed` says why a figure is no target, `fitted` which constant of the
-    planner it was used for.
+    `machine` is an accelerator or a TPU slice. Settings of GPUs only (steps, utilization, offloaded weights, the host)
+    keep their defaults for a TPU. `disputed` is the reason why a figure is not a target, `fitted` the constant of the
+    planner that was fitted to it.
     """
 
     case: str
@@ -40,7 +40,7 @@ class MeasuredMemory:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSpeed:
-    """Output tokens a second of a load: users who ask again as soon as they are answered, tokens in and out."""
+    """Output tokens per second under a closed-loop load: `users` who each send the next request after a response."""
 
     case: str
     model: str
@@ -56,13 +56,13 @@ class MeasuredSpeed:
 
 @functools.cache
 def measured_memory() -> tuple[MeasuredMemory, ...]:
-    """Every row on memory, in the order of the file."""
+    """Return every row on memory, in the order of the file."""
     rows = read_toml("measurements.toml")["memory"]
     return tuple(make(MeasuredMemory, f"measurements.toml: memory {number}", row) for number, row in enumerate(rows, 1))
 
 
 @functools.cache
 def measured_speed() -> tuple[MeasuredSpeed, ...]:
-    """Every row on speed, in the order of the file."""
+    """Return every row on speed, in the order of the file."""
     rows = read_toml("measurements.toml")["speed"]
     return tuple(make(MeasuredSpeed, f"measurements.toml: speed {number}", row) for number, row in enumerate(rows, 1))

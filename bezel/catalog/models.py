@@ -1,4 +1,4 @@
-"""Gemma 4 checkpoints and their architectures: what memory and speed are computed from. Data: models.toml."""
+"""Gemma 4 checkpoints and their architectures, from which memory and speed are computed. Data: models.toml."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ class Architecture:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One checkpoint. `weight_bytes` is what stays resident on the accelerator once it is loaded.
+    """One checkpoint. `weight_bytes` are resident on the accelerator once the checkpoint is loaded.
 
-    `hub_id` is None for a form that nobody publishes: only a stack that names its own folder can serve it. `derived`
-    says that `weight_bytes` is arithmetic and no measurement. `assistant` is the hub id of the draft model for
+    `hub_id` is None for an unpublished form: only a stack that names its own folder can serve it. `derived` is true
+    where `weight_bytes` is arithmetic and not a measurement. `assistant` is the hub id of the draft model for
     multi-token prediction and `assistant_bytes` its size. `not_on` holds pairs of a machine ("tpu" or an accelerator's
     id) and the reason why the checkpoint does not run there.
     """
@@ -89,7 +89,7 @@ class Model:
         return self.hub_id.rsplit("/", 1)[-1] if self.hub_id else None
 
     def refused_on(self, machine: str) -> str | None:
-        """Why the checkpoint does not run on a machine ("tpu" or an accelerator's id); None where nothing is known."""
+        """Return why the checkpoint does not run on a machine ("tpu" or an accelerator's id); None if none is known."""
         return dict(self.not_on).get(machine)
 
 
@@ -111,12 +111,12 @@ def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
 
 
 def models() -> dict[str, Model]:
-    """Every checkpoint of the catalogue by id."""
+    """Return every checkpoint of the catalogue by id."""
     return _read()[0]
 
 
 def model(name: str) -> Model:
-    """The checkpoint of that id.
+    """Return the checkpoint of that id.
 
     Raises:
         NotInCatalogueError: no checkpoint has the id.
@@ -128,5 +128,5 @@ def model(name: str) -> Model:
 
 
 def unservable_form(name: str) -> str | None:
-    """Why a published form of the weights, recognised by its name, is not served by vLLM here; None otherwise."""
+    """Return why vLLM does not serve a published form of the weights, recognised by its name; None otherwise."""
     return next((reason for pattern, reason in _read()[1] if pattern in name.lower()), None)

@@ -1,6 +1,6 @@
 """Dated list prices, one row for each item and region. Data: prices.csv.
 
-A row that is not there is unpriced: never 0, never another region's price. Leaves arithmetic to the planner.
+A missing row is unpriced: never 0, never another region's price. Leaves arithmetic to the planner.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class Price:
 
     @property
     def key(self) -> Key:
-        """Service, item, region and billing model: the row's name."""
+        """Service, item, region and billing model: the unique key of the row."""
         return self.service, self.item, self.region, self.model
 
     @property
     def derived(self) -> bool:
-        """Whether the price was concluded from another row or total instead of read for this region."""
+        """Whether the price was computed from another row or total instead of read for this region."""
         return self.source.startswith("derived")
 
 
 @dataclass(frozen=True, slots=True)
 class Unpriced:
-    """The name of a row that the catalogue does not hold."""
+    """The key of a row that the catalogue does not hold."""
 
     service: str
     item: str
@@ -63,10 +63,10 @@ class Unpriced:
 
 
 def parse_prices(text: str) -> tuple[Price, ...]:
-    """The rows of a price file in their order, also two of one name.
+    """Return the rows of a price file in their order, with duplicate keys.
 
     Raises:
-        DataFileError: a column is missing or too many, or a price is no number.
+        DataFileError: a column is missing or too many, or a price is not a number.
     """
     reader = csv.reader(io.StringIO(text))
     names = [field.name for field in fields(Price)]
@@ -83,7 +83,7 @@ def parse_prices(text: str) -> tuple[Price, ...]:
 
 
 def format_prices(rows: Iterable[Price]) -> str:
-    """The price file with these rows, in their order; what `parse_prices` reads."""
+    """Return the text of a price file with these rows, in their order; `parse_prices` reads it."""
     names = [field.name for field in fields(Price)]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -96,10 +96,10 @@ def format_prices(rows: Iterable[Price]) -> str:
 
 @functools.cache
 def prices() -> dict[Key, Price]:
-    """Every row by (service, item, region, billing model).
+    """Return every row by (service, item, region, billing model).
 
     Raises:
-        DataFileError: two rows have the same name, or a line is no row.
+        DataFileError: two rows have the same key, or a line is not a row.
     """
     found: dict[Key, Price] = {}
     for row in parse_prices(PRICES.read_text(encoding="utf-8")):
@@ -110,5 +110,5 @@ def prices() -> dict[Key, Price]:
 
 
 def price(service: str, item: str, region: str, model: str) -> Price | Unpriced:
-    """The list price of an item in a region, or the name of the row that is missing."""
+    """Return the list price of an item in a region, or the key of the missing row."""
     return prices().get((service, item, region, model)) or Unpriced(service, item, region, model)

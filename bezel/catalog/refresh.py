@@ -1,7 +1,7 @@
-"""Price rows compared with the Cloud Billing Catalog: what stays, what changes, what is new, what was not found.
+"""Comparison of the price rows with the Cloud Billing Catalog: confirmed, changed, new, not found or refused.
 
-Pure. No row is dropped: one whose SKU is missing, ambiguous, free, or in another unit or currency stays as it is, and
-the difference says so. Leaves reading the API and writing the file to bezel.cli.
+Pure. No row is dropped: a row whose SKU is missing, ambiguous, free, or in another unit or currency is unchanged, and
+the comparison reports the reason. Leaves reading the API and writing the file to bezel.cli.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Found = dict[tuple["SkuRule", str], list["Mapping[str, Any]"]]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What the billing catalogue says of one row.
+    """The comparison of one row with the billing catalogue.
 
     Attributes:
         outcome: "confirmed" at the same price, "changed", "new" (no row so far), "not found" (no SKU), "refused" (a
-            SKU, but no price that could be taken over).
-        old: the row as it is; None for a new one.
-        row: the row as it should be; for "not found" and "refused" the old one, None where there was none either.
-        why: what is wrong, for "not found" and "refused".
+            SKU, but no usable price).
+        old: the present row; None for a new one.
+        row: the row after the refresh; for "not found" and "refused" the old one, None where there was none either.
+        why: the reason for "not found" and "refused".
     """
 
     outcome: Outcome
@@ -44,11 +44,11 @@ class Compared:
 
 
 class SkuCollector:
-    """Takes the SKUs of a billing service page by page and keeps those that price something here.
+    """Collects those SKUs of a billing service that a rule accepts, page by page.
 
     Args:
-        rules: of that service.
-        regions: region -> the services of the price rows that are wanted there.
+        rules: the rules of that service.
+        regions: region -> the services whose prices are requested there.
     """
 
     def __init__(self, rules: Sequence[SkuRule], regions: Mapping[str, frozenset[str]]) -> None:
@@ -58,7 +58,7 @@ class SkuCollector:
         self.found: Found = {}
 
     def add(self, sku: Mapping[str, Any]) -> None:
-        """Looks at one SKU."""
+        """Adds one SKU under each rule and region that accepts it."""
         self.seen += 1
         for rule in self._rules:
             for region, services in self._regions.items():
@@ -67,7 +67,7 @@ class SkuCollector:
 
 
 def wanted_regions(rows: Iterable[Price]) -> dict[str, frozenset[str]]:
-    """Regions whose prices matter, with the services there: where a machine is offered, and where a row stands."""
+    """Return the regions to refresh, with the services there: where a machine is offered, or a price row exists."""
     pairs = {(row.region, row.service) for row in rows}
     pairs |= {
         (region, "cloud-run")
@@ -88,13 +88,13 @@ def compare(
     *,
     as_of: str,
 ) -> tuple[Compared, ...]:
-    """Every row and every new one, in the order of the file, new ones behind it.
+    """Compare every row, in the order of the file, and append the new rows.
 
     Args:
         rows: the price file's rows.
         rules: all rules.
         found: the SKUs that a rule accepts in a region.
-        as_of: the month of the reading, e.g. "2026-11".
+        as_of: the month of the refresh, e.g. "2026-11".
     """
     by_name = {(rule.service, rule.item, rule.model): rule for rule in rules}
     known = {row.key for row in rows}
@@ -114,7 +114,7 @@ def compare(
 
 
 def refreshed(compared: Iterable[Compared]) -> tuple[Price, ...]:
-    """The rows of the file after a refresh: every old one, changed or not, and the new ones."""
+    """Return the rows of the file after a refresh: every old one, changed or not, and the new ones."""
     return tuple(each.row for each in compared if each.row is not None)
 
 
@@ -136,15 +136,15 @@ def _compare(
     read = dataclasses.replace(row, usd_per_unit=usd, as_of=as_of, source=_source(rule), sku=sku)
     if usd != row.usd_per_unit:
         return Compared("changed", name, row, read)
-    # The very price may be written with more or fewer zeros: the file keeps its own digits.
+    # An equal price may be written with more or fewer zeros: the file keeps its own digits.
     return Compared("confirmed", name, row, dataclasses.replace(read, usd_per_unit=row.usd_per_unit))
 
 
 def _one_price(rule: SkuRule, skus: Sequence[Mapping[str, Any]]) -> tuple[Decimal, str]:
-    """The price and the id of the SKU, or of one of several that agree.
+    """Return the price and the id of the SKU, or of one of several with the same price.
 
     Raises:
-        ValueError: there is no such price.
+        ValueError: a SKU has no usable price, or the SKUs have different prices.
     """
     found: dict[str, Decimal] = {}
     for sku in skus:

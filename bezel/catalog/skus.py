@@ -1,9 +1,8 @@
-"""Which SKU of the Cloud Billing Catalog prices which item, and what such a SKU says. Data: skus.toml.
+"""Rules that select the Cloud Billing Catalog's SKU of each item and read its price. Data: skus.toml.
 
-Pure rules over SKUs as `v1/services/{id}/skus` lists them. A SKU is taken by its whole description, its usage type, its
-regions, its unit and its currency, because reserved, committed and calendar SKUs of the same chip stand beside the
-right one, some of them for nothing. Leaves fetching to bezel.cli and the comparison with the price rows to
-bezel.catalog.refresh.
+Pure rules over SKUs as `v1/services/{id}/skus` lists them. A SKU is matched by its whole description, usage type,
+regions, unit and currency, because the same list has reserved, committed and calendar SKUs of the same chip, some of
+them with a price of 0. Leaves fetching to bezel.cli and the comparison with the price rows to bezel.catalog.refresh.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 GLOBAL = "global"
-# Whatever a rule's expression lets through by mistake: none of these is a price on demand.
+# Refused even if a rule's expression matches by mistake: none of these is an on-demand price.
 _NEVER = re.compile(
     r"\b(reserved|reservation|commitment|committed|calendar|capacity optimized|jobs|worker pools)\b", re.IGNORECASE
 )
@@ -29,15 +28,15 @@ _NEVER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SkuRule:
-    """How one item is named in the billing catalogue, in every region.
+    """The rule that identifies the SKUs of one item, in every region.
 
     Attributes:
         service, item, model, unit: those of the price rows.
         billing_service: the id under which the SKUs are listed.
-        description: matches a whole description; `{region}` stands for the region's id.
+        description: expression for the whole description; `{region}` is replaced by the region's id.
         usage_type: the category's usage type.
-        usage_unit: the unit of the SKU's price, of which `per` make one unit of the row.
-        everywhere: whether the SKU is listed for all regions at once.
+        usage_unit: the unit of the SKU's price; `per` of them are one unit of the row.
+        everywhere: whether one SKU covers all regions.
     """
 
     service: str
@@ -54,10 +53,10 @@ class SkuRule:
     everywhere: bool = False
 
     def prices(self, sku: Mapping[str, Any], region: str) -> bool:
-        """Whether a SKU is the one that prices the item in a region, whatever it then says."""
+        """Whether a SKU is that of the item in a region; its price is not checked."""
         description = str(sku.get("description", ""))
         return (
-            # The cheap questions first: the largest service has about 32,000 SKUs.
+            # The cheap conditions first: the largest service has about 32,000 SKUs.
             sku.get("category", {}).get("usageType") == self.usage_type
             and (GLOBAL if self.everywhere else region) in sku.get("serviceRegions", ())
             and re.fullmatch(self.description.replace("{region}", re.escape(region)), description) is not None
@@ -65,10 +64,10 @@ class SkuRule:
         )
 
     def usd(self, sku: Mapping[str, Any]) -> Decimal:
-        """USD per unit of the row: the last tier, behind what is free, if it is the only one that is paid.
+        """Return the USD per unit of the row: the price of the last tier, if all tiers before it are free.
 
         Raises:
-            ValueError: the SKU names no such price; says why.
+            ValueError: the SKU has no such price; the text names the reason.
         """
         try:
             expression = sku["pricingInfo"][-1]["pricingExpression"]
@@ -89,7 +88,7 @@ class SkuRule:
 
 
 def sku_rules() -> tuple[SkuRule, ...]:
-    """A rule for each item and billing model that the price file can hold."""
+    """Return a rule for each item and billing model that a refresh can read."""
     found = []
     for name, row in read_toml("skus.toml").items():
         if "{accelerator}" in row["item"]:

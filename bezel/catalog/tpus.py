@@ -15,11 +15,11 @@ from bezel.catalog.loader import NotInCatalogueError, make, read_toml
 class TpuSlice:
     """One kind of slice. Memory, bandwidth and dense operations per second are those of ONE chip, in bytes.
 
-    `memory_bytes` is usable memory. `zones` took a flex-start request, `zones_refused` answered that they do not.
+    `memory_bytes` is usable memory. `zones` accepted a flex-start request, `zones_refused` rejected one as unsupported.
     `quota` and `quota_preemptible` name limits of the service tpu.googleapis.com, counted in chips for each zone;
-    flex-start and spot consume the preemptible one. `runtime_version` is what a node of the TPU API boots;
+    flex-start and spot consume the preemptible one. `runtime_version` is the boot image of a node of the TPU API;
     `machine_type` and `machine_image` are the same hardware as a machine of Compute Engine, whose image has no
-    container engine. `unpriced` says why no price of the chip is known.
+    container engine. `unpriced` is the reason why no price of the chip is known.
     """
 
     id: str
@@ -45,19 +45,19 @@ class TpuSlice:
 
 
 def region_of(zone: str) -> str:
-    """The region of a zone: its name without the last part."""
+    """Return the region of a zone: its name without the last part."""
     return zone.rpartition("-")[0]
 
 
 @functools.cache
 def tpus() -> dict[str, TpuSlice]:
-    """Every TPU slice of the catalogue by id, e.g. "v6e-4"."""
+    """Return every TPU slice of the catalogue by id, e.g. "v6e-4"."""
     file = "tpus.toml"
     return {name: make(TpuSlice, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
 
 
 def tpu(name: str) -> TpuSlice:
-    """The slice of that id.
+    """Return the slice of that id.
 
     Raises:
         NotInCatalogueError: no slice has the id.

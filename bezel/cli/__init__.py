@@ -1,1 +1,1 @@
-"""The `bezel` command. Leaves out every rule: it calls the planner, the engine and localcloud, and prints."""
+"""The `bezel` command: parses arguments, calls the planner, the engine and localcloud, prints. Owns no rules."""

@@ -1,4 +1,4 @@
-"""How a command line that is none is told: what is wrong, what was perhaps meant, where it says what is right.
+"""Argument parser of the commands: its errors name the mistake, a similar option and the command for the help.
 
 Leaves out the arguments themselves (`bezel.cli.main` and the modules that it names).
 """
@@ -11,18 +11,18 @@ from typing import NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """Of a command; those of its subcommands are of this class too. A mistake ends the process with exit code 2."""
+    """Parser of a command and of its subcommands. A mistake ends the process with exit code 2."""
 
     def __init__(self, *, prog: str | None = None, description: str | None = None) -> None:
-        """As argparse has them."""
-        # An abbreviation that is one option's today is two options' after the next release.
+        """Take the arguments of the same names of `argparse.ArgumentParser`."""
+        # No abbreviations: one that is unique today becomes ambiguous when a release adds an option.
         super().__init__(prog=prog, description=description, allow_abbrev=False)
         self.register("type", int, _whole)
         self.register("type", float, _number)
         self.set_defaults(parser=self)
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """What the arguments say. What nothing takes is told by the subcommand that was called, which knows its own."""
+        """Parse the arguments. The called subcommand, which knows its own options, reports unrecognized ones."""
         options, unknown = self.parse_known_args(arguments)
         called = options.parser
         del options.parser
@@ -31,14 +31,14 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Tell of arguments that nothing takes, and which options are like them."""
+        """End the process with an error that names unrecognized arguments and similar options."""
         known = list(self._option_string_actions)
         like = [found for word in unknown for found in difflib.get_close_matches(word.partition("=")[0], known, n=1)]
         meant = f"; did you mean {', '.join(like)}?" if like else ""
         self.error(f"nothing here takes {' '.join(unknown)}{meant}")
 
     def error(self, message: str) -> NoReturn:
-        """Two lines: the whole usage of a command with forty options would hide what is wrong."""
+        """End the process with two lines: the full usage of a command with forty options would hide the mistake."""
         self.exit(2, f"{self.prog}: {message}\nEverything it takes: {self.prog} --help\n")
 
 
@@ -57,10 +57,10 @@ def _number(text: str) -> float:
 
 
 def above_zero(text: str) -> float:
-    """A time to wait, or how many times faster.
+    """Parse a finite number above 0: a time to wait, or a speed factor.
 
     Raises:
-        argparse.ArgumentTypeError: it is no number, not finite or not above 0.
+        argparse.ArgumentTypeError: The text is no number, or one that is not finite or not above 0.
     """
     number = _number(text)
     if not 0 < number < math.inf:

@@ -1,6 +1,6 @@
-"""`bezel compare --model NAME`: the comparison as a table of at most 120 columns, or as JSON.
+"""`bezel compare --model NAME`: prints the comparison as a table of at most 120 columns, or as JSON.
 
-Leaves out how figures come about: see bezel.planner.assemble.compare. What is not known is said to be unknown.
+Leaves out how figures are computed: see bezel.planner.assemble.compare. An unknown figure is printed as unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _WIDTHS = (20, 18, 16, 8, 19, 10, 12, 13)
 
 
 def print_comparison(name: str, *, context: int | None, simulated: bool, as_json: bool) -> int:
-    """Print one family or checkpoint over every machine, where asked with what the simulated server does; exit code."""
+    """Print a family or checkpoint on every machine, on request with simulated figures; return the exit code."""
     found = checkpoints(name)
     problem = _problem(name, found, context)
     if problem:
@@ -129,7 +129,7 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _told(kind: str, figures: Sequence[Told]) -> Iterator[str]:
-    """Figures of one kind, each with its own load."""
+    """Lines of the figures of one kind, each with its own load."""
     if figures:
         each = [f"{one['model']} on {one['machine']}: {one['text']}" for one in figures]
         yield f"{kind}: {'; '.join(each)}."
@@ -144,7 +144,7 @@ def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]
 
 
 def _simulated(rows: Sequence[Row], context: int) -> list[Told]:
-    """What the simulated server does under the compared load, where there is one of the machine."""
+    """The simulated server's figures under the compared load, for the machines that it can simulate."""
     from bezel.cli.simulate import simulate
 
     told: list[Told] = []
@@ -157,7 +157,7 @@ def _simulated(rows: Sequence[Row], context: int) -> list[Told]:
 
 
 def _measured(rows: Sequence[Row]) -> Iterator[Told]:
-    """What was measured soundly of the compared checkpoints, each at its own load."""
+    """Valid measurements of the compared checkpoints, each at its own load."""
     names = {row.checkpoint.id for row in rows}
     for case in measured_speed():
         if case.model in names:

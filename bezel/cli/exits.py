@@ -1,6 +1,6 @@
-"""How a command ends where the machine around it fails: nobody reads on, the disk is full, a path cannot be one.
+"""Exits of commands on failures of the machine: closed output, full disk, unusable path.
 
-Owns the words for failures that any command may meet. A failure that only one command can explain is that command's.
+Owns the texts of failures that any command may meet. A failure that only one command can explain is that command's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import select
 import sys
 
 READER_GONE = 128 + 13
-"""Exit code of a program whose output nobody reads any more, as the shell gives it for SIGPIPE."""
+"""Exit code of a program whose output has no reader any more, as the shell reports it for SIGPIPE."""
 
 _REPAIRS = {
     errno.ENAMETOOLONG: "A part of a path has 255 bytes at most: take a shorter name.",
@@ -28,7 +28,7 @@ _REPAIRS = {
 
 
 def told(error: OSError) -> str | None:
-    """What a user reads of a failure of the file system; None where it is another one, and a fault of the program."""
+    """The user's text of a file system failure; None for any other failure, which is an error of the program."""
     repair = _REPAIRS.get(error.errno or 0)
     where = _shown(error.filename) if error.filename is not None else ""
     if repair is None or not (where or error.errno in (errno.ENOSPC, errno.EDQUOT)):
@@ -42,7 +42,7 @@ def _shown(path: object) -> str:
 
 
 def reader_gone() -> bool:
-    """Whether what is printed has no reader any more; if so, the interpreter's end says nothing of it."""
+    """Whether the reader of the output is gone; if so, silence the interpreter's own error at exit."""
     gone = False
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,7 +1,7 @@
-"""Whether a deployed service answers at this moment: what `make up` asks before it says "in service".
+"""Health probe of a deployed service, which `make up` sends before it prints "in service".
 
-The outputs of a stack tell how it was when it was checked. Since then a lease may have ended or an instance died, and a
-run without a change checks nothing again. Leaves what a deploy proves to the smoke checks.
+The outputs of a stack describe it as of its smoke checks. Since then a lease may have ended or an instance died, and a
+run without changes repeats no check. Leaves the proof of a deployment to the smoke checks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import httpx
 
 ANSWER_SECONDS = 180.0
-"""For one answer: an instance may have to start for it, on this machine a real vLLM too."""
+"""Time limit for one response: an instance may have to start for it, on this machine a real vLLM too."""
 _PATIENCE_SECONDS = 15.0
 _PAUSE_SECONDS = 1.0
 
@@ -27,18 +27,18 @@ def why_not_serving(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Ask for /health; "" where it is answered with 200, else what came instead after 15 s of trying again.
+    """Request /health; return "" on a 200, else the last failure after 15 s of retries.
 
     Args:
         url: The service's address.
         token: Makes the identity token of the caller.
-        clock: Seconds that only go forward.
+        clock: Monotonic clock in seconds.
         sleep: Waits that many seconds.
 
     Raises:
-        RestError: No identity token can be had.
+        RestError: No identity token can be obtained.
     """
-    from bezel.rest.transport import new_client  # late: a run that fails asks nothing
+    from bezel.rest.transport import new_client  # late: a run that fails sends no request
 
     if not url:
         return "it has no address"

@@ -1,4 +1,4 @@
-"""The subcommands of `bezel local`: localcloud started, weights put in, the engine run, the result printed.
+"""The subcommands of `bezel local`: start localcloud, seed weights, run the engine, print the result.
 
 Leaves out the engine's environment (`bezel.pulumi_engine.local_engine`) and the text of the summary
 (`bezel.cli.up_summary`).
@@ -27,7 +27,7 @@ from bezel.pulumi_engine.project import Project
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
 
-# Asks nothing, and leaves the outputs to the readable form at the end.
+# Options for a run without prompts; the summary at the end shows the outputs instead.
 UNATTENDED = ("--yes", "--skip-preview", "--suppress-outputs")
 
 
@@ -44,7 +44,7 @@ class Local:
     deadline: float | None = None
 
     def run_stack(self, action: str, stack: str, options: Sequence[str]) -> int:
-        """Run `up`, `preview`, `refresh`, `down` or `outputs` on a stack; the exit code."""
+        """Run `up`, `preview`, `refresh`, `down` or `outputs` on a stack; return the exit code."""
         self.project.stack_file(stack)
         if action == "outputs":
             engine = self._engine(self._running())
@@ -54,7 +54,7 @@ class Local:
             return self._run_stack(action, stack, options, use)
 
     def _run_stack(self, action: str, stack: str, options: Sequence[str], use: Use) -> int:
-        # What is to be taken down needs no other server than the one that runs.
+        # `down` works with whichever server is running.
         endpoint = (control.status(self.directory) if action == "down" else None) or self._start(use)
         engine = self._engine(endpoint, use)
         plan, refusal = self._plan(endpoint, stack)
@@ -84,15 +84,15 @@ class Local:
         return code or self._summarize(engine, endpoint, stack)
 
     def recover(self, stack: str, *, adopt: bool, forget: bool = False) -> int:
-        """Take a stack out of the state in which a killed run left it; the exit code.
+        """Repair the state that a killed run of the engine left; return the exit code.
 
         Args:
             stack: The stack's name.
-            adopt: Take in what exists already: it is this stack's.
-            forget: Leave that alone: it is somebody else's.
+            adopt: Adopt resources that exist already: they belong to this stack.
+            forget: Leave these resources alone: they belong to another owner.
         """
         with using(self.directory) as use:
-            # As for `down`: whatever serves there will do.
+            # As for `down`, any running server will do.
             endpoint = control.status(self.directory) or self._start(use)
             engine = self._engine(endpoint, use)
             engine.prepare(stack, accepted=self._plan(endpoint, stack)[0] is not None)
@@ -106,8 +106,8 @@ class Local:
 
     @staticmethod
     def _up(engine: LocalEngine, stack: str, options: Sequence[str]) -> int:
-        """Deploy; once more where a plugin died over something that the cloud has made nevertheless."""
-        # With packs the whole is judged in a preview first: else what comes before a violation would be made.
+        """Deploy; repeat once where a plugin died while the cloud created the resource nevertheless."""
+        # With policy packs a preview judges the stack first: else resources before a violation would be created.
         quiet = [option for option in UNATTENDED if option != "--skip-preview" or not judged(options)]
         ended = engine.run("up", stack, [*quiet, *options])
         if ended.code <= 0 or ended.interrupted or control.status(engine.folder) is None:
@@ -120,7 +120,7 @@ class Local:
         return ended.code
 
     def run_cloud(self, action: str) -> int:
-        """Run `start`, `stop`, `status` or `env`; the exit code."""
+        """Run `start`, `stop`, `status` or `env`; return the exit code."""
         if action == "stop":
             control.stop(self.directory)
             return 0
@@ -138,7 +138,7 @@ class Local:
         return 0
 
     def _summarize(self, engine: LocalEngine, endpoint: Endpoint, stack: str) -> int:
-        """Print how the stack stands after a run that was green; the exit code, 1 where nothing answers."""
+        """Print the stack's summary after a successful run; return 0, or 1 where the service does not answer."""
         outputs = engine.outputs(stack)
         url = str(outputs.get("url", ""))
         missing = why_not_serving(url, lambda: self._identity_token(endpoint, url))
@@ -146,7 +146,7 @@ class Local:
         return 1 if missing else 0
 
     def token(self, url: str) -> int:
-        """Print an identity token for `url`; the exit code."""
+        """Print an identity token for `url`; return the exit code."""
         sys.stdout.write(self._identity_token(self._running(), url) + "\n")
         return 0
 
@@ -155,7 +155,7 @@ class Local:
         """An identity token of localcloud's deployer.
 
         Raises:
-            EngineError: None can be had.
+            EngineError: No token can be obtained.
         """
         from bezel.rest import Credentials, RestError
 
@@ -168,7 +168,7 @@ class Local:
             raise EngineError(str(error)) from error
 
     def fault(self, action: str, kind: str, parameters: Sequence[str]) -> int:
-        """Run `list`, `show`, `add` or `clear` of `bezel local fault`; the exit code."""
+        """Run `list`, `show`, `add` or `clear` of `bezel local fault`; return the exit code."""
         from bezel.cli import local_fault
 
         if action == "list":
@@ -180,10 +180,10 @@ class Local:
         return local_fault.clear_faults(self._running(), kind)
 
     def _start(self, use: Use) -> Endpoint:
-        """The localcloud that this command wants, in the place of another one unless somebody uses that.
+        """Start the localcloud that this command needs, in place of another one unless that is in use.
 
         Raises:
-            EngineError: somebody does, or it does not start.
+            EngineError: Another command uses a different one, or localcloud does not start.
         """
         if self.server == "vllm":
             os.environ["LOCALCLOUD_VLLM_MODEL"] = str(_checked_model(self.model))
@@ -245,8 +245,8 @@ class Local:
         return whole
 
     def _plan(self, endpoint: Endpoint, stack: str) -> "tuple[AnyPlan | None, str]":
-        """The stack's plan, or None and what is wrong with the stack file."""
-        from bezel.planner import PlanError, make_plan  # late: half of what an import of this module would cost
+        """The stack's plan and "", or None and the problems of the stack file."""
+        from bezel.planner import PlanError, make_plan  # late: half of this module's import time
 
         project = self.project.cloud_project(stack, control.environment(endpoint))
         try:
@@ -256,10 +256,10 @@ class Local:
 
     @staticmethod
     def _check_protection(plan: "AnyPlan | None", stack: str) -> None:
-        """The provider would find out in the middle, with the checks already gone.
+        """Refuse up front: the provider would refuse only midway, after the smoke checks were deleted.
 
         Raises:
-            EngineError: the stack file protects the service.
+            EngineError: The stack file protects the service.
         """
         if plan and plan.protected:
             raise EngineError(
@@ -270,7 +270,7 @@ class Local:
             )
 
     def _enable_quotas(self, endpoint: Endpoint) -> None:
-        """Do once what a user does once: enable the API that a first preview asks for quotas."""
+        """Enable, once, the API that a first preview requests quotas from, as a user would."""
         done = self.directory / "quotas-enabled"
         if done.exists():
             return
@@ -281,10 +281,10 @@ class Local:
 
     @staticmethod
     def _check_refused(engine: LocalEngine, stack: str) -> None:
-        """What the state does not hold would stay, with nobody to know of it.
+        """Refuse while resources exist that the state does not hold: they would stay unnoticed.
 
         Raises:
-            EngineError: a run could not create something because it exists already.
+            EngineError: A run could not create a resource because it exists already.
         """
         if refused := engine.refused(stack):
             raise EngineError(
@@ -297,14 +297,14 @@ class Local:
             )
 
     def _put_weights(self, endpoint: Endpoint, plan: "AnyPlan") -> None:
-        """Do once what a user does once: copy the model into the bucket (here: made-up files of the right layout)."""
+        """Copy the model into the bucket once, as a user would (here: synthetic files of the right layout)."""
         weights = plan.weights
         if weights.bucket is None or weights.create:
             return
         from bezel.localcloud import seed
         from bezel.simulated_vllm import synthetic_weights
 
-        # Only once: who takes files out of the bucket wants to see what happens.
+        # Only once: a user who removes files from the bucket wants to see the effect.
         put = self.directory / "weights-put.json"
         done = json.loads(put.read_text()) if put.exists() else []
         for path, model in {weights.path: plan.model, **weights.drafts}.items():
@@ -321,7 +321,7 @@ def _checked_model(model: Path | None) -> Path:
     """The folder that a real vLLM is to serve.
 
     Raises:
-        EngineError: no such folder, or no vLLM to serve it.
+        EngineError: There is no such folder, or no vLLM to serve it.
     """
     problems = []
     if model is None:
@@ -336,7 +336,7 @@ def _checked_model(model: Path | None) -> Path:
 
 
 def _in_the_way(stack: str, refused: Sequence[str], otherwise: str) -> list[str]:
-    """What exists already, and what to do about it."""
+    """Lines that list resources that exist already, with the repair."""
     adopt = f"`.venv/bin/bezel local recover {stack} --adopt`"
     forget = f"`.venv/bin/bezel local recover {stack} --forget`"
     return [

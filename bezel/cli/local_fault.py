@@ -1,6 +1,6 @@
-"""`bezel local fault`: what can go wrong on localcloud, put on, looked at, taken off.
+"""`bezel local fault`: lists, adds, shows and clears localcloud's faults.
 
-Leaves out what a fault does (`bezel.localcloud.faults`); the daemon applies it, asked over HTTP like by any client.
+Leaves out what a fault does (`bezel.localcloud.faults`); the daemon applies it on an HTTP request, as from any client.
 """
 
 import sys
@@ -20,7 +20,7 @@ _PATH = "/localcloud/faults"
 
 
 def print_kinds() -> int:
-    """Print every kind with its parameters; the exit code."""
+    """Print every kind of fault with its parameters; return the exit code."""
     for kind in KINDS.values():
         sys.stdout.write(f"{kind.name:<26} {kind.text}\n")
         for one in kind.parameters:
@@ -30,7 +30,7 @@ def print_kinds() -> int:
 
 
 def print_faults(endpoint: Endpoint) -> int:
-    """Print what is on; the exit code."""
+    """Print the active faults; return the exit code."""
     faults = _ask(endpoint, "GET")["faults"]
     if not faults:
         sys.stdout.write("no fault is on\n")
@@ -40,7 +40,7 @@ def print_faults(endpoint: Endpoint) -> int:
 
 
 def add_fault(endpoint: Endpoint, name: str, words: Sequence[str]) -> int:
-    """Put a fault on, or let strike what strikes at once; the exit code.
+    """Add a fault, or trigger one that acts at once; return the exit code.
 
     Raises:
         EngineError: The kind or a parameter is wrong, or nothing here can fail that way.
@@ -64,10 +64,10 @@ def add_fault(endpoint: Endpoint, name: str, words: Sequence[str]) -> int:
 
 
 def clear_faults(endpoint: Endpoint, name: str) -> int:
-    """Take one kind off, or all with ""; the exit code.
+    """Clear one kind of fault, or all with ""; return the exit code.
 
     Raises:
-        EngineError: That one is not on.
+        EngineError: That fault is not active.
     """
     cleared = _ask(endpoint, "DELETE", f"/{name}" if name else "")["cleared"]
     sys.stdout.write(f"cleared: {', '.join(cleared) or 'nothing, no fault was on'}\n")

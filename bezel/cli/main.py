@@ -1,4 +1,4 @@
-"""The `bezel` command: arguments in, one function a subcommand, exit codes out. Leaves out what the functions do."""
+"""Entry point of `bezel`: parses arguments, calls one function a subcommand, returns its exit code."""
 
 import argparse
 import shlex
@@ -12,7 +12,7 @@ from bezel.errors import UserError
 from bezel.pulumi_engine.project import Project, ProjectError, find_project
 
 DIRECTORY = ".localcloud"
-# Of a copy of weights: long enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
+# Deadline for copying weights: enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
 COPY_SECONDS = 6 * 3600.0
 LIST_SECONDS = 120.0
 STACK_COMMANDS = {
@@ -41,7 +41,7 @@ FAULT_COMMANDS = {
 CATALOGUE_SECTIONS = ("accelerators", "tpus", "machines", "models", "prices", "vllm", "comparison", "measurements")
 
 
-# Commands that need no embedded cloud. Each imports what it runs: half a second of it is another's.
+# Commands that need no embedded cloud. Each imports late: half a second of imports is another command's.
 def _plan(project: Project, options: argparse.Namespace) -> int:
     from bezel.cli.plan import print_plan
 
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(parse(arguments))
         finally:
-            sys.stdout.flush()  # else a full disk, or a reader that has gone, shows only after the last word
+            sys.stdout.flush()  # else a full disk, or a closed reader, shows only at the interpreter's exit
     except UserError as error:
         sys.stderr.write(f"bezel: {error}\n")
         return 1
@@ -119,7 +119,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.command == "catalog":
         return _catalog(options)
     if options.command == "bench" and options.action == "worker":
-        # A task's machine holds the package, and no project.
+        # A task's machine has the package, but no project.
         from bezel.cli.bench.worker import run_worker
 
         return run_worker(options.place)
@@ -152,7 +152,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _project(options: argparse.Namespace) -> Project:
-    """The project around the working directory; benchmarks and comparisons that name no stack read none.
+    """The project around the working directory; benchmarks and comparisons without a stack read none.
 
     Raises:
         ProjectError: There is none, and the command needs one.
@@ -166,7 +166,7 @@ def _project(options: argparse.Namespace) -> Project:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line's options; ends the process with exit code 2 where it is no command."""
+    """Parse the command line; end the process with exit code 2 where it is invalid."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = Parser(prog="bezel", description="Gemma 4 on vLLM, on Google Cloud, as a Pulumi program.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -186,15 +186,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_arguments(commands)
     bench = commands.add_parser("bench", help=BENCH, description=BENCH)
     if given[:1] == ["bench"]:
-        # Its many options are no other command's to load.
+        # No other command should pay for loading these options.
         from bezel.cli.bench.commands import add_actions
 
         add_actions(bench)
     local = commands.add_parser("local", help="the embedded cloud of this clone, and the engine run against it")
     if given[:1] == ["local"]:
-        # Nor are its many commands, each a parser, another's to make.
+        # Nor for making a parser for each of these commands.
         _add_local(local)
-    # Split here: argparse would find no place for it where options of ours stand between the stack and the dashes.
+    # Split here: argparse cannot place the rest where our options come between the stack and the dashes.
     dashes = given.index("--") if "--" in given else len(given)
     options = parser.read(given[:dashes])
     if given[dashes + 1 :] and not hasattr(options, "pulumi"):

@@ -1,4 +1,4 @@
-"""`bezel plan STACK`: the plan of a stack as readable text. Leaves out how it is computed: see `bezel.planner`."""
+"""`bezel plan STACK`: prints the plan of a stack as text. Leaves out how it is computed: see `bezel.planner`."""
 
 import sys
 from dataclasses import replace
@@ -11,7 +11,7 @@ from bezel.pulumi_engine.project import Project
 
 
 def print_plan(project: Project, stack: str) -> int:
-    """Print the plan, or every problem it has; the exit code."""
+    """Print the plan, or all its problems; return the exit code."""
     cloud_project = project.cloud_project(stack)
     if cloud_project is None:
         sys.stderr.write(f"No Google Cloud project is set (gcp:project, GOOGLE_PROJECT): planned for {PROJECT}.\n\n")
@@ -21,7 +21,7 @@ def print_plan(project: Project, stack: str) -> int:
     except PlanError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    # The plan itself cannot tell a default of Pulumi.yaml from the same value in the stack's file.
+    # The plan itself cannot distinguish a default of Pulumi.yaml from the same value in the stack's file.
     written = {key: STACK_FILE for key in project.given_keys(stack) if key in plan.origins}
     sys.stdout.write(f"{plan_summary(replace(plan, origins={**plan.origins, **written}))}\n")
     return 0

@@ -1,7 +1,7 @@
-"""The compared load on the simulated server, in virtual time: a second opinion beside the planner's estimate.
+"""Simulation of the compared load in virtual time: a second opinion beside the planner's estimate.
 
-Its parameters are localcloud's own, so that a figure outside the estimate's range shows that one of the two is wrong.
-It measures no hardware, and knows Cloud Run's accelerators only.
+Its parameters are localcloud's own, so a figure outside the estimate's range shows that one of the two is wrong.
+It measures no hardware, and supports Cloud Run's accelerators only.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from bezel.simulated_vllm.scheduling.virtual_load import load, served
 if TYPE_CHECKING:
     from bezel.planner.assemble.compare import Row
 
-_ROUNDS = 2  # how often each user asks
+_ROUNDS = 2  # requests of each user
 _HOST_GIB = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Output tokens a second of the load, and where that lies in the estimate's range."""
+    """Output tokens a second of the load, and their position in the estimate's range."""
 
     tokens_per_second: float
     verdict: Verdict
 
 
 def simulate(row: Row, context: int) -> Simulated | None:
-    """What the simulated server reaches under the row's load; None where it knows no such machine or does not start."""
+    """Simulate the row's load; None where the simulated server does not support the machine or does not start."""
     machine = row.offer.machine
     if row.speed is None or machine not in accelerators():
         return None

@@ -1,14 +1,14 @@
-"""The text at the end of `make up`: where the service is, what was checked, measured, what it costs, what to try next.
+"""Summary at the end of `make up`: the service's address, checks, measurements, cost, and commands to try next.
 
-Leaves out where the outputs come from, and how it is known whether the service answers. A figure that is missing is
-left out or called unknown, never made up; one that is no measurement is not shown as one.
+Leaves out reading the outputs and probing the service. A missing figure is left out or called unknown, never made up;
+one that is no measurement is not shown as one.
 """
 
 from collections.abc import Mapping
 
-# States of a benchmark whose figures are the service's. Of the others only the reason is shown.
+# States of a benchmark whose figures describe the service. For the others only the reason is shown.
 _MEASURED = frozenset({"ok", "queueing", "saturated"})
-# States of a lease that is no more.
+# States of a lease that has ended.
 _OVER = frozenset({"expired", "gone"})
 
 
@@ -16,12 +16,12 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_servi
     """Readable text for the outputs of a stack (`url`, `revision` or `leases`, `model`, `plan`, `smoke`, `simulated`).
 
     Args:
-        stack: Its name.
-        outputs: As the program gave them.
-        behind: What answers there, e.g. "a simulated vLLM".
-        not_serving: What came at the end instead of the model, "" where the service answers.
+        stack: The stack's name.
+        outputs: Outputs of the program.
+        behind: The kind of server, e.g. "a simulated vLLM".
+        not_serving: The failure of the health probe, "" where the service answers.
     """
-    # Both ways the figures say nothing of the accelerator that the price is for.
+    # Either way the figures do not describe the accelerator that the price is for.
     kind = " (simulated)" if outputs.get("simulated") else " (on this machine)"
     url, model = str(outputs.get("url", "")), str(outputs.get("model", ""))
     rows = {
@@ -65,7 +65,7 @@ def _at(outputs: Mapping[str, object], *path: str) -> Mapping[str, object]:
 
 
 def _leases(leases: Mapping[str, object], *, serving: bool) -> dict[str, str]:
-    """Each lease: where it is, when it ends, what it has cost and is going to."""
+    """Lines of each lease: its zone, its end, its cost so far and in total."""
     return {f"lease {name}": _lease(_at(leases, name), serving=serving) for name in leases}
 
 
@@ -108,7 +108,7 @@ def _price(cost: Mapping[str, object]) -> str:
 
 
 def _basis(cost: Mapping[str, object]) -> str:
-    """What of the price is derived from another row, and what it leaves out."""
+    """Notes on the price: which parts are derived from another row, and what it leaves out."""
     lines = cost.get("lines")
     derived = [
         str(line["item"])
@@ -127,13 +127,13 @@ def _usd(cost: Mapping[str, object], key: str) -> str:
 
 
 def _cents(cost: Mapping[str, object], key: str) -> str:
-    """An amount of a lease: to the cent, as an invoice has it."""
+    """Format an amount of a lease to the cent, as on an invoice."""
     value = cost.get(key)
     return f"{value:.2f} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
 
 
 def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:
-    """Which checks passed, and which were asked nothing, with the reason; of what no longer serves, that they did."""
+    """Passed checks, and skipped ones with the reason; in the past tense where the service has stopped serving."""
     checks = _at(verdict, "checks")
     if not checks or not verdict.get("ok"):
         return ""
@@ -145,12 +145,12 @@ def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:
 
 
 def _measured(figures: Mapping[str, object], kind: str) -> dict[str, str]:
-    """The figures, or why they are none, and what a reader has to know of them."""
+    """The figures, or the reason for their absence, with notes for the reader."""
     if not figures:
         return {}
     state = str(figures.get("state") or "ok")
     known = figures.get("notes")
-    # That they are simulated stands beside them.
+    # The lines beside them already mark them as simulated.
     notes = [str(note) for note in known if not str(note).startswith("simulated: ")] if isinstance(known, list) else []
     said = {f"measured{kind}": _figures(figures)} if state in _MEASURED else {"not measured": state.replace("_", " ")}
     return said | {f"note{'' if len(notes) == 1 else f' {number}'}": note for number, note in enumerate(notes, 1)}

@@ -1,4 +1,4 @@
-"""`bezel weights list|copy STACK`: what lies in a stack's bucket, and its model brought there.
+"""`bezel weights list|copy STACK`: lists the models in a stack's bucket, or copies the stack's model into it.
 
 Owns which model goes where, the hub's token, and what is printed. Leaves listing and copying to `bezel.weights`.
 """
@@ -34,14 +34,14 @@ _TOKEN = "HF_TOKEN"  # noqa: S105 - a variable's name
 
 
 def run_weights(project: Project, stack: str, *, copy: bool, origin: str | None, deadline: float) -> int:
-    """List or copy; the exit code.
+    """List or copy; return the exit code.
 
     Args:
-        project: the Pulumi project.
-        stack: whose model and bucket.
-        copy: whether to copy, else to list.
+        project: The Pulumi project.
+        stack: The stack that names the model and the bucket.
+        copy: Whether to copy, else to list.
         origin: `hf:OWNER/NAME[@REVISION]` or `gs://BUCKET/PATH` of the model; None for its hub id.
-        deadline: seconds for all of it.
+        deadline: Seconds for the whole command.
     """
     try:
         plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
@@ -53,7 +53,7 @@ def run_weights(project: Project, stack: str, *, copy: bool, origin: str | None,
 
 
 def _list(plan: AnyPlan, watch: Watch) -> int:
-    """Print the models of a stack's bucket; 1 where the stack's own is not whole."""
+    """Print the models of a stack's bucket; return 1 where the stack's own model is incomplete."""
     stack, bucket = plan.stack, Bucket(_bucket(plan), watch)
     try:
         found = {model.folder: model for model in stored_models(bucket, plan.weights.drafts)}
@@ -72,7 +72,7 @@ def _list(plan: AnyPlan, watch: Watch) -> int:
 
 
 def _copy_all(plan: AnyPlan, origin: str | None, watch: Watch) -> int:
-    """Bring a stack's model, and its draft model, into its bucket."""
+    """Copy a stack's model and its draft model into its bucket."""
     wanted = _wanted(plan) if origin is None else {plan.weights.path: origin}
     bucket = _bucket(plan)
     for folder, source in wanted.items():
@@ -101,7 +101,7 @@ class _Copy:
 
 
 def _copy(copy: _Copy) -> bool:
-    """One model; whether all of it is there now."""
+    """Copy one model; return whether it is complete."""
     progress, journal = Progress(sys.stdout), Journal(state_folder())
     place = f"gs://{copy.bucket}/{copy.folder}"
     with ExitStack() as stack:
@@ -157,7 +157,7 @@ def _bucket(plan: AnyPlan) -> str:
 
 
 def _token(plan: AnyPlan) -> str:
-    """The hub's token: of the environment, else of the secret that the stack names; "" for none."""
+    """The hub's token, from the environment, else from the secret that the stack names; "" for none."""
     if found := os.environ.get(_TOKEN, "").strip():
         return found
     secret = plan.secrets.get(_TOKEN)

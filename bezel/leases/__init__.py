@@ -1,13 +1,14 @@
-"""Leases of machines with accelerators: asked for, waited for, moved on to the next zone, and never orphaned.
+"""Leases of machines with accelerators: requested, awaited, moved to the next zone, never orphaned.
 
-Owns what a request for a TPU or a GPU machine says, the rules by which one lease is brought about or none is left, and
-the two APIs that grant one. Knows no Pulumi, no catalogue and no plan; whoever calls says what is wanted.
+Owns the request bodies for TPU and GPU machines, the rules that bring about one lease or leave none, and the two APIs
+that grant leases. Knows no Pulumi, no catalogue and no plan; the caller passes the desired state.
 
 | module | what it owns |
 |---|---|
-| `names`, `bodies`, `inputs` | names, labels, hash and differences; the two bodies; what cannot work |
-| `observation`, `rules`, `told`, `cost`, `clock` | what is seen, what follows from it, how it is told; money and time |
-| `back_end`, `queued_resources`, `machines` | what an API is asked; the two APIs |
-| `engine` | looks, decides, acts, until the goal is reached |
-| `fleet`, `find` | all leases of a project; where one could be had |
+| `names`, `requests`, `inputs` | names, labels, hash and differences; the two request bodies; checks of inputs |
+| `wanted`, `observation`, `reconcile` | the desired state; the observed state; the next step between them |
+| `messages`, `cost`, `clock` | texts for a person; money; time |
+| `backend`, `tpu_backend`, `compute_backend` | what an API of leases has to offer; the two APIs |
+| `controller` | looks, decides, acts, until the goal is reached |
+| `inventory`, `availability` | all leases of a project; zones with capacity |
 """

@@ -1,8 +1,8 @@
-"""Where a lease could be had: by a bounded probe whether a zone has capacity now.
+"""Availability probe: a bounded test of whether a zone has capacity for a lease.
 
-A probe is a real request with a short validity that is deleted at once, granted or not, and seen gone; it is what
-Google offers nothing else for. What a granted one costs until it is gone is a few minutes of the lease at most. Leaves
-out which zones to look at, and printing.
+A probe is a real request with a short validity that is deleted at once, granted or not, and checked to be gone: Google
+offers no other way. A granted one costs at most a few minutes of the lease until it is gone. Leaves out the choice of
+zones, and printing.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from bezel.leases.requests import LeaseSpec
 
 PROBE_STACK = "bezel-probe"
-"""The stack that a probe's labels name, so that a sweep finds one that was killed."""
+"""Stack in a probe's labels, so that a sweep finds the request of a killed probe."""
 _LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class AvailabilityProbe:
-    """What a probe of one zone said.
+    """Result of a probe of one zone.
 
     Attributes:
-        granted: Whether capacity came; None where the zone refused before it came to that.
-        told: What happened, in words.
+        granted: Whether capacity was granted; None where the zone refused the request before that.
+        told: The result, in words.
     """
 
     granted: bool | None
@@ -47,18 +47,18 @@ def probe(
     seconds: float,
     show: Callable[[str], None] = lambda _line: None,
 ) -> AvailabilityProbe:
-    """Ask for a lease in the one zone of `spec`, wait a little, and give it back, granted or not.
+    """Request a lease in the one zone of `spec`, wait a little, and give it back, granted or not.
 
     Args:
         back_end: The API.
-        spec: A lease of `PROBE_STACK`, its patience the time it may wait.
+        spec: A lease of `PROBE_STACK`; its patience is the time that it may wait.
         clock: The time.
         seconds: How long to wait for capacity, platform seconds.
-        show: Takes each line that says what is waited for.
+        show: Called with each line of progress.
 
     Raises:
         LeaseError: It could not be given back, or its name belongs to something else.
-        RestError: Google refused to say.
+        RestError: A request to Google failed.
     """
     zone, begun = spec.zones[0].zone, clock.now()
     engine = LeaseController(back_end, clock, show)
@@ -74,13 +74,13 @@ def probe(
         LeaseController(back_end, clock, show).run(Wanted(spec, Goal.GONE))
     if seen is not None and seen.state in {State.PROVISIONING, State.ACTIVE}:
         return AvailabilityProbe(True, f"granted after {format_duration(took)}, and given back")
-    # Once the time is over, the platform may have been quicker than this to say so.
+    # After the time is over, the platform may have ended the request before this loop did: no refusal.
     if seen is not None and seen.state is State.FAILED and took < seconds:
         return AvailabilityProbe(False, seen.reason or "FAILED")
     return AvailabilityProbe(False, f"nothing granted in {format_duration(took)}")
 
 
 def _first_reason(text: str, zone: str) -> str:
-    """The line of a zone among those that say why none granted anything."""
+    """The line of a zone among the reasons why none granted the lease."""
     lines = [line.strip() for line in text.splitlines()]
     return next((line.removeprefix(f"{zone}: ") for line in lines if line.startswith(f"{zone}: ")), lines[0])

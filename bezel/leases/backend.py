@@ -1,6 +1,6 @@
-"""What an API that grants leases is asked, and what its refusals mean; the same for both back ends.
+"""Interface of an API that grants leases, and the meaning of its refusals; the same for both back ends.
 
-Leaves out the two APIs (`queued_resources`, `machines`) and what follows from an answer (`rules`).
+Leaves out the two APIs (`tpu_backend`, `compute_backend`) and what follows from a response (`reconcile`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 NOT_FOUND = 404
 CONFLICT = 409
 _REFUSALS = frozenset({400, 403, 404, 429})
-# A limit on how often one may ask, which passes by itself; the other quota is on what one may hold.
+# A rate limit, which passes by itself; any other quota limits the resources that a project may hold.
 _TOO_OFTEN = re.compile(r"per (minute|second|100 seconds)|rate ?limit", re.IGNORECASE)
-# Of whoever asks, in whatever zone.
+# About the caller, in every zone.
 _NOT_ALLOWED = re.compile(r"permission '[\w.]+' denied|has not been used in project|is disabled", re.IGNORECASE)
 _NOT_ENABLED = re.compile(r"has not been used in project \S+ before or it is disabled", re.IGNORECASE)
-# About the zone itself: IAM says "(or it may not exist)" of a resource that the caller may not see, too.
+# About the zone: IAM reports "(or it may not exist)" also for a resource that the caller may not see.
 _NO_SUCH_ZONE = re.compile(
     r"permission denied on '(projects/[^/']+/)?locations/[^/']+' \(or it may not exist"
     r"|not found or access is unauthorized|unknown (zone|location)|invalid value for field 'zone'",
@@ -32,35 +32,35 @@ _NO_SUCH_ZONE = re.compile(
 
 
 class BackEnd(Protocol):
-    """An API that grants leases, for one project. All calls raise `RestError` where nothing can be said."""
+    """An API that grants leases, for one project. All calls raise `RestError` where the result is unknown."""
 
     def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
-        """Ask for a lease; returns the name of the operation that stores the request, "" without one."""
+        """Request a lease; returns the name of the operation that stores the request, "" without one."""
 
     def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
         """Whether an operation is over, and why it failed ("" where it did not)."""
 
     def look(self, zone: str, name: str) -> Observation:
-        """What is there."""
+        """The observed state of a lease."""
 
     def delete(self, zone: str, name: str) -> None:
-        """Begin to delete it, with all that runs on it; what is gone already is no mistake."""
+        """Begin to delete it, with all that runs on it; it is no error if it is gone already."""
 
     def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
-        """What its node reports of its boot, by the phase's name; {} before it reports anything."""
+        """Boot phases that its node reports, by name; {} before the first."""
 
     def serial_output(self, zone: str, name: str) -> str:
-        """What its console shows; "" where the API has none."""
+        """Its console output; "" where the API has none."""
 
     def list(self, zone: str) -> list[Observation]:
-        """Everything there that the API may show, ours or not; a zone that the API does not know is an `ApiError`."""
+        """All leases in a zone that the API shows, Bezel's or not; an unknown zone is an `ApiError`."""
 
     def hardware(self, zone: str, kind: str) -> bool:
         """Whether the zone has hardware of a kind: an accelerator type or a machine type."""
 
 
 def refusal(error: RestError) -> str | None:
-    """Why a zone refused a request, in Google's words; None where the failure may pass or says nothing of the zone."""
+    """Why a zone refused a request, in Google's words; None where the failure may pass or is not about the zone."""
     if not isinstance(error, ApiError) or error.status not in _REFUSALS:
         return None
     if _TOO_OFTEN.search(error.message) or (error.status == 403 and _NOT_ALLOWED.search(error.message)):
@@ -69,22 +69,22 @@ def refusal(error: RestError) -> str | None:
 
 
 def no_such_zone(error: ApiError) -> bool:
-    """Whether a look was refused because the API knows no such zone: nothing of ours can be there."""
+    """Whether a look failed because the API knows no such zone: no lease can be there."""
     return error.status in {400, 403, 404} and _NO_SUCH_ZONE.search(error.message) is not None
 
 
 def not_enabled(error: ApiError) -> bool:
-    """Whether the project has not enabled the API: nothing can have been leased by it."""
+    """Whether the project has not enabled the API: it has no leases there."""
     return error.status == 403 and _NOT_ENABLED.search(error.message) is not None
 
 
 def passes(error: RestError) -> bool:
-    """Whether the same call may be answered later: no answer, a fault of the server, or asked too often."""
+    """Whether the same call may succeed later: no response, a server error, or a rate limit."""
     if not isinstance(error, ApiError):
         return isinstance(error, UnreachableError)
     return error.status in {200, 429} or error.status >= 500
 
 
 def not_yet_deletable(error: ApiError) -> bool:
-    """Whether a deletion was refused for now: something else is under way (Google's 400, 409 and 412 for it)."""
+    """Whether a deletion was refused for now, as another operation is running (Google's 400, 409 and 412)."""
     return error.status in {400, CONFLICT, 412}

@@ -1,6 +1,6 @@
-"""The time that waits are reckoned in: the platform's seconds, which pass faster where the platform is an embedded one.
+"""Clock of waits: platform seconds, which pass faster on an embedded cloud.
 
-The end of a lease's run duration and its cost go by the real clock everywhere.
+The end of a lease's run duration and its cost use the real clock everywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 SPEED = "BEZEL_SPEED"
-"""Platform seconds in one second; 1 where it is not set. `bezel local` sets it to the pace of the embedded cloud."""
+"""Variable: platform seconds in one second, 1 if unset. `bezel local` sets it to the embedded cloud's speed."""
 
 _REAL_SECONDS = 60.0
 
@@ -26,9 +26,9 @@ class PlatformClock:
 
     Attributes:
         now: Unix seconds.
-        pause: Waits that many real seconds.
+        pause: Waits a number of real seconds.
         speed: Platform seconds in one second.
-        slack: Platform seconds beyond each deadline: machines of an embedded cloud are processes of this machine,
+        slack: Platform seconds added to each deadline: machines of an embedded cloud are processes of this machine,
             which take real time to start.
     """
 
@@ -38,15 +38,15 @@ class PlatformClock:
     slack: float = 0.0
 
     def since(self, moment: float) -> float:
-        """Platform seconds since a moment in unix seconds; never less than none."""
+        """Platform seconds since a moment in unix seconds; at least 0."""
         return max(0.0, (self.now() - moment) * self.speed)
 
     def sleep(self, seconds: float) -> None:
-        """Wait that many platform seconds."""
+        """Wait a number of platform seconds."""
         self.pause(seconds / self.speed)
 
     def reading(self) -> float:
-        """Platform seconds since some fixed moment."""
+        """Platform seconds since an arbitrary fixed moment."""
         return self.now() * self.speed
 
 
@@ -75,12 +75,12 @@ def unix(timestamp: object) -> float | None:
 
 
 def rfc3339(moment: float | None) -> str | None:
-    """A moment in unix seconds as RFC 3339 says it, to the second."""
+    """A moment in unix seconds as RFC 3339 text, to the second."""
     return None if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time for a person: `45 s`, `12 min`, `2 h 5 min`."""
+    """A duration as text: `45 s`, `12 min`, `2 h 5 min`."""
     if seconds < 120:
         return f"{max(0.0, seconds):.0f} s"
     minutes = round(seconds / 60)

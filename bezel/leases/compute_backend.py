@@ -1,8 +1,9 @@
-"""Compute Engine's machines as leases, over REST v1: the second back end, for TPUs and for GPUs.
+"""Compute Engine back end: machines as leases, over REST v1, with TPUs or GPUs.
 
-A flex-start machine that waits for capacity is PENDING, and is deleted by Google when its wait is over: why, only its
-insert operation says. When its run duration ends it is deleted too. Source: discovery document of compute v1, which has
-`params.requestValidForDuration` (revision 20261106), and Compute's pages on flex-start VMs and instance lifecycle.
+A flex-start machine that waits for capacity is PENDING, and Google deletes it when its wait is over; only its insert
+operation has the reason. Google also deletes it when its run duration ends. Source: discovery document of compute v1,
+which has `params.requestValidForDuration` (revision 20261106), and Compute's pages on flex-start VMs and instance
+lifecycle.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Machines:
     """Leases of one project from the Compute API.
 
     Args:
-        client: Who asks.
-        project: Its id.
+        client: Client for Google's APIs.
+        project: The project's id.
     """
 
     def __init__(self, client: GoogleClient, project: str) -> None:
@@ -48,8 +49,8 @@ class Machines:
         self._project = project
 
     def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
-        """POST instances; the operation runs for as long as capacity is waited for."""
-        del name  # it stands in the body
+        """POST instances; the operation runs until capacity is granted or the wait ends."""
+        del name  # the body contains it
         url, params = f"{self._zone(zone)}/instances", {"requestId": request_id}
         return str(self._client.post(url, json=dict(body), params=params, idempotent=True).get("name") or "")
 
@@ -78,7 +79,7 @@ class Machines:
                 raise
 
     def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
-        """GET the guest attributes; before the first is written there are none."""
+        """GET the guest attributes; {} before the first is written."""
         params = {"queryPath": f"{NAMESPACE}/"}
         try:
             answer = self._client.get(f"{self._instance(zone, name)}/getGuestAttributes", params=params)

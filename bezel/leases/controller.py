@@ -1,6 +1,6 @@
-"""Brings a lease to where it is wanted: looks, decides by `rules`, does one thing, looks again; bounded in time.
+"""Controller of a lease: look, decide by `reconcile`, act once, repeat, with a bound on time.
 
-Leaves out the decisions, the two APIs, and what the engine of Pulumi is told.
+Leaves out the decisions, the two APIs, and the inputs and outputs of Pulumi's engine.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from bezel.leases.requests import ZoneChoice
 
 FULL_LOOK_SECONDS = 600.0
-"""How often zones in which nothing is expected are looked at: a request may be stored late."""
+"""Interval of looks into zones where nothing is expected: a request may be stored late."""
 TROUBLE_SECONDS = 15.0
 TROUBLES = 8
+"""Consecutive failures of Google's API that are tolerated."""
 TAKEN_SECONDS = 10.0
-"""How often in a row Google may fail to answer."""
 
 
 class LeaseError(Exception):
-    """The lease is not what was wanted; the text says what to do."""
+    """The lease is not in the desired state; the text gives the repair."""
 
 
 @dataclass
 class LeaseController:
-    """One run towards a goal.
+    """Control loop of one lease.
 
     Attributes:
         back_end: The API.
         clock: The time.
-        show: Takes each line that says what is waited for.
+        show: Called with each line of progress.
     """
 
     back_end: BackEnd
@@ -66,14 +66,14 @@ class LeaseController:
     _troubles: int = 0
 
     def run(self, wanted: Wanted) -> Observation | None:
-        """Do what is to be done until the goal is reached.
+        """Act until the goal is reached.
 
         Returns:
-            The lease; None where none is wanted, or none is left and none may be bought.
+            The lease; None where the goal is none, or where none is left and none may be bought.
 
         Raises:
             LeaseError: The goal cannot be reached, or not in time.
-            RestError: Google refused to say or to do something.
+            RestError: Google refused a request.
         """
         memory = Memory()
         while True:
@@ -92,7 +92,7 @@ class LeaseController:
                 self.clock.sleep(step.seconds)
 
     def _step(self, wanted: Wanted, memory: Memory) -> tuple[Ask | Delete | Wait | Done | Failed, str]:
-        """Look, decide and act once; what is final, or costs money, follows from a look into every zone."""
+        """Look, decide and act once; a decision that is final or costs money requires a look into every zone."""
         zones = wanted.spec.everywhere
         looked = zones if self._is_stale() else tuple(zone for zone in zones if self._is_expected(zone, memory))
         self._look(looked, wanted)
@@ -123,7 +123,7 @@ class LeaseController:
         return there or zone in memory.hoped or zone in memory.clearing
 
     def _settled(self, one: Observation, wanted: Wanted) -> Observation:
-        """What is to be seen of a request that was sent a moment ago: what its operation says."""
+        """The observation of a request sent a moment ago, by its operation while the request itself is not visible."""
         if one.state is not State.ABSENT or one.zone not in self._operations:
             return one
         operation, sent = self._operations[one.zone]
@@ -141,7 +141,7 @@ class LeaseController:
         return replace(one, state=State.WAITING, word=STORING, labels=ours, created_at=sent, id=STORING)
 
     def _phases(self, wanted: Wanted, memory: Memory) -> Mapping[str, Phase]:
-        """What the node of the lease to keep reports; nothing where nobody wants to know."""
+        """Boot phases of the selected lease's node; empty unless the goal is a healthy one."""
         if wanted.goal is not Goal.HEALTHY:
             return {}
         one = select_lease([one for one in self._seen.values() if one.belongs(wanted.spec.stack)], wanted, memory)
@@ -157,7 +157,7 @@ class LeaseController:
             )
         except ApiError as error:
             if error.status == CONFLICT:
-                # It exists, or its deletion has not ended: the next look tells, and asks again.
+                # It exists, or its deletion has not ended: the next step looks, and requests it again if it is absent.
                 memory.hoped.discard(zone)
                 self._taken(zone, wanted, memory, error)
                 return

@@ -1,4 +1,4 @@
-"""What a lease costs so far and at its end; an unknown price is unknown, never nothing. Pure."""
+"""Cost of a lease so far and at its end; an unknown price is unknown, never 0. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def cost_of(
     """Cost of a lease's accelerators, in USD.
 
     Args:
-        hourly_usd: Price of an hour in its zone; None where no price row has one.
-        active_at: Since when it is paid for, unix seconds.
-        ends_at: When its run duration is over.
-        run_seconds: How long it runs at most; None without an end.
-        now: The time of the reckoning.
+        hourly_usd: Price of an hour in its zone; None without a price row.
+        active_at: Start of billing, unix seconds.
+        ends_at: End of its run duration.
+        run_seconds: Its run duration; None without an end.
+        now: The time of the calculation.
     """
     so_far: float | str = UNKNOWN
     at_end: float | str = UNKNOWN

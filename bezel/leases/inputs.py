@@ -1,6 +1,6 @@
-"""What cannot work in the inputs of a lease, found before anything is asked for.
+"""Checks of a lease's inputs, before any request.
 
-Takes what the engine hands over: a value that is not known yet is of no plain type, and passes. Pure.
+The values are the engine's: one that is not known yet is of no plain type, and passes. Pure.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 LEAST_RUN_SECONDS = 600
 MOST_RUN_SECONDS = 7 * 86400
-"""How long Google lets a flex-start lease run: 10 minutes to 7 days."""
+"""Google's bounds of a flex-start lease's run duration: 10 minutes to 7 days."""
 MOST_VM_WAIT_SECONDS = 7200
-"""How long a flex-start VM waits for capacity at most (Compute Engine, requestValidForDuration: 90 s to 2 h)."""
+"""Maximum wait of a flex-start VM for capacity (Compute Engine, requestValidForDuration: 90 s to 2 h)."""
 BACK_ENDS = ("queued_resource", "flex_start_vm")
 
 

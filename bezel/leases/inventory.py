@@ -1,7 +1,7 @@
-"""All leases of a project: listing, describing and giving back single ones, and sweeping what nobody wants any more.
+"""Inventory of a project's leases: list, describe and give back single ones, and sweep those that are left over.
 
-Touches only what carries our labels. A sweep is a plan first, and does what the plan says, nothing else. Leaves out
-which zones there are, and printing.
+Touches only resources with Bezel's labels. A sweep is a plan first, and does exactly what the plan contains. Leaves out
+the list of zones, and printing.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from bezel.leases.requests import BackEndName
 
 _REQUEST_SECONDS = 60.0
-# Of real time, for an answer of an embedded cloud whose own time is quickened: the minute above may be over at once.
+# Real time for a response of an embedded cloud with accelerated time, where the minute above may pass at once.
 _LEAST_SECONDS = 5.0
 
 
 def new_client(clock: PlatformClock, *, seconds: float = _REQUEST_SECONDS) -> GoogleClient:
-    """A client whose waits between attempts pass as the platform's time does.
+    """A client whose waits between attempts are in platform time.
 
     Args:
         clock: The time.
-        seconds: For one request with all its attempts.
+        seconds: Time limit of one request with all its attempts.
     """
     return GoogleClient(
         timeout_seconds=min(30.0, seconds),
@@ -54,7 +54,7 @@ def back_end_of(name: str, client: GoogleClient, project: str) -> BackEnd:
 
 @dataclass(frozen=True)
 class Leftover:
-    """Something that a sweep would delete, and why."""
+    """A lease that a sweep would delete, and the reason."""
 
     seen: Observation
     why: str
@@ -64,12 +64,12 @@ class Fleet:
     """The leases of a project in some zones.
 
     Args:
-        client: Who asks.
+        client: Client for Google's APIs.
         clock: The time.
-        project: Its id.
-        zones: Where to look.
-        show: Takes each line that says what is waited for.
-        named: Whether somebody named the zones: then each has to exist.
+        project: The project's id.
+        zones: Zones to look into.
+        show: Called with each line of progress.
+        named: Whether the user named the zones: then each has to exist.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class Fleet:
         self._show = show
 
     def list(self, back_ends: Iterable[BackEndName] = ("queued_resource", "flex_start_vm")) -> list[Observation]:
-        """Every lease of ours, of any stack; an API that the project has not enabled has none, and is told.
+        """Every lease of any of Bezel's stacks; an API that is not enabled has none, and is reported.
 
         Raises:
-            LeaseError: A zone that was named is known to no API.
-            RestError: A zone could not be asked: a list that left it out would look complete.
+            LeaseError: No API knows a zone that the user named.
+            RestError: A zone could not be read: a list without it would look complete.
         """
         found: list[Observation] = []
         known: set[str] = set()
@@ -117,7 +117,7 @@ class Fleet:
 
     @staticmethod
     def _listed(kind: BackEnd, zone: str) -> Sequence[Observation] | None:
-        """What is there; None where the API knows no such zone."""
+        """All leases in a zone; None where the API knows no such zone."""
         try:
             return kind.list(zone)
         except ApiError as error:
@@ -126,7 +126,7 @@ class Fleet:
             raise
 
     def describe(self, one: Observation) -> dict[str, Any]:
-        """All that is known of a lease, its boot and the end of its console among it."""
+        """All details of a lease, with its boot phases and the end of its console output."""
         back_end = self._back_end(one)
         phases = back_end.phases(one.zone, one.name) if one.state is State.ACTIVE else {}
         serial = back_end.serial_output(one.zone, one.name) if one.state is State.ACTIVE else ""
@@ -139,16 +139,16 @@ class Fleet:
         }
 
     def delete(self, one: Observation) -> None:
-        """Give a lease back, and see it gone.
+        """Give a lease back, and check that it is gone.
 
         Raises:
-            LeaseError: It is not ours, not what was seen any more, or not gone in time.
+            LeaseError: It is not Bezel's, has changed since it was observed, or is not gone in time.
             RestError: Google refused.
         """
         back_end = self._back_end(one)
         if not one.belongs(one.stack) or not one.stack:
             raise LeaseError(messages.labels_contradict(one, self._project))
-        # Names are the same in every lease of a stack: somebody was asked since, and may have leased it again.
+        # A stack's leases share their names: since the user confirmed the deletion it may have been leased again.
         now = back_end.look(one.zone, one.name)
         if now.there and (now.id != one.id or (now.live and not one.live)):
             raise LeaseError(
@@ -165,12 +165,12 @@ class Fleet:
             body={},
         )
         LeaseController(back_end, self._clock, self._show).run(Wanted(spec, Goal.GONE))
-        # Whatever was done: that it is gone is said of what is seen.
+        # Only a look shows that it is gone, whatever the deletion returned.
         if (left := back_end.look(one.zone, one.name)).there and left.id == one.id:
             raise LeaseError(messages.still_there(left))
 
     def sweep(self, plan: Iterable[Leftover]) -> dict[str, str]:
-        """Delete what a plan lists; returns what could not be deleted, as zone/name -> why."""
+        """Delete what a plan lists; returns the failures, as zone/name -> reason."""
         failed = {}
         for leftover in plan:
             try:
@@ -190,13 +190,13 @@ def sweep_plan(
     of_stacks: Collection[str] = (),
     known_stacks: Collection[str] | None = None,
 ) -> list[Leftover]:
-    """What a sweep would delete, in the order in which it was found. Pure.
+    """Leases that a sweep would delete, in the order of `found`. Pure.
 
     Args:
-        found: What there is; what is not ours is left out.
+        found: Observed leases; those that are not Bezel's are ignored.
         now: The time, unix seconds.
-        of_stacks: Stacks of which everything is to go.
-        known_stacks: Stacks that exist; what belongs to another one goes. None: nobody knows.
+        of_stacks: Stacks whose leases are all to be deleted.
+        known_stacks: Stacks that exist; leases of other stacks are to be deleted. None: unknown, and not a reason.
     """
     judged = ((one, _why(one, now, of_stacks, known_stacks)) for one in found if one.ours)
     return [Leftover(one, why) for one, why in judged if why]

@@ -1,4 +1,4 @@
-"""What is said of a lease: one line while it is waited for, and value, consequence and repair when it failed. Pure."""
+"""Messages about a lease: progress in one line; failures as value, consequence and repair. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def queued(one: Observation, elapsed: float, choice: ZoneChoice, spec: LeaseSpec
 
 
 def storing(one: Observation, elapsed: float) -> str:
-    """A request that was sent, and is not seen yet."""
+    """A request that was sent, and is not visible yet."""
     return f"{one.zone}: asked {format_duration(elapsed)} ago, not stored yet"
 
 
@@ -38,7 +38,7 @@ def provisioning(one: Observation, elapsed: float, wanted: Wanted) -> str:
 
 
 def booting(one: Observation, phases: Mapping[str, Phase], elapsed: float, wanted: Wanted) -> str:
-    """A node on its way to a server that answers."""
+    """A node that boots and does not serve yet."""
     left = max(0.0, wanted.boot_seconds - elapsed)
     node = f", node {one.node_state}" if one.node_state not in {"", "READY", "RUNNING"} else ""
     boot = f"boot {format_duration(elapsed)}, {format_duration(left)} left"
@@ -46,7 +46,7 @@ def booting(one: Observation, phases: Mapping[str, Phase], elapsed: float, wante
 
 
 def phase_line(phases: Iterable[Phase], *, whole: bool = False) -> str:
-    """What a node has reported, in order; of what is done no details, unless the whole is asked for."""
+    """Phases that a node has reported, in order; finished ones without details unless `whole`."""
     by_name = {phase.name: phase for phase in phases}
     told = [by_name[name] for name in PHASES if name in by_name]
     parts = [f"{one.name} {one.state}{_detail(one) if whole or one.state != 'done' else ''}" for one in told]
@@ -54,27 +54,27 @@ def phase_line(phases: Iterable[Phase], *, whole: bool = False) -> str:
 
 
 def deleting(one: Observation) -> str:
-    """What is deleted, and why it has to be seen gone."""
+    """A lease to delete, with the reason."""
     why = f": {one.reason}" if one.reason else ""
     return f"{one.zone}: {one.name} ({one.word}{why}) is deleted, so that one lease is left at most"
 
 
 def going(rest: Sequence[Observation], elapsed: float, most: float) -> str:
-    """What is on its way out."""
+    """Leases that are being deleted."""
     names = ", ".join(f"{one.zone} {one.word}" for one in rest)
     left = max(0.0, most - elapsed)
     return f"waiting until it is gone: {names}; {format_duration(elapsed)}, {format_duration(left)} left"
 
 
 def out_of_patience(choice: ZoneChoice) -> str:
-    """A zone that gave nothing in time."""
+    """A zone that granted no capacity in time."""
     if choice.patience_seconds <= 0:
         return "not in the list of zones any more"
     return f"no capacity within {format_duration(choice.patience_seconds)}"
 
 
 def vanished() -> str:
-    """A request that Google took away, without a word that is still to be had."""
+    """A request that Google removed without a reason that can still be read."""
     return "the request is gone: Google found no capacity while it was valid, or somebody deleted it"
 
 
@@ -86,7 +86,7 @@ def request_failed(one: Observation) -> str:
 
 
 def zones_exhausted(spec: LeaseSpec, tried: Mapping[str, str]) -> str:
-    """No zone is left."""
+    """No zone is left to try."""
     lines = [f"  {choice.zone}: {tried[choice.zone]}" for choice in spec.zones if choice.zone in tried]
     return "\n".join(
         [
@@ -102,7 +102,7 @@ def zones_exhausted(spec: LeaseSpec, tried: Mapping[str, str]) -> str:
 
 
 def not_ours(one: Observation, spec: LeaseSpec) -> str:
-    """Something else has the name."""
+    """A resource of another owner has the name."""
     theirs = ", ".join(f"{key}={value}" for key, value in sorted(one.labels.items())) or "none"
     return (
         f"{one.zone} holds {one.name}, which the stack {spec.stack} did not ask for (its labels: {theirs})\n"
@@ -112,7 +112,7 @@ def not_ours(one: Observation, spec: LeaseSpec) -> str:
 
 
 def no_such_zones(zones: Sequence[str], project: str) -> str:
-    """Zones that somebody named and that no API knows."""
+    """Zones that the user named and no API knows."""
     return (
         f"no such zone: {', '.join(zones)}\n"
         f"consequence: nothing is known of leases there; {project} may also not be allowed to see it\n"
@@ -121,7 +121,7 @@ def no_such_zones(zones: Sequence[str], project: str) -> str:
 
 
 def labels_contradict(one: Observation, project: str) -> str:
-    """A lease whose labels name another lease than its own name, or no stack."""
+    """A lease whose labels contradict its own name, or name no stack."""
     labels = ", ".join(f"{key}={value}" for key, value in sorted(one.labels.items()))
     command = (
         f"gcloud compute instances delete {one.name}"
@@ -136,7 +136,7 @@ def labels_contradict(one: Observation, project: str) -> str:
 
 
 def still_there(one: Observation) -> str:
-    """A lease that was given back and is seen all the same."""
+    """A lease that is still visible after its deletion."""
     return (
         f"{one.name} in {one.zone} is still {one.word} after its deletion\n"
         "consequence: it uses quota until it is gone\n"
@@ -154,7 +154,7 @@ def not_gone(one: Observation, elapsed: float, wanted: Wanted) -> str:
 
 
 def not_provisioned(one: Observation, elapsed: float, wanted: Wanted) -> str:
-    """Granted, and never handed over."""
+    """A lease that was granted and never became active."""
     return (
         f"{one.name} in {one.zone} is still {one.word} after {format_duration(elapsed)}\n"
         f"consequence: it cannot be deleted until it settles, and may still become active{_money(one, wanted)}\n"
@@ -163,7 +163,7 @@ def not_provisioned(one: Observation, elapsed: float, wanted: Wanted) -> str:
 
 
 def boot_failed(one: Observation, phase: Phase, wanted: Wanted) -> str:
-    """The node says that it cannot serve."""
+    """A node that reports a failed boot phase."""
     return (
         f"the node {one.name} in {one.zone} failed in its phase {phase.name}: {phase.detail or 'it says no more'}\n"
         f"consequence: the lease goes on{_money(one, wanted)}, and nothing serves\n"
@@ -172,7 +172,7 @@ def boot_failed(one: Observation, phase: Phase, wanted: Wanted) -> str:
 
 
 def never_healthy(one: Observation, phases: Mapping[str, Phase], elapsed: float, wanted: Wanted) -> str:
-    """An active node that does not get to a server."""
+    """An active node whose server does not become healthy in time."""
     return (
         f"the node {one.name} in {one.zone} is {one.word} for {format_duration(elapsed)}, and not healthy: "
         f"{phase_line(phases.values(), whole=True)}\n"
@@ -192,7 +192,7 @@ def never_stored(one: Observation, elapsed: float) -> str:
 
 
 def unanswered(doing: str, why: str) -> str:
-    """Google does not answer."""
+    """Repeated failures of Google's API."""
     return (
         f"Google did not answer while {doing}: {why}\n"
         "consequence: what was asked for last may have happened all the same; nothing of it is lost\n"
@@ -203,7 +203,7 @@ def unanswered(doing: str, why: str) -> str:
 def ended(
     name: str, end: str | None, hourly_usd: float | None, run_seconds: float | None, *, early: bool, renew: bool
 ) -> str:
-    """A lease that is over, `early` before the end that was recorded, and what another one would cost."""
+    """A lease that is over, `early` if before its recorded end, and the cost of another one."""
     when = (f" before its time was over, {end}" if early else f" at {end}") if end else ""
     if hourly_usd is None:
         price = "what it would cost is unknown: no price row has an hour of it"

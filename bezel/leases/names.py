@@ -1,7 +1,7 @@
-"""What a lease is called, what marks it as ours, and what tells one body of a request from another.
+"""Names of leases, the labels that mark Bezel's, and the hash and differences of request bodies.
 
-The name is the same in every zone, so whoever asks again after a kill asks for the same thing. Leaves out what stands
-in a body (`bezel.leases.requests`).
+The name is the same in every zone, so that a run after a kill repeats the same request. Leaves out the content of a
+body (`bezel.leases.requests`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-"""What TPU and Compute both take as the name of a machine."""
+"""Machine names that the TPU API and Compute both accept."""
 
 MANAGED_BY = "managed-by"
 OWNER = "bezel"
@@ -26,22 +26,22 @@ SPEC = "bezel-spec"
 
 
 def labels(name: str, stack: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The labels of a lease's request, node and machine; `in_zone` adds the hash of the body."""
+    """The labels of a lease's request, node and machine; the body in a zone also has its hash."""
     return {**(more or {}), MANAGED_BY: OWNER, STACK: stack, LEASE: name}
 
 
 def is_ours(found: Mapping[str, str], name: str, stack: str) -> bool:
-    """Whether these labels are those of a lease of this name that this stack asked for."""
+    """Whether these labels are those of this stack's lease of this name."""
     return (found.get(MANAGED_BY), found.get(STACK), found.get(LEASE)) == (OWNER, stack, name)
 
 
 def is_bezels(found: Mapping[str, str]) -> bool:
-    """Whether any stack of ours asked for what has these labels."""
+    """Whether these labels are those of a lease of any of Bezel's stacks."""
     return found.get(MANAGED_BY) == OWNER and bool(found.get(LEASE))
 
 
 def plain(value: Any) -> Any:
-    """A value as it was before it went through the engine, which makes every number a float and drops nulls."""
+    """A value as before its passage through the engine, which makes every number a float and drops nulls."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
@@ -50,21 +50,21 @@ def plain(value: Any) -> Any:
 
 
 def spec_hash(body: Mapping[str, Any]) -> str:
-    """Twelve digits that change with anything in a body without a zone, its metadata included."""
+    """Twelve digits that change with any part of a body without a zone, metadata included."""
     text = json.dumps(plain(dict(body)), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def request_id(name: str, zone: str, spec: str, moment: float) -> str:
-    """The id under which one ask is repeated: Google takes repeats of it for the same request.
+    """Idempotency id of a request: Google treats repeats with it as the same request.
 
-    The moment is a part of it because a name is asked for again after its lease ended, which is another request.
+    The moment is part of it because the same name is requested again after its lease ended, as another request.
     """
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"bezel/{zone}/{name}/{spec}/{moment:.3f}"))
 
 
 def differing_paths(old: Any, new: Any, path: str = "body") -> list[str]:
-    """The paths at which two bodies differ, as a person would write them; what is not comparable differs."""
+    """The paths at which two bodies differ, as text for a person; values that cannot be compared differ."""
     return list(_differing(plain(old), plain(new), path))
 
 
@@ -84,5 +84,5 @@ def _differing(old: Any, new: Any, path: str) -> Iterator[str]:
 
 
 def _key(item: Any) -> str:
-    """The name of a metadata entry, which says more than its place in the list."""
+    """The name of a metadata entry, which is more helpful than its index."""
     return str(item["key"]) if isinstance(item, dict) and isinstance(item.get("key"), str) else ""

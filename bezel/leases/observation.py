@@ -1,4 +1,4 @@
-"""What one look at a lease in a zone says, in the same words for both back ends. Pure."""
+"""Observation of a lease in a zone, with the same states for both back ends. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PHASES = ("network", "image", "weights", "compile", "healthy")
-"""What a node goes through until its server answers, in order."""
+"""Boot phases of a node until its server responds, in order."""
 NAMESPACE = "bezel"
 
 
 class State(StrEnum):
-    """Where a lease is on its way."""
+    """State of a lease."""
 
     ABSENT = "absent"
     REFUSED = "refused"
-    """Nothing is there, and the zone said why nothing can be."""
+    """Nothing is there, and the zone gave the reason why nothing can be."""
     WAITING = "waiting"
     PROVISIONING = "provisioning"
     ACTIVE = "active"
@@ -33,30 +33,30 @@ class State(StrEnum):
 
 
 LIVE = frozenset({State.WAITING, State.PROVISIONING, State.ACTIVE})
-"""States of a lease that is there or may still come; everything else is over."""
+"""States of a lease that exists or may still be granted; all others are final."""
 NOTHING = frozenset({State.ABSENT, State.REFUSED})
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A lease as it was seen in one zone.
+    """A lease as observed in one zone.
 
     Attributes:
-        zone: Where.
+        zone: Its zone.
         name: Its name.
-        state: Where it is on its way.
-        word: Google's own word for that.
-        reason: Why it failed or was refused, "" where nothing is said.
-        labels: Of the node or machine.
-        id: Full resource name and creation: another one when it is bought again.
+        state: Its state.
+        word: Google's own word for the state.
+        reason: Why it failed or was refused, "" if not reported.
+        labels: Labels of the node or machine.
+        id: Full resource name and creation time: differs when it is bought again.
         created_at: When the request was stored, unix seconds.
-        active_at: When its machine was made.
-        ends_at: When its run duration is over.
+        active_at: When its machine was created.
+        ends_at: End of its run duration.
         node_state: State of the machine.
         health: The platform's verdict on the machine.
         address: Its internal address.
-        hardware: What was asked for, e.g. `v6e-4`.
-        run_seconds: How long it runs at most; None without an end.
+        hardware: The requested hardware, e.g. `v6e-4`.
+        run_seconds: Its run duration; None without an end.
         kind: `queued_resource`, `flex_start_vm`, or `node` for one whose request is gone.
     """
 
@@ -79,31 +79,31 @@ class Observation:
 
     @property
     def spec(self) -> str:
-        """Hash of the body that it was asked for with."""
+        """Hash of its request's body."""
         return self.labels.get(SPEC, "")
 
     @property
     def stack(self) -> str:
-        """Whose it is."""
+        """Name of the stack that requested it."""
         return self.labels.get("stack", "")
 
     @property
     def ours(self) -> bool:
-        """Whether any stack of ours asked for it."""
+        """Whether any of Bezel's stacks requested it."""
         return is_bezels(self.labels)
 
     def belongs(self, stack: str) -> bool:
-        """Whether this very stack asked for it."""
+        """Whether this stack requested it."""
         return is_ours(self.labels, self.name, stack)
 
     @property
     def live(self) -> bool:
-        """Whether it is there or may still come."""
+        """Whether it exists or may still be granted."""
         return self.state in LIVE
 
     @property
     def there(self) -> bool:
-        """Whether anything is there at all, be it over or on its way out."""
+        """Whether a resource exists, even one that has ended or is being deleted."""
         return self.state not in NOTHING
 
 
@@ -114,8 +114,8 @@ class Phase:
     Attributes:
         name: One of `PHASES`.
         state: `running`, `done` or `failed`.
-        at: Since when, unix seconds.
-        detail: What the node says of it.
+        at: When it began, unix seconds.
+        detail: The node's text about it.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Phase:
 
 
 def phases_of(entries: Iterable[Mapping[str, Any]]) -> dict[str, Phase]:
-    """The phases among guest attributes ({namespace, key, value}); what is no phase of ours is left out."""
+    """The phases among guest attributes ({namespace, key, value}); entries that are no known phase are left out."""
     found = {str(e.get("key")): str(e.get("value")) for e in entries if e.get("namespace") == NAMESPACE}
     read = {name: _phase(name, found[name]) for name in PHASES if name in found}
     return {name: phase for name, phase in read.items() if phase is not None}

@@ -1,8 +1,8 @@
-"""What to do next about a lease, decided by what was seen in every zone.
+"""Next step of a lease, decided by the observations of all zones.
 
-Nothing is remembered that a kill could take away and that matters: what lies in the zones says all, so whoever starts
-again ends where the other would have. Exactly one lease is wanted, or none; what is not ours is never touched.
-Leaves out doing it (`engine`) and wording (`told`). Pure.
+Nothing that matters is stored outside the zones: a run that starts after a kill reads them and reaches the same end.
+Exactly one lease is the goal, or none; resources of other owners are never touched. Leaves out acting (`controller`)
+and wording (`messages`). Pure.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from bezel.leases.requests import ZoneChoice
 
 STORING = "STORING"
-"""Our word for a request that was sent, and is neither seen nor refused yet."""
+"""Bezel's word for a request that was sent, and is neither visible nor refused yet."""
 GRACE_SECONDS = 120.0
-"""Beyond the patience that Google enforces itself."""
+"""Added to the patience, which Google enforces itself."""
 STORING_SECONDS = 600.0
 SETTLING_SECONDS = 30.0
-"""How long a request that was taken may stay out of sight."""
+"""How long an accepted request may stay invisible."""
 AGAIN_SECONDS = 60.0
-"""After how long a deletion that shows nothing is asked for again."""
+"""Delay after which a deletion without effect is requested again."""
 
 
 @dataclass
 class Memory:
-    """What one run remembers: only times, and what it has tried.
+    """Memory of one run of the controller: only times, and the zones tried.
 
     Attributes:
-        tried: Zone -> why there is nothing to be had.
-        hoped: Zones in which this run asked, or found a request under way.
-        reached: Observation's id and state -> when this run first saw it.
+        tried: Zone -> why it grants no lease.
+        hoped: Zones in which this run sent or observed a request.
+        reached: Observation's id and state -> when this run first observed it.
         clearing: Zone -> since when it is being emptied.
-        deleted: Zone -> when its deletion was last asked for.
+        deleted: Zone -> when its deletion was last requested.
     """
 
     tried: dict[str, str] = field(default_factory=dict)
@@ -52,14 +52,14 @@ class Memory:
 
 @dataclass(frozen=True)
 class Ask:
-    """Ask for the lease in a zone."""
+    """Request the lease in a zone."""
 
     choice: ZoneChoice
 
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete what lies in a zone."""
+    """Delete the lease in a zone."""
 
     zone: str
     line: str
@@ -67,7 +67,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Wait:
-    """Look again after that many platform seconds; the line says what is waited for."""
+    """Look again after a number of platform seconds; the line describes the wait."""
 
     seconds: float
     line: str
@@ -75,14 +75,14 @@ class Wait:
 
 @dataclass(frozen=True)
 class Done:
-    """The goal is reached; without an observation there is no lease (any more)."""
+    """The goal is reached; without an observation there is no lease."""
 
     seen: Observation | None
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The goal cannot be reached; the text says what to do."""
+    """The goal cannot be reached; the text gives the repair."""
 
     text: str
 
@@ -93,14 +93,14 @@ Step = Ask | Delete | Wait | Done | Failed
 def next_step(
     seen: Mapping[str, Observation], wanted: Wanted, memory: Memory, clock: PlatformClock, phases: Mapping[str, Phase]
 ) -> Step:
-    """The next thing to do.
+    """The next step.
 
     Args:
-        seen: What lies in every zone in which something of the lease may lie.
-        wanted: What is wanted.
-        memory: What this run remembers; updated.
+        seen: Observation of every zone in which the lease may be.
+        wanted: The desired state.
+        memory: Memory of this run; updated.
         clock: The time.
-        phases: What the node of the lease reports of its boot.
+        phases: Boot phases that the lease's node reports.
     """
     spec = wanted.spec
     there = [one for zone in spec.everywhere if (one := seen[zone]).there]
@@ -124,7 +124,7 @@ def next_step(
 
 
 def _note(seen: Mapping[str, Observation], wanted: Wanted, memory: Memory, clock: PlatformClock) -> None:
-    """Note what a zone said no with, where there is hope, and where there was enough of it."""
+    """Record zones that refused, zones with a live request, and zones whose request failed or waited too long."""
     for zone, one in seen.items():
         if one.state is State.REFUSED:
             memory.tried.setdefault(zone, one.reason)
@@ -141,7 +141,7 @@ def _note(seen: Mapping[str, Observation], wanted: Wanted, memory: Memory, clock
 
 
 def select_lease(there: Sequence[Observation], wanted: Wanted, memory: Memory) -> Observation | None:
-    """The one lease to keep: what serves, then the furthest on its way, then the oldest; none that waits in vain."""
+    """The one lease to keep: the serving one, then the furthest state, then the oldest; none that waited too long."""
     order = (State.WAITING, State.PROVISIONING, State.ACTIVE)
     live = [one for one in there if one.live and one.spec == wanted.spec.hash]
     live = [one for one in live if one.state is not State.WAITING or one.zone not in memory.tried]
@@ -153,7 +153,7 @@ def select_lease(there: Sequence[Observation], wanted: Wanted, memory: Memory) -
 
 
 def _cleared(rest: list[Observation], wanted: Wanted, memory: Memory, clock: PlatformClock) -> Step | None:
-    """What to do until nothing of it is left; None where nothing is."""
+    """The step that removes what is left; None where nothing is left."""
     for zone in memory.clearing.keys() - {one.zone for one in rest}:
         del memory.clearing[zone]
         memory.hoped.discard(zone)
@@ -220,5 +220,5 @@ def _waited(one: Observation, clock: PlatformClock) -> float:
 
 
 def _pace(elapsed: float) -> float:
-    """How long to wait before the next look: the longer it takes, the less a minute matters."""
+    """Wait before the next look, growing with the time elapsed."""
     return min(60.0, max(5.0, elapsed / 8))

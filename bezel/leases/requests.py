@@ -1,7 +1,7 @@
-"""The bodies of both back ends' requests: from plain values, without a zone, and then in a zone.
+"""Request bodies of both back ends: composed from plain values without a zone, then completed for a zone.
 
-What depends on the zone (links, subnetwork, how long the request is valid) is put in by `in_zone`, and so is the hash
-of the rest. Sources: discovery documents of tpu v2alpha1 and compute v1 (revision 20261106). Pure.
+`queued_in_zone` and `instance_in_zone` add what depends on the zone (links, subnetwork, validity of the request) and
+the hash of the rest. Sources: discovery documents of tpu v2alpha1 and compute v1 (revision 20261106). Pure.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ProvisioningModel = Literal["FLEX_START", "SPOT", "STANDARD"]
 PROVISIONING_MODELS: dict[str, ProvisioningModel] = {
     "flex-start": "FLEX_START", "spot": "SPOT", "on-demand": "STANDARD"
 }  # fmt: skip
-"""How it is bought, in a stack file's words -> in Google's."""
+"""Provisioning model in a stack file -> in Google's APIs."""
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 DISK_GB = 200
 LEAST_VM_WAIT_SECONDS = 90
-"""Below it a VM is given at once or not at all (Compute Engine, instance lifecycle: PENDING)."""
+"""Below it a VM is granted at once or not at all (Compute Engine, instance lifecycle: PENDING)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ZoneChoice:
 
     @property
     def region(self) -> str:
-        """The region that it lies in."""
+        """The zone's region."""
         return self.zone.rpartition("-")[0]
 
 
@@ -47,12 +47,12 @@ class LeaseSpec:
     Attributes:
         project: The project's id.
         name: The lease's, in every zone.
-        stack: Whose it is.
+        stack: The stack that owns it.
         back_end: Which API grants it.
-        zones: Where it may be, best first.
+        zones: Possible zones, best first.
         subnetworks: Region -> subnetwork.
         body: The request without a zone.
-        former_zones: Where it may lie from the time before the zones were changed.
+        former_zones: Zones of an earlier setting, where it may still be.
     """
 
     project: str
@@ -66,16 +66,16 @@ class LeaseSpec:
 
     @property
     def hash(self) -> str:
-        """Of the body."""
+        """Hash of the body."""
         return spec_hash(self.body)
 
     @property
     def everywhere(self) -> tuple[str, ...]:
-        """Every zone in which something of it may lie."""
+        """Every zone in which the lease may be."""
         return tuple(dict.fromkeys((*(choice.zone for choice in self.zones), *self.former_zones)))
 
     def choice(self, zone: str) -> ZoneChoice:
-        """How long to wait in a zone: not at all in one that is not listed any more."""
+        """The wait in a zone: none in one that is not listed."""
         return next((choice for choice in self.zones if choice.zone == zone), ZoneChoice(zone, 0.0))
 
     def request(self, choice: ZoneChoice) -> dict[str, Any]:
@@ -104,15 +104,15 @@ def queued_body(
     """A queued resource with one node, without an external address.
 
     Args:
-        name: Of the lease: the node's id.
+        name: The lease's name, which is the node's id.
         runtime_version: The image of the machine, e.g. `v2-alpha-tpuv6e`.
-        labels: Of the node.
+        labels: The node's labels.
         metadata: Attributes of the machine.
-        service_account: E-mail of whom it runs as; None for the project's default account.
+        service_account: E-mail of its service account; None for the project's default account.
         accelerator_type: e.g. `v6e-4`; left out where a topology is given.
         topology: Type and topology, e.g. `("V6E", "2x2")`.
-        provisioning_model: How it is paid for and kept.
-        run_seconds: How long it runs at most.
+        provisioning_model: FLEX_START, SPOT or STANDARD.
+        run_seconds: Its run duration.
         network: The subnetwork's network.
         tags: Network tags, for firewall rules.
     """
@@ -156,11 +156,11 @@ def instance_body(
     Args:
         machine_type: Short name, e.g. `ct6e-standard-4t`.
         source_image: `projects/P/global/images/family/F`.
-        labels: Of the machine.
+        labels: The machine's labels.
         metadata: Its attributes.
-        service_account: E-mail of whom it runs as; None for nobody.
-        provisioning_model: How it is paid for and kept.
-        run_seconds: How long it runs at most.
+        service_account: E-mail of its service account; None for no account.
+        provisioning_model: FLEX_START, SPOT or STANDARD.
+        run_seconds: Its run duration.
         disk_type: Short name; v6e takes hyperdisks only.
         disk_gb: The images' own 10 GB hold no container.
         tags: Network tags, for firewall rules.
@@ -190,7 +190,7 @@ def instance_body(
 def queued_in_zone(
     body: Mapping[str, Any], choice: ZoneChoice, *, project: str, name: str, subnetwork: str | None
 ) -> dict[str, Any]:
-    """A queued resource's body in a zone; `name` stands in the body already."""
+    """A queued resource's body in a zone; the body already contains `name`."""
     whole: dict[str, Any] = plain(copy.deepcopy(dict(body)))
     spec = whole["tpu"]["nodeSpec"][0]
     spec["parent"] = f"projects/{project}/locations/{choice.zone}"

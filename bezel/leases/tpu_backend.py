@@ -1,7 +1,7 @@
-"""The TPU API's queued resources, over REST v2alpha1: the only version with provisioning models and run durations.
+"""TPU back end: queued resources over REST v2alpha1, the only version with provisioning models and run durations.
 
-The address can be overridden by `GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT` (a name of ours: the Google provider's own
-`GOOGLE_TPU_V2_CUSTOM_ENDPOINT` belongs to whichever version that provider speaks). Source: discovery document of tpu
+`GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT` overrides the address (a name of Bezel's: the Google provider's own
+`GOOGLE_TPU_V2_CUSTOM_ENDPOINT` belongs to whichever version that provider uses). Source: discovery document of tpu
 v2alpha1.
 """
 
@@ -30,7 +30,7 @@ _STATES = {
     "FAILED": State.FAILED,
     "DELETING": State.DELETING,
 }
-# A node that never comes back; its queued resource follows a while later.
+# Final states of a node; its queued resource follows a while later.
 _OVER = frozenset({"PREEMPTED", "TERMINATED"})
 
 
@@ -38,8 +38,8 @@ class QueuedResources:
     """Leases of one project from the TPU API.
 
     Args:
-        client: Who asks.
-        project: Its id.
+        client: Client for Google's APIs.
+        project: The project's id.
     """
 
     def __init__(self, client: GoogleClient, project: str) -> None:
@@ -47,20 +47,20 @@ class QueuedResources:
         self._project = project
 
     def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
-        """POST queuedResources; its operation is over when the request is stored, not when capacity came."""
+        """POST queuedResources; its operation ends when the request is stored, not when capacity is granted."""
         params = {"queuedResourceId": name, "requestId": request_id}
         url = f"{self._parent(zone)}/queuedResources"
         return str(self._client.post(url, json=dict(body), params=params, idempotent=True).get("name") or "")
 
     def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
         """GET the operation."""
-        del zone  # it stands in the operation's name
+        del zone  # the operation's name contains it
         answer = self._client.get(f"{endpoint('TPU_V2ALPHA1')}{operation}")
         error = answer.get("error") or {}
         return bool(answer.get("done")), f"{error.get('message') or error}" if error else ""
 
     def look(self, zone: str, name: str) -> Observation:
-        """GET the queued resource and its node; a node that outlived its queued resource is seen too."""
+        """GET the queued resource and its node; a node that outlived its queued resource is observed too."""
         try:
             found = self._client.get(f"{self._parent(zone)}/queuedResources/{name}")
         except ApiError as error:
@@ -75,7 +75,7 @@ class QueuedResources:
         return _on_node(seen, node) if node else seen
 
     def delete(self, zone: str, name: str) -> None:
-        """DELETE by force, nodes included; a node that outlived its queued resource is deleted by itself."""
+        """DELETE by force, nodes included; a node that outlived its queued resource is deleted separately."""
         try:
             self._client.request("DELETE", f"{self._parent(zone)}/queuedResources/{name}", params={"force": "true"})
         except ApiError as error:
@@ -84,7 +84,7 @@ class QueuedResources:
             self._delete_node(zone, name)
 
     def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
-        """POST getGuestAttributes of the node; one of a single host has one worker."""
+        """POST getGuestAttributes of the node; a single-host node has one worker."""
         body = {"queryPath": f"{NAMESPACE}/"}
         url = f"{self._parent(zone)}/nodes/{name}:getGuestAttributes"
         try:
@@ -97,7 +97,7 @@ class QueuedResources:
         return phases_of(entry for worker in workers for entry in (worker.get("queryValue") or {}).get("items") or [])
 
     def serial_output(self, zone: str, name: str) -> str:
-        """The API shows no console."""
+        """The API has no console output."""
         del zone, name
         return ""
 
@@ -161,12 +161,12 @@ class QueuedResources:
 
 
 def _on_node(seen: Observation, node: Mapping[str, Any]) -> Observation:
-    """A request with what its node says."""
+    """A request's observation, completed by its node."""
     state = str(node.get("state") or "")
     made = unix(node.get("createTime"))
     end = unix((node.get("schedulingConfig") or {}).get("terminationTimestamp"))
     if seen.run_seconds is not None:
-        # A node is made a while before it is ready; what it runs for counts from then on.
+        # A node is created a while before it is ready; its run duration counts from when it is ready.
         made = end - seen.run_seconds if end is not None else made
         end = made + seen.run_seconds if end is None and made is not None else end
     endpoints = node.get("networkEndpoints") or [{}]
@@ -182,7 +182,7 @@ def _on_node(seen: Observation, node: Mapping[str, Any]) -> Observation:
 
 
 def _lone_node(zone: str, node: Mapping[str, Any]) -> Observation:
-    """A node without a request: nobody leases it any more, and it goes on."""
+    """A node without a request: it is no longer leased, and still runs."""
     state = str(node.get("state") or "")
     return Observation(
         zone,

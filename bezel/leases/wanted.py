@@ -1,4 +1,4 @@
-"""The wanted state of a lease, and how long each step towards it may take."""
+"""Desired state of a lease, and the time limit of each step towards it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DELETE_SECONDS = 3600.0
 
 
 class Goal(StrEnum):
-    """What is wanted in the end."""
+    """The final state to reach."""
 
     STORED = "stored"
     HEALTHY = "healthy"
@@ -24,17 +24,17 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is wanted, and how long each part of it may take (platform seconds).
+    """Desired state, and the time limit of each step (platform seconds).
 
     Attributes:
         spec: The lease.
-        goal: What to end with.
+        goal: The final state to reach.
         may_ask: Whether a lease may be bought where none is left.
         provisioning_seconds: From PROVISIONING to ACTIVE.
-        boot_seconds: From ACTIVE to a server that answers.
-        delete_seconds: From the first attempt to its being gone.
+        boot_seconds: From ACTIVE to a server that responds.
+        delete_seconds: From the first attempt until it is gone.
         hourly_usd: Zone -> price of an hour, None where unknown.
-        current: Id of the lease that serves already, "" where none was recorded.
+        current: Id of the lease that serves already, "" without a record.
     """
 
     spec: LeaseSpec

@@ -13,7 +13,7 @@ from bezel.localcloud.services.cloud_run.runtime.container_command import real, 
 
 
 def main() -> int:
-    """Run the daemon; the exit status."""
+    """Run the daemon and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bezel.localcloud", description=__doc__)
     parser.add_argument("directory", type=Path, help="where everything is kept")
     parser.add_argument("--server", choices=("sim", "vllm"), default="sim", help="what stands behind a revision")
@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--idle-seconds", type=float, default=900.0, help="how long an idle instance is kept")
     chosen = parser.parse_args()
     launcher = simulated if chosen.server == "sim" else real
-    # A real engine takes the time it takes: only the simulated one starts faster.
+    # Only the simulated engine starts faster; a real one needs its own time.
     if chosen.server == "sim":
         timing = InstanceTiming(chosen.speed, chosen.idle_seconds)
     else:

@@ -1,4 +1,4 @@
-"""Everything that one localcloud holds, put together: store, keys, clock, and the applications on top of them."""
+"""Composition of one localcloud: store, keys, clock, and the applications on top of them."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the la
 
 
 def largest_body(path: str) -> int:
-    """How many bytes the body of a request to the APIs may have: an object goes to the disk piece by piece."""
+    """Return the size limit in bytes of a request body of the APIs; objects are streamed to disk in pieces."""
     if path == "/token":
         return _TOKEN_REQUEST
     return _OBJECT if path.startswith("/upload/") else _MESSAGE
 
 
 class NoNodes:
-    """Machines that are there by their name only."""
+    """A node host without processes: machines exist by name only."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
@@ -65,11 +65,11 @@ class NoNodes:
         """Nothing ends."""
 
     def guest_attributes(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's
-        """Nothing was written."""
+        """Return no guest attributes."""
         return {}
 
     def serial_output(self, name: str) -> str:  # noqa: ARG002 - the protocol's
-        """Nothing was shown."""
+        """Return no output."""
         return ""
 
     async def close(self) -> None:
@@ -81,9 +81,9 @@ class Cloud:
 
     Attributes:
         base: Address of the APIs, set once the daemon listens.
-        faults: What is to go wrong, and does.
-        sockets: Where instances listen.
-        nodes: What runs the machines that TPU and Compute Engine sell.
+        faults: Injected failures.
+        sockets: Socket files that instances listen on.
+        nodes: Runs the machines of the TPU API and of Compute Engine.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Cloud:
         return without_zeros(service)
 
     def prepare(self) -> None:
-        """Make what a new project has, mend what a kill left, and write the key file for today's address."""
+        """Create the initial resources, repair the state after a kill, and write the key file with its address."""
         from bezel.localcloud.services.iam.api import new_account
 
         with self.store.transaction():
@@ -158,7 +158,7 @@ class Cloud:
         write_atomically(path, json.dumps(content, indent=2).encode())
 
     def application(self) -> ASGIApp:
-        """The REST surface of all APIs, with the log of the wire."""
+        """The REST surface of all APIs, with the request log."""
         from bezel.localcloud.control_api import breakpoints, faults, inventory
         from bezel.localcloud.services.artifact_registry import api as artifact_registry
         from bezel.localcloud.services.artifact_registry import registry

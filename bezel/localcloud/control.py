@@ -1,7 +1,7 @@
-"""Start, stop and find the daemon of a directory; what to export to use it.
+"""Start, stop and find the daemon of a directory, and return the variables that point clients to it.
 
-Safe when two start at once (the second finds the first one's), after a kill (a start carries on with the data), and
-when a process id has been given to somebody else (the daemon's lock is what counts).
+Safe when two processes start it at once (the second finds the first one's daemon), after a kill (a start continues with
+the data), and when a process id has been reused (the daemon's lock decides).
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _OVERRIDES = {
 
 
 class ControlError(Exception):
-    """The daemon did not do as told; the text holds the last lines of its log."""
+    """The daemon did not start or stop; the text holds the last lines of its log."""
 
 
 def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60) -> Endpoint:
-    """The running daemon of a directory, started if there is none.
+    """Return the running daemon of a directory, started if there is none.
 
-    One that runs with another server, model or speed, or older code, is stopped first; its data stays.
+    A daemon with another server, model or speed, or with older code, is stopped first; its data stays.
 
     Raises:
         ControlError: If it does not become ready within a minute.
@@ -73,7 +73,7 @@ def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: flo
 
 
 def kind(server: str, speed: float) -> tuple[str, float, str, str]:
-    """The `kind` of a daemon that would be started now."""
+    """Return the `kind` of a daemon that would be started with these settings."""
     return server, speed, engine_of(server), fingerprint()
 
 
@@ -83,7 +83,7 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, st
     `wanted` is the `kind` that a running one must have, None if any will do.
 
     Raises:
-        ControlError: If the directory is somebody else's, or it does not become ready within a minute.
+        ControlError: If the directory belongs to another user, or it does not become ready within a minute.
     """
     layout = Paths(directory.resolve())
     try:
@@ -142,14 +142,14 @@ def status(directory: Path) -> Endpoint | None:
 
 
 def environment(endpoint: Endpoint) -> dict[str, str]:
-    """What to export so that Google's tools, the provider and the program talk to this localcloud."""
+    """Return the variables that point Google's tools, the provider and the program to this localcloud."""
     variables = {
         "GOOGLE_CLOUD_PROJECT": endpoint.project,
         "GOOGLE_PROJECT": endpoint.project,
         "GOOGLE_APPLICATION_CREDENTIALS": str(endpoint.credentials),
         "BEZEL_REGISTRY_ENDPOINT": endpoint.base,
         "HF_ENDPOINT": f"{endpoint.base}{HUB_PREFIX}",
-        # Who waits here for capacity waits in the platform's seconds, which pass faster.
+        # Clients that wait for capacity measure in the platform's seconds, which pass faster.
         "BEZEL_SPEED": f"{endpoint.speed:g}",
     }
     variables |= {f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{endpoint.base}/{path}/" for api, path in _OVERRIDES.items()}
@@ -160,9 +160,9 @@ def access_token(endpoint: Endpoint) -> str:
     """An access token of the deployer, from its key file.
 
     Raises:
-        httpx.HTTPError: If the daemon does not give one.
+        httpx.HTTPError: If the daemon does not return one.
     """
-    # Late, here and below: most commands ask nothing themselves.
+    # Imported late, here and below: most commands send no request themselves.
     import json
 
     import httpx
@@ -198,10 +198,10 @@ def own_token(endpoint: Endpoint) -> str:
 
 
 def inventory(endpoint: Endpoint) -> Json:
-    """Names of everything that somebody made and that still exists, by kind; {} when nothing is left.
+    """Names of all resources that users created and that still exist, by kind; {} when nothing is left.
 
     Raises:
-        httpx.HTTPError: If the daemon does not answer.
+        httpx.HTTPError: If the daemon does not respond.
     """
     import httpx
 
@@ -215,10 +215,10 @@ def inventory(endpoint: Endpoint) -> Json:
 
 
 def _settled(layout: Paths) -> Endpoint | None:
-    """The running daemon; one that is on its way up or down (its starter was killed, say) is waited for."""
+    """Return the running daemon; wait for one that is starting or stopping (its starter was killed, say)."""
     deadline = time.monotonic() + _STOP_SECONDS
     while is_locked(layout.daemon_lock):
-        # A killed one's lock may live on for a moment: with it, or in a child that it had just forked.
+        # The lock of a killed daemon may live on for a moment: with it, or in a child that it had just forked.
         if (found := Endpoint.read(layout.root)) and _is_there(found.pid) and is_running(found.pid):
             return found
         if time.monotonic() > deadline:
@@ -247,7 +247,7 @@ def _end(endpoint: Endpoint) -> None:
 
 def _is_there(pid: int) -> bool:
     with suppress(ChildProcessError):
-        return os.waitpid(pid, os.WNOHANG) == (0, 0)  # ours: nobody else would take its exit status
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)  # a child of this process: no other process reaps its exit status
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -267,9 +267,9 @@ def _exclusive(layout: Paths) -> Iterator[None]:
 
 
 def _environment() -> dict[str, str]:
-    """What an interpreter and a real engine need of the caller's environment.
+    """Return the caller's variables that an interpreter and a real engine need.
 
-    The daemon outlives its caller by days, and its environment stands in /proc: a passphrase or a token has no business
+    The daemon outlives its caller by days, and its environment is readable in /proc: no passphrase or token belongs
     there.
     """
     package_root = str(Path(__file__).resolve().parents[2])

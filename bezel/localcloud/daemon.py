@@ -1,4 +1,4 @@
-"""The daemon: one event loop that serves the APIs and the fronts until it is told to stop."""
+"""The daemon: one event loop that serves the APIs and the ingresses of services until it is stopped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
-_LOOK_SECONDS = 1.0  # between two looks whether the directory is still there
+_LOOK_SECONDS = 1.0  # between two checks that the directory still exists
 
 
 class AlreadyRunningError(Exception):
@@ -46,27 +46,27 @@ def serve(
     """Serve a directory until SIGTERM or SIGINT.
 
     Args:
-        directory: Where everything is kept.
+        directory: The data directory.
         launcher: Turns a container into the command that is started for it.
-        server: "sim" or "vllm", for the clients to know.
-        speed: By how much the platform's waits are shortened.
+        server: "sim" or "vllm", reported to the clients.
+        speed: Factor by which the platform's waits are shortened.
         timing: How instances start, idle and queue.
 
     Raises:
         AlreadyRunningError: If another daemon holds the directory.
     """
-    os.umask(0o077)  # whatever is written from now on, by an instance too, is the owner's alone
+    os.umask(0o077)  # files written from here on, by an instance too, are readable by the owner only
     layout = Paths(directory.resolve())
     layout.create()
     with _alone(layout):
         lock = layout.daemon_lock.stat()
-        # What a killed daemon told its clients is not true any more.
+        # The endpoint file of a killed daemon is stale.
         layout.endpoint.unlink(missing_ok=True)
         stream = logging.StreamHandler(LogFile(layout.daemon_log))
         logging.basicConfig(
             level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", handlers=[stream]
         )
-        # The application reports its own failures; this one would add a traceback for every answer cut off.
+        # The application reports its own failures; this logger would add a traceback for every response cut off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         asyncio.run(_run(layout, launcher, server, speed, timing, lock))
 
@@ -119,7 +119,7 @@ async def _run(
 
 
 async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> None:
-    """Return when the daemon is told to stop. Without its directory nobody could tell it: then it ends here."""
+    """Return when the daemon is to stop; exit at once if its directory is gone, since no client could stop it then."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
@@ -129,14 +129,14 @@ async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> No
             there = False
         if not there:
             log.warning("%s was deleted: ends, with all that it started", layout.root)
-            os._exit(1)  # nothing is left to be kept, and the guard of each process ends it
+            os._exit(1)  # no data is left to save, and the guard of each process ends it
 
 
 @contextmanager
 def _alone(layout: Paths) -> Iterator[None]:
     with ExitStack() as stack:
         try:
-            # A status check holds the lock for a moment: only one that stays held is another daemon.
+            # A status check holds the lock for a moment: a lock that stays held is another daemon's.
             stack.enter_context(locked(layout.daemon_lock, _LOCK_SECONDS))
         except TimeoutError:
             msg = f"another localcloud daemon already serves {layout.root}"
@@ -145,6 +145,6 @@ def _alone(layout: Paths) -> Iterator[None]:
 
 
 def report_refusal(error: AlreadyRunningError) -> int:
-    """Say why there is no second daemon; the exit status."""
+    """Print why no second daemon starts and return the exit status."""
     sys.stderr.write(f"localcloud: {error}; stop that one first, or use another directory\n")
     return 3

@@ -1,4 +1,4 @@
-"""Which code a daemon runs, so that one from before an update or an edit is noticed and replaced."""
+"""Fingerprint of a daemon's code, so that a daemon from before an update or an edit is noticed and replaced."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import hashlib
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
+_ROOMS = ("localcloud", "catalog", "loopback", "simulated_vllm")
 
 
 def fingerprint() -> str:
-    """A short digest of all that a daemon is made of: its sources and data, the catalogue's, the simulated server's."""
+    """A short digest of a daemon's inputs: the sources and data of every room that it runs."""
     digest = hashlib.sha256()
-    for folder in (_HERE, _HERE.parent / "catalog", _HERE.parent / "simulated_vllm"):
-        for path in sorted(folder.rglob("*")):
+    for room in _ROOMS:
+        for path in sorted((_HERE.parent / room).rglob("*")):
             name = path.relative_to(_HERE.parent)
             if "__pycache__" not in name.parts and path.is_file():
                 content = path.read_bytes()

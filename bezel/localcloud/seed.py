@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class SeedError(UserError):
-    """Something could not be put into localcloud; the text says what it answered."""
+    """An upload or a change that localcloud refused; the text holds its response."""
 
 
 def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes]) -> int:
     """Upload files to gs://bucket/path/..., making the bucket if it is missing.
 
-    Files that are there with the same size are left alone, so that a second call costs one listing.
+    Files that exist with the same size are skipped, so that a second call costs one listing.
 
     Returns:
         How many files were uploaded.
 
     Raises:
-        SeedError: If a call is refused, or nobody answers.
+        SeedError: If a call is refused, or the daemon does not respond.
     """
     with _client(endpoint, f"the weights cannot be put into gs://{bucket}/{path}") as client:
         if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
@@ -40,7 +40,7 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
                 "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
             }
             made = client.post("/storage/v1/b", params={"project": endpoint.project}, json=body)
-            if made.status_code != httpx.codes.CONFLICT:  # somebody else was faster
+            if made.status_code != httpx.codes.CONFLICT:  # another client created it first
                 made.raise_for_status()
         present = _sizes(client, bucket, path)
         missing = {
@@ -58,7 +58,7 @@ def enable(endpoint: Endpoint, api: str) -> None:
     """Enable an API of the project.
 
     Raises:
-        SeedError: If the call is refused, or nobody answers.
+        SeedError: If the call is refused, or the daemon does not respond.
     """
     with _client(endpoint, f"{api} cannot be enabled") as client:
         client.post(f"/serviceusage/v1/projects/{endpoint.project}/services/{api}:enable").raise_for_status()
@@ -66,7 +66,7 @@ def enable(endpoint: Endpoint, api: str) -> None:
 
 @contextlib.contextmanager
 def _client(endpoint: Endpoint, failed: str) -> Iterator[httpx.Client]:
-    """A client of the deployer; what is refused is told as `failed`, with localcloud's own words."""
+    """A client of the deployer; a refusal is raised as `failed` with localcloud's message."""
     headers = {"Authorization": f"Bearer {access_token(endpoint)}"}
     try:
         with httpx.Client(
@@ -83,7 +83,7 @@ def _client(endpoint: Endpoint, failed: str) -> Iterator[httpx.Client]:
 
 
 def _message(answer: httpx.Response) -> str:
-    """What an error's body says, in Google's shape; else its status."""
+    """The message of an error's body in Google's shape, else its status."""
     try:
         return str(answer.json()["error"]["message"])
     except (ValueError, KeyError, TypeError):

@@ -1,7 +1,7 @@
-"""Who uses the daemon of a directory: each command holds a lock in common, and only the last one may stop the daemon.
+"""Use lock of a directory's daemon: each command holds it shared, and only the last command may stop the daemon.
 
-A lock ends with the process that holds it, and with the engine that has it from there. Leaves out the daemon itself:
-see `control`.
+A lock ends with the process that holds it, and with the engine that inherits it. Leaves out the daemon itself: see
+`control`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Use:
     """One command's use of a daemon.
 
     Attributes:
-        descriptor: Whoever keeps it open uses the daemon, too.
+        descriptor: A process that inherits it and keeps it open uses the daemon, too.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -29,11 +29,11 @@ class Use:
         self.share()
 
     def share(self) -> None:
-        """Use the daemon; while another command stops or replaces it, that is waited for."""
+        """Use the daemon, after waiting while another command stops or replaces it."""
         fcntl.flock(self.descriptor, fcntl.LOCK_SH)
 
     def take_alone(self) -> bool:
-        """Keep others from using the daemon; whether nobody else does. Where somebody does, this use ends."""
+        """Try to use the daemon alone and return whether that worked; while others use it, this use ends instead."""
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -43,7 +43,7 @@ class Use:
 
 @contextmanager
 def using(directory: Path) -> Iterator[Use]:
-    """Use the daemon of a directory, whether it runs yet or not."""
+    """Use the daemon of a directory, whether it already runs or not."""
     layout = Paths(directory.resolve())
     layout.create()
     with layout.use_lock.open("w") as file:

@@ -1,1 +1,1 @@
-"""Who may reach a port of this machine: the peer's user, for ASGI applications and gRPC servers."""
+"""Access to a port of this machine by the peer's user, for ASGI applications and gRPC servers."""

@@ -1,7 +1,7 @@
-"""Whom a port of localcloud answers, and how much it reads: before an application sees anything of a request.
+"""Guard of localcloud's ports: checks of the peer, the headers and the body's length before an application is called.
 
-- Who connects must be a process of the daemon's own user: another user of the machine gets 403.
-- `Host` must be an address of the loopback, or localhost: a page whose own name leads here (DNS rebinding) gets 403.
+- The peer must be a process of the daemon's own user: another user of the machine gets 403.
+- `Host` must be an address of the loopback, or localhost: a page whose name resolves to it (DNS rebinding) gets 403.
 - `Origin`, which only browsers send, must be one of the loopback too: a page of the internet gets 403.
 - A body that is announced as longer than the port takes gets 413 unread; one that turns out longer (chunked) as soon as
   it does.
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 OWN = "localcloud.own"
 OTHER_USER = "localcloud answers processes of the user that started it only: run this as that user."
-LINGER, LINGER_SECONDS = 1 << 20, 2.0  # bytes and seconds for a client that still sends to hear the answer
+LINGER, LINGER_SECONDS = 1 << 20, 2.0  # bytes and seconds in which a client that still sends can receive the response
 
 
 class Door:
     """An application behind the checks of a port."""
 
     def __init__(self, app: ASGIApp, most: Callable[[str], int]) -> None:
-        """Stand before an application.
+        """Guard an application.
 
         Args:
-            app: What answers.
-            most: Path -> how many bytes a request's body may have there.
+            app: The guarded application.
+            most: Path -> limit of a request's body there in bytes.
         """
         self._app = Bounded(app, most)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or refuse it; the server has said in `scope[OWN]` whether the daemon's own user sent it."""
+        """Pass a request on, or refuse it; the server has set `scope[OWN]` to whether the daemon's own user sent it."""
         refusal = foreign(scope) if scope[OWN] else OTHER_USER
         if refusal:
             await _refuse(_Body(scope, receive, send, 0).send, 403, refusal)
@@ -50,7 +50,7 @@ class Door:
 
 
 class Bounded:
-    """An application that is given no longer body than it may be."""
+    """An application behind a limit of the body's length."""
 
     def __init__(self, app: ASGIApp, most: Callable[[str], int]) -> None:
         """As `Door`."""
@@ -72,7 +72,7 @@ class Bounded:
 
 
 def foreign(scope: Scope) -> str:
-    """What shows that a request was not meant for this machine, "" for nothing."""
+    """The header that shows that a request was not meant for this machine, "" for none."""
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get(b"host", "")
     if not _is_loopback(host):
@@ -84,7 +84,7 @@ def foreign(scope: Scope) -> str:
 
 
 async def _refuse(send: Send, status: int, text: str) -> None:
-    """Answer with an error in the shape of Google's."""
+    """Send an error in Google's shape."""
     body = json.dumps({"error": {"code": status, "message": text}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -92,13 +92,13 @@ async def _refuse(send: Send, status: int, text: str) -> None:
 
 
 class _Body:
-    """The two ways of a request, its body held to a length: beyond it the client seems to be gone.
+    """Receive and send of one request, with its body limited: beyond the limit the client seems disconnected.
 
-    An answer that comes before the body has been read ends the connection: the rest would have to be read for nothing.
+    A response that comes before the body has been read ends the connection, which saves reading the rest.
 
     Attributes:
-        announced: Bytes that the body has by its header, 0 where that says nothing.
-        too_long: Whether it was longer than it may be, and the client has not been answered yet.
+        announced: Bytes of the body by its header, 0 without one.
+        too_long: Whether it exceeded the limit and no response has been sent yet.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
@@ -138,7 +138,7 @@ class _Body:
             await self._send({"type": "http.response.body", "body": b""})
 
     async def _linger(self) -> None:
-        """Read a little of what the client still sends: closed over unread bytes, the answer would be lost."""
+        """Read a little of what the client still sends: a close with unread bytes would lose the response."""
         read = 0
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LINGER_SECONDS):
@@ -149,7 +149,7 @@ class _Body:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether the host of `HOST[:PORT]` can only be this machine: a name could lead anywhere tomorrow."""
+    """Whether the host of `HOST[:PORT]` is this machine: any name but localhost may resolve elsewhere later."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or ipaddress.ip_address(name).is_loopback

@@ -1,7 +1,7 @@
-"""gRPC calls of the daemon's own user only, for plugins that the engine reaches at a port of the loopback.
+"""Guard of gRPC servers on the loopback: only calls of the daemon's own user are served.
 
-The protocol of Pulumi's plugins has no secret, and a plugin acts with its user's credentials, or runs the user's
-programs: whoever finds the port may ask for either.
+The engine reaches its plugins on a port. The protocol of Pulumi's plugins has no secret, and a plugin acts with its
+user's credentials, or runs the user's programs: any process that finds the port could request either.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class OwnCalls(grpc.ServerInterceptor):
     """Refuses the calls of other users of the machine.
 
     Attributes:
-        port: Where the server listens on 127.0.0.1, to be set once it is known; until then every call is refused.
+        port: Port of the server on 127.0.0.1, set once it is known; until then every call is refused.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class OwnCalls(grpc.ServerInterceptor):
     def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Any], handler_call_details: grpc.HandlerCallDetails
     ) -> Any:
-        """The handler of a call behind the question who calls."""
+        """Return the handler of a call behind the check of its peer."""
         handler = continuation(handler_call_details)
         kind = next((kind for kind in _KINDS if handler and getattr(handler, kind)), "")
         if not kind:

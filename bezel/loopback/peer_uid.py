@@ -1,8 +1,8 @@
-"""Which user is at the other end of a TCP connection within this machine, as the kernel says it. Linux only.
+"""Owner of the other end of a TCP connection within this machine, as the kernel reports it. Linux only.
 
 A port of the loopback is open to every user of the machine, and TCP carries no name. The kernel knows the owner of each
-socket: one message to its socket diagnostics names it; where a sandbox has none (gVisor), the table in /proc does. A
-client that has closed its end already has no owner any more: it counts as unknown, never as root.
+socket: one message to its socket diagnostics returns it; where a sandbox has none (gVisor), the table in /proc does. A
+client that has closed its end has no owner any more: it counts as unknown, never as root.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _HEADER = struct.Struct("=IHHII")
 _ANY_STATE = 0xFFFFFFFF
 _NO_COOKIE = b"\xff" * 8
 _OWNER = struct.Struct("=II")
-_OWNER_AT = _HEADER.size + 4 + 48 + 12  # behind family, state and the socket's identity, and three counters
-# The table is read page by page while sockets come and go, and then leaves out some that are there all the time.
+_OWNER_AT = _HEADER.size + 4 + 48 + 12  # after family, state and the socket's identity, and three counters
+# The table is read page by page while sockets come and go, so one read may miss sockets that are there all the time.
 _LOOKS = 5
 _UID, _INODE = 7, 9  # columns of the table
 
@@ -32,18 +32,18 @@ Address = tuple[str, int]
 
 
 class Owner(NamedTuple):
-    """Whose a socket is: the user's id, and the socket's inode, by which a process can be found."""
+    """Owner of a socket: the user's id, and the socket's inode, by which a process can be found."""
 
     uid: int
     inode: int
 
 
 def owner_of(peer: Address, here: Address) -> Owner | None:
-    """The owner of the other end of a connection, None where nobody knows.
+    """The owner of the other end of a connection, None where it is unknown.
 
     Args:
-        peer: Its address and port, as whoever accepted the connection sees them.
-        here: Address and port of this end: one port of the other side may lead to several places at a time.
+        peer: Its address and port, as seen by the process that accepted the connection.
+        here: Address and port of this end: one port of the other side may have several connections at a time.
     """
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
@@ -55,8 +55,8 @@ def owner_of(peer: Address, here: Address) -> Owner | None:
 def is_own(peer: Address | None, here: Address | None) -> bool:
     """Whether the other end of a connection belongs to the user that this process runs as.
 
-    An end without an address is one of a connection that is gone: it belongs to nobody. On another system than Linux
-    nobody can tell, and everybody counts: there a port is guarded by its tokens only.
+    An end without an address is one of a closed connection: it has no owner. On systems other than Linux the owner is
+    unknown and every peer counts as own: there a port is guarded by its tokens only.
     """
     if sys.platform != "linux":
         return True

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 import ssl
 
-# Everything here is plain HTTP on the loopback: an HTTP client need not load the machine's certificates for it.
+# These clients speak plain HTTP on the loopback, so they need not load the machine's certificates.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,6 +1,6 @@
-"""Pure rules: a stack's settings become a Plan, or everything that is wrong with them is said at once.
+"""Planner: pure rules that turn a stack's settings into a Plan, or report all their problems at once.
 
-Owns what can be known without the cloud. Knows nothing of Pulumi, HTTP or the clock.
+Owns everything that can be known without the cloud. Knows nothing of Pulumi, HTTP or the clock.
 """
 
 from bezel.planner.assemble.build import make_plan

@@ -1,10 +1,10 @@
-"""The engine's process: in a session of its own, told to end in order when this process is, and never left behind.
+"""Process of the engine: in a session of its own, interrupted when this process ends, and never left running.
 
-A signal for this command is not the engine's: the engine hears of it once, from here, whoever else got it. Ctrl-C is
-handed on as often as it comes, and the engine takes the time it needs; a second one makes it give up what is under way.
-After SIGTERM, SIGHUP (the terminal was closed) and a kill of this process nobody is there to ask again. Then the guard,
-a shell at a pipe whose other end only this process holds, interrupts the engine, once more after a minute, and kills it
-ten seconds later. Leaves out what becomes of changes without an end: see `recover`.
+The engine gets a signal to this command once, from here only, whichever processes it was sent to. Every Ctrl-C is
+forwarded, and the engine takes the time it needs; a second one makes it abandon the changes under way. After SIGTERM,
+SIGHUP (the terminal was closed) and a kill of this process no second request can come. Then the guard, a shell reading
+a pipe whose other end only this process holds, interrupts the engine, once more after a minute, and kills it ten
+seconds later. Leaves out changes whose outcome is unknown: see `recover`.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ _NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP: its terminal was cl
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command of the engine ended: its exit code, and whether it had been asked to end."""
+    """End of an engine command: its exit code, and whether a signal had requested it."""
 
     code: int
     interrupted: bool
@@ -54,12 +54,12 @@ def run_to_end(
     held: Sequence[int] = (),
     patience: tuple[int, int] = PATIENCE,
 ) -> Ended:
-    """Run the engine with this process's streams, and wait for its end, whatever this process is asked to do.
+    """Run the engine with this process's streams, and wait for its end, whatever signals this process gets.
 
     Args:
         command: The program and its arguments.
-        folder: Where it runs.
-        environment: All of its environment.
+        folder: Its working directory.
+        environment: Its complete environment.
         held: Descriptors that stay open as long as the engine lives.
         patience: See `PATIENCE`.
     """
@@ -83,8 +83,8 @@ def run_to_end(
                 pass_fds=held,
                 start_new_session=True,
                 umask=PRIVATE,
-                restore_signals=False,  # a reader of its output that is gone does not end it
-                # It tells the guard its number itself, and is never there without it.
+                restore_signals=False,  # SIGPIPE stays ignored: a closed output does not end it
+                # The engine writes its process id to the guard itself, so it never runs unguarded.
                 preexec_fn=lambda: os.write(inlet, b"%d\n" % os.getpid()),  # noqa: PLW1509 - no other thread here
             )
             asked.hand_on(engine)
@@ -96,9 +96,9 @@ def run_to_end(
 
 
 def end_with_make() -> None:
-    """Take the end of the `make` that started this process, however it comes, for SIGTERM. On Linux only.
+    """Get SIGTERM when the `make` that started this process ends in any way. On Linux only.
 
-    Ended by SIGTERM it hands that on; killed, nobody would hear of it.
+    A `make` that gets SIGTERM forwards it; a killed one forwards nothing.
     """
     parent = os.getppid()
     try:
@@ -106,7 +106,7 @@ def end_with_make() -> None:
             return
     except OSError:
         return
-    import ctypes  # late: by hand, nothing here needs it
+    import ctypes  # late: only a start by `make` needs it
 
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
     if os.getppid() != parent:
@@ -115,7 +115,7 @@ def end_with_make() -> None:
 
 @dataclass
 class _Asked:
-    """What this process is asked by signals, handed on to the engine as soon as there is one."""
+    """Signals to this process, forwarded to the engine as soon as it runs."""
 
     lifeline: int
     ever: bool = False
@@ -124,7 +124,7 @@ class _Asked:
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Hear the signals; one that this process was started to ignore stays ignored."""
+        """Handle the signals; one that this process was started to ignore stays ignored."""
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = {number: signal.getsignal(number) for number in numbers}
         heard = [number for number in numbers if before[number] is not signal.SIG_IGN]
@@ -137,12 +137,12 @@ class _Asked:
                 signal.signal(number, before[number])
 
     def hand_on(self, engine: "subprocess.Popen[bytes]") -> None:
-        """Tell the engine from now on, and what was asked before it was there."""
+        """Forward signals to the engine from here on, with those that came before it ran."""
         self.engine = engine
         self._tell()
 
     def close(self) -> None:
-        """Close the lifeline: where the engine still lives, the guard interrupts it."""
+        """Close the lifeline: if the engine still runs, the guard interrupts it."""
         if self.lifeline >= 0:
             os.close(self.lifeline)
             self.lifeline = -1
@@ -167,6 +167,6 @@ class _Asked:
 
 
 def _say(text: str) -> None:
-    with contextlib.suppress(OSError):  # whoever read it may be gone, and is no reason to leave the engine alone
+    with contextlib.suppress(OSError):  # a closed output is no reason to leave the engine alone
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()

@@ -1,8 +1,8 @@
-"""What the engine's event log says of a run that did not end well: which changes it began and never heard the end of.
+"""Changes with an unknown outcome, read from the engine's event log of a run that did not end well.
 
-The engine keeps a record of its own only of what it was doing when it was killed itself (pending operations). Where a
-plugin died, or the line to the cloud, it takes the change for failed, whatever exists by then. Where an update failed,
-its state has what was asked for, whatever the cloud has. Leaves out what is done about it: see `recovery`.
+The engine itself records only the changes under way when it was killed (pending operations). Where a plugin died, or
+the connection to the cloud, it counts the change as failed, even if the resource exists by then. Where an update
+failed, its state has the requested values, whatever the cloud has. Leaves out the repair: see `recover`.
 """
 
 import json
@@ -17,7 +17,7 @@ from bezel.pulumi_engine.resource_ids import MAKES_NOTHING
 _CHANGES = frozenset(
     {"create", "create-replacement", "update", "delete", "delete-replaced", "import", "import-replacement"}
 )
-# The plugin died, or the line to the cloud: whatever else made a change fail, it is known not to have happened.
+# The plugin or the connection to the cloud died. After any other failure the change is known not to have happened.
 _LOST = (
     "error reading from server",
     "code = Unavailable",
@@ -30,26 +30,26 @@ _LOST = (
     "timeout while waiting",
     "called off",
 )
-# 409 is also said of what goes on at the same time.
+# Google also returns 409 for concurrent operations.
 _EXISTS = re.compile(r"Error 409: [^\n]*already (?:exists|own it)|existing object already found", re.IGNORECASE)
-_KEPT = 1  # `status` of a failed operation: the resource is in the state, with what went wrong (a partial failure)
-# The operation failed, not the request for it: the cloud has what was asked for, as the state says.
+_KEPT = 1  # `status` of a failed operation: the resource is in the state, with its error (a partial failure)
+# The operation failed, not the request for it: the cloud has the requested values, as the state does.
 _TAKEN = ("Error code ", "timeout while waiting for state")
-# How a check says that the cloud has something else than the state: then the services are to be read again.
+# The text of a smoke check that sees a difference between cloud and state: then the services must be read again.
 _ANOTHER = "up --refresh"
 _SERVICE = "gcp:cloudrunv2/service:Service"
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change whose end is not known.
+    """A change with an unknown outcome.
 
     Attributes:
-        urn: Of the resource.
-        kind: "creating", "updating" or "deleting", as the state calls it.
-        resource: The resource as the state would have it, without its id; without dependencies, which the log lacks.
+        urn: URN of the resource.
+        kind: "creating", "updating" or "deleting", as in the state.
+        resource: The resource's entry in the state, without its id; without dependencies, which the log lacks.
         exists: Google refused to create it because it exists already.
-        read: Nothing is lost, but the state may have what the cloud has not: the resource is to be read again.
+        read: Nothing is lost, but the state may differ from the cloud: the resource must be read again.
     """
 
     urn: str
@@ -60,11 +60,11 @@ class Change:
 
 
 def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
-    """The changes that a run began and whose end nobody knows, in their order; none without a log.
+    """The changes that a run began and whose outcome is unknown, in their order; none without a log.
 
     Args:
         log: The event log.
-        ended_too: Also those that ended well, for a state that has lost what it had written of them.
+        ended_too: Include those that ended well, for a state that has lost its record of them.
     """
     begun: dict[str, Change] = {}
     failed: set[str] = set()
@@ -101,20 +101,20 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
 
 
 def _services(log: Path, but: set[str]) -> list[Change]:
-    """The services of a run, changed or not, to be read again; without those that are listed already."""
+    """The services of a run, changed or not, to be read again, except those in `but`."""
     seen = [_change(event["resourcePreEvent"]["metadata"]) for event in _events(log) if "resourcePreEvent" in event]
     services = {change.urn: change for change in seen if change.resource.get("type") == _SERVICE}
     return [replace(change, kind="updating", read=True) for change in services.values() if change.urn not in but]
 
 
 def ended(log: Path) -> set[str]:
-    """The resources that a run was done with, changed or not."""
+    """The resources that a run completed, changed or not."""
     return {event["resOutputsEvent"]["metadata"]["urn"] for event in _events(log) if "resOutputsEvent" in event}
 
 
 def _judged(change: Change, failed: set[str], said: str) -> Change | None:
     if change.read:
-        # A create that failed late is in the state as the cloud was told to make it.
+        # A create that failed late is in the state with the values of the request.
         return change if change.kind == "updating" and not any(word in said for word in _TAKEN) else None
     if change.urn not in failed or any(word in said for word in _LOST):
         return change
@@ -140,5 +140,5 @@ def _events(log: Path) -> Iterator[dict[str, Any]]:
         try:
             event = json.loads(line)
         except ValueError:
-            continue  # the last line of an engine that was killed
+            continue  # the cut last line of a killed engine
         yield event

@@ -1,7 +1,7 @@
-"""Runs the Pulumi engine on localcloud: the environment it gets, its state folder, its stacks, the record of its runs.
+"""The Pulumi engine on localcloud: its environment, its state folder, its stacks, the record of its runs.
 
-What differs from a run against Google is the environment only; program and stack files are used as they are. Leaves out
-localcloud itself (`bezel.localcloud`) and what is printed (`bezel.cli.up_summary`).
+Only the environment differs from a run against Google; program and stack files are used unchanged. Leaves out
+localcloud itself (`bezel.localcloud`) and the summary that is printed (`bezel.cli.up_summary`).
 """
 
 import os
@@ -28,8 +28,8 @@ from bezel.pulumi_engine.state_file import outputs_in, pending_in, restore
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "standin_providers" / "plugins"
 STOOD_IN = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
-# A user's own, which Google's libraries and the engine would take before what is said here: a real token has no
-# business on localcloud, and another passphrase would not open the state.
+# The user's own variables, which Google's libraries and the engine would prefer to those set here: a real token must
+# not reach localcloud, and another passphrase would not open the state.
 FOREIGN = (
     "GOOGLE_OAUTH_ACCESS_TOKEN",
     "GOOGLE_CREDENTIALS",
@@ -45,7 +45,7 @@ _SALT = "encryptionsalt:"
 
 
 class EngineError(UserError):
-    """The engine refused; its own words are in the text."""
+    """The engine refused; the text holds its message."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class LocalEngine:
     """Pulumi for one project with state, home and secrets below `folder` (localcloud's directory).
 
     Attributes:
-        held: Descriptors that stay open as long as a run goes on, also where this process is killed before.
+        held: File descriptors that stay open while a run continues, also if this process is killed before its end.
     """
 
     project: Project
@@ -63,7 +63,7 @@ class LocalEngine:
     held: tuple[int, ...] = ()
 
     def environment(self) -> dict[str, str]:
-        """The variables that make an engine run one against localcloud, to add to the present ones."""
+        """The variables that make the engine run against localcloud, to be added to the present ones."""
         folder = self.folder.absolute()
         added = {
             "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
@@ -75,23 +75,23 @@ class LocalEngine:
             **self.cloud,
         }
         if self.provider == "stand-in":
-            # A missing plugin is then an error at once instead of a search for it on the internet.
+            # With this a missing plugin is an error at once instead of a download from the internet.
             added["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "1"
         return added
 
     def prepare(self, stack: str, *, accepted: bool = True) -> None:
         """Make state folder, passphrase and stack where they are missing; bring the stack's configuration up to date.
 
-        The stack file is copied and the copy given to the engine, which writes its encryption salt into it, and the
-        whole configuration into its events and its history. So one that is refused is not copied: what it is refused
-        for may be a secret. The copy of the last accepted one stays.
+        The engine gets a copy of the stack file, into which it writes its encryption salt; it writes the whole
+        configuration into its events and its history. So a refused stack file is not copied: the reason of the refusal
+        may be a secret in it. The copy of the last accepted one stays.
 
         Raises:
-            EngineError: the engine cannot make the stack.
-            ProjectError: there is no such stack file.
+            EngineError: The engine cannot make the stack.
+            ProjectError: There is no such stack file.
         """
         copy = self.stack_copy(stack)
-        # The engine, run by hand, writes a salt of another backend into the file.
+        # The engine, run by hand, writes another backend's salt into the stack file.
         given = _without_salt(self.project.stack_file(stack).read_text())
         if not accepted:
             given = _without_salt(copy.read_text()) if copy.exists() else "config: {}"
@@ -112,27 +112,27 @@ class LocalEngine:
             write_whole(copy, wanted, mode=0o600)
 
     def stack_copy(self, stack: str) -> Path:
-        """Where the engine reads the stack's configuration from."""
+        """The copy of the stack file that the engine reads."""
         return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
 
     def run(self, command: str, stack: str, options: Sequence[str] = ()) -> Ended:
-        """Run `pulumi COMMAND` on the stack in the project's folder, its output the user's.
+        """Run `pulumi COMMAND` on the stack in the project's folder, with its output on this process's streams.
 
-        What a killed run left behind is removed first, and said: its lock and its processes. What it had begun is for
-        `recover`, which wants the record that a run that does not end well keeps.
+        The lock and the processes that a killed run left are removed first, with a message. The changes that it had
+        begun are left to `recover`, which needs the record that a run keeps unless it ends well.
 
         Raises:
-            EngineError: that lock cannot be removed, or another run goes on.
+            EngineError: That lock cannot be removed, or another run is still under way.
         """
         self._settle(stack, waits=command != "preview")
         last = self._last_run(stack)
-        alone = not last.lives()  # else the engine is going to refuse, and the record is the other run's
+        alone = not last.lives()  # else the engine will refuse, and the record belongs to the other run
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
         environment = self._whole_environment()
         if alone:
             last.end_leftovers()
             environment[MARK] = last.begin() if command != "preview" else last.mark()
-            # The engine hides the option for its event log; nothing else changes by this.
+            # The engine hides the option of its event log unless this is set; it has no other effect.
             environment["PULUMI_DEBUG_COMMANDS"] = "1"
             arguments += ["--event-log", str(last.events)] if command != "preview" else []
         ended = run_to_end([self._pulumi(), *arguments], self.project.folder, environment, self.held)
@@ -143,16 +143,16 @@ class LocalEngine:
         return ended
 
     def recover(self, stack: str, *, adopt: bool = False, whatever: bool = False) -> Recovered:
-        """Take the stack out of the state in which a killed run left it: lock, processes, changes without an end.
+        """Repair what a killed run left: its lock, its processes, its changes with an unknown outcome.
 
         Args:
             stack: The stack's name.
-            adopt: Take in also what the last run could not create because it exists already.
-            whatever: Look into the state also where the last run is known to have ended well.
+            adopt: Adopt also the resources that the last run could not create because they exist already.
+            whatever: Check the state even if the last run is known to have ended well.
 
         Raises:
-            EngineError: it cannot be recovered from here; the text says how.
-            UserError: the stack's state cannot be read.
+            EngineError: The stack cannot be recovered automatically; the text says what to do.
+            UserError: The stack's state cannot be read.
         """
         unlocked = self._settle(stack)
         pending = pending_in(self.folder / "state", self.project.name, stack)
@@ -186,7 +186,7 @@ class LocalEngine:
             raise EngineError(str(error)) from error
 
     def refused(self, stack: str) -> list[str]:
-        """The resources that no run could create because they exist already: their ids, or names where none is told."""
+        """The resources that no run could create because they exist already: their ids, or names if no id is known."""
         project = self.project.cloud_project(stack, self.cloud)
         found = []
         for change in self._last_run(stack).refused():
@@ -196,7 +196,7 @@ class LocalEngine:
         return found
 
     def give_up_refused(self, stack: str) -> int:
-        """Forget the resources that exist already: they are not this stack's; how many."""
+        """Forget the resources that exist already and belong to another owner; return how many."""
         last = self._last_run(stack)
         count = len(last.refused())
         if count:
@@ -204,7 +204,7 @@ class LocalEngine:
         return count
 
     def _settle(self, stack: str, *, waits: bool = True) -> bool:
-        """Remove what a dead engine left in the way; whether that was a lock. One that is ending is waited for."""
+        """Remove what a dead engine left; return whether that was a lock. Wait for an engine that is ending."""
         sweep(self.folder / "state")
         if waits:
             self._wait_for_others(stack)
@@ -217,7 +217,7 @@ class LocalEngine:
         return bool(dead)
 
     def _restore(self, stack: str) -> None:
-        """Put back the state before one that a full disk has cut, unless an engine is about to write it again."""
+        """Restore the previous state where a full disk truncated the last, unless a live engine will write it again."""
         state, project = self.folder / "state", self.project.name
         if held_by_the_living(state, project, stack) or not restore(state, project, stack):
             return
@@ -227,7 +227,7 @@ class LocalEngine:
             if logged
             else "the last run left no log, so what it made last may be in the cloud and not in the state"
         )
-        # Beside the outputs, which others read.
+        # To standard error: programs read the outputs on standard output.
         sys.stderr.write(
             f"bezel: the state of {stack} was cut, as a full disk does it: put back the one before it; {since}\n"
         )
@@ -254,7 +254,7 @@ class LocalEngine:
         """The stack's outputs, secrets masked.
 
         Raises:
-            EngineError: the stack does not exist.
+            EngineError: The stack does not exist.
         """
         self._restore(stack)
         outputs = outputs_in(self.folder / "state", self.project.name, stack)
@@ -271,8 +271,8 @@ class LocalEngine:
         return self.folder.absolute() / f"pulumi-home-{self.provider}"
 
     def _install_plugins(self) -> None:
-        """Put the stand-ins where the engine keeps installed plugins, under the versions that the SDKs ask for."""
-        import importlib.metadata  # dear, and what runs no program does without
+        """Link the stand-ins into the engine's plugin folder, under the versions that the SDKs request."""
+        import importlib.metadata  # late: slow, and needed only to run a program
 
         for name, package in STOOD_IN.items():
             place = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"

@@ -1,8 +1,8 @@
-"""The options that name policy packs, as a user types them, made into those that the engine needs.
+"""Translation of the user's options for policy packs into those that the engine needs.
 
-The engine runs in the project's folder, so a path that is relative to the user's is made absolute. A pack that comes
-without a configuration gets the file beside it that is named after pack and environment, e.g.
-`policies/hardware_cost.dev.json`: the environment is the stack's own. Leaves out what the packs judge.
+The engine runs in the project's folder, so a path relative to the user's folder is made absolute. A pack without a
+configuration gets the file beside it that is named after the pack and the stack's environment, e.g.
+`policies/hardware_cost.dev.json`. Leaves out what the packs judge.
 """
 
 import os
@@ -14,12 +14,12 @@ CONFIG = "--policy-pack-config"
 
 
 def with_packs(options: Sequence[str], *, here: Path, environment: object) -> list[str]:
-    """The options with whole paths, and with the configurations that belong to the packs.
+    """The options with absolute paths, and with the configurations that belong to the packs.
 
     Args:
-        options: for the engine; those that name no pack are left as they are.
-        here: the folder that relative paths start from.
-        environment: of the stack.
+        options: Options for the engine; those that name no pack are unchanged.
+        here: The folder that relative paths start from.
+        environment: The stack's environment.
     """
     given = list(_whole(options, here))
     packs = [Path(option.removeprefix(f"{PACK}=")) for option in given if option.startswith(f"{PACK}=")]
@@ -28,7 +28,7 @@ def with_packs(options: Sequence[str], *, here: Path, environment: object) -> li
     beside = [pack.parent / f"{pack.name}.{environment}.json" for pack in packs]
     if not any(file.is_file() for file in beside):
         return given
-    # The engine wants one for each pack; an empty file says nothing.
+    # The engine needs one for each pack; an empty file configures nothing.
     return given + [f"{CONFIG}={file if file.is_file() else os.devnull}" for file in beside]
 
 
@@ -44,7 +44,7 @@ def configurations(options: Sequence[str]) -> list[str]:
 
 
 def _whole(options: Sequence[str], here: Path) -> list[str]:
-    """Each path of a pack or a configuration absolute, and in one word with its option."""
+    """Make each path of a pack or a configuration absolute, and join it with its option by `=`."""
     made: list[str] = []
     rest = iter(options)
     for option in rest:
@@ -53,6 +53,6 @@ def _whole(options: Sequence[str], here: Path) -> list[str]:
             made.append(option)
             continue
         value = value if equals else next(rest, "")
-        # Nothing behind it: for the engine to say.
+        # An option without a value: the engine reports it.
         made.append(f"{name}={here / Path(value).expanduser()}" if value else option)
     return made

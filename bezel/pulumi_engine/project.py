@@ -1,4 +1,4 @@
-"""The Pulumi project on disk: its folder, its stacks, a stack's configuration as the engine hands it to the program.
+"""The Pulumi project on disk: its folder, its stacks, a stack's configuration as the program gets it from the engine.
 
 Leaves out what the values mean: see `bezel.planner`.
 """
@@ -38,7 +38,7 @@ class Project:
         """The stack's file.
 
         Raises:
-            ProjectError: there is none.
+            ProjectError: There is none.
         """
         name = f"Pulumi.{stack}.yaml"
         file = self.folder / name
@@ -57,7 +57,7 @@ class Project:
         """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.
 
         Raises:
-            ProjectError: no such stack, or a file that is not YAML of the right shape.
+            ProjectError: There is no such stack, or its file is not YAML of the right shape.
         """
         prefix = f"{self.name}:"
         declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
@@ -97,7 +97,7 @@ def find_project(start: Path) -> Project:
     """The project of `start` or of the nearest folder above it.
 
     Raises:
-        ProjectError: none has a Pulumi.yaml.
+        ProjectError: None of them has a Pulumi.yaml.
     """
     for folder in (start, *start.parents):
         if (folder / "Pulumi.yaml").is_file():
@@ -117,10 +117,10 @@ def _read(file: Path) -> Mapping[str, object]:
 
 @lru_cache
 def _as_json(text: str, name: str) -> str:
-    """A file's content, kept as text: to parse Pulumi.yaml takes longer than to plan a stack, and every stack needs it.
+    """A file as cached JSON: parsing Pulumi.yaml takes longer than planning a stack, and every stack needs it.
 
     Raises:
-        ProjectError: A value in it is read in different ways.
+        ProjectError: Parsers read a value in it in different ways.
         StackFileError: It is not valid YAML.
     """
     content, problems = read_stack_file(text, name)
@@ -130,7 +130,7 @@ def _as_json(text: str, name: str) -> str:
 
 
 def _as_handed_on(value: object) -> object:
-    """A top-level value as the engine hands it to a program: whatever is no map and no list is text."""
+    """A top-level value as the engine passes it to a program: anything but a map or a list is text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""A short command of the engine, bounded in time: what it prints, or why there is nothing. Leaves out long runs."""
+"""Short commands of the engine with a time limit: their output, or an error. Leaves out long runs."""
 
 import os
 import subprocess
@@ -10,22 +10,22 @@ PRIVATE = 0o077
 
 
 class CommandError(Exception):
-    """The command failed, or did not end in time; the text says which and what to do."""
+    """The command failed, or did not end in time; the text says which, and what to do."""
 
 
 def printed(
     command: Sequence[str], *, folder: Path, seconds: float, environment: Mapping[str, str] | None = None
 ) -> str:
-    """What a command prints.
+    """Run a command and return its output.
 
     Args:
         command: The program and its arguments.
-        folder: Where it runs.
-        seconds: How long it may take; `BEZEL_DEADLINE_SECONDS` in the environment may ask for less.
-        environment: All of its environment; this process's own by default.
+        folder: Its working directory.
+        seconds: Its time limit; `BEZEL_DEADLINE_SECONDS` in the environment may lower it.
+        environment: Its complete environment; this process's own by default.
 
     Raises:
-        CommandError: It failed, or was ended because it took too long.
+        CommandError: The command failed, or was ended because it took too long.
     """
     name = " ".join([Path(command[0]).name, *command[1:2]])
     most = min(seconds, _asked())

@@ -1,7 +1,7 @@
-"""Takes a stack out of the state in which a killed run left it: `bezel recover`, and within `bezel local up`.
+"""Recovery of a stack after a killed run: `bezel recover`, and a step of `bezel local up`.
 
 Uses the engine's commands and its providers only, so that it works on any backend and any cloud. Leaves out the lock
-and the processes of a dead run, which only the machine knows that it ran on: see `locks` and `leftovers`.
+and the processes of a dead run, known only on the machine that it ran on: see `stale_locks` and `runs`.
 """
 
 import json
@@ -19,7 +19,7 @@ from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError, printed
 from bezel.pulumi_engine.recovery_plan import Recovery, State, held, pending, planned, undo_replacement
 
-# For one command of the engine; a refresh waits for the cloud.
+# Time limit for one command of the engine; a refresh waits for the cloud.
 SECONDS = 900
 
 Pulumi = Callable[[Sequence[str]], str]
@@ -28,18 +28,18 @@ Remember = Callable[[Sequence[Change]], None]
 
 
 class RecoveryError(UserError):
-    """The stack cannot be recovered from here; the text says what to do by hand."""
+    """The stack cannot be recovered automatically; the text says what to do by hand."""
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """What a recovery did.
+    """Result of a recovery.
 
     Attributes:
-        adopted: Resources that had been made, and are in the state now.
-        missing: Creates of which the cloud knows nothing (yet).
-        looked_at: How many changes there were in all.
-        cut_off: Whether the engine itself was ended in the middle of something, and not a plugin.
+        adopted: Resources that existed in the cloud and that the recovery added to the state.
+        missing: Creates whose resource the cloud does not have (yet).
+        looked_at: Number of all changes.
+        cut_off: Whether the engine itself, not a plugin, was ended in the middle of a change.
     """
 
     adopted: tuple[str, ...] = ()
@@ -55,20 +55,20 @@ def _forget(_open: Sequence[Change]) -> None:
 def recover(
     pulumi: Pulumi, project: str | None, say: Say, changes: Sequence[Change] = (), remember: Remember = _forget
 ) -> Recovered:
-    """Settle every change whose end is not known.
+    """Reconcile every change whose outcome is unknown.
 
     Args:
-        pulumi: Runs a command of the engine on the stack and returns what it prints.
+        pulumi: Runs a command of the engine on the stack and returns its output.
         project: The Google Cloud project of resources that name none.
-        say: Tells the user a line.
-        changes: Changes besides those that the state itself calls open.
-        remember: Keeps what is still open: all of it before anything is done, what was not found in the end.
+        say: Prints a line for the user.
+        changes: Changes besides the pending operations of the state.
+        remember: Stores the open changes: all of them before the first step, at the end those with a missing resource.
 
     Raises:
-        RecoveryError: A resource cannot be told from its inputs; nothing was done.
+        RecoveryError: A resource's id does not follow from its inputs; nothing was done.
     """
     before: State = json.loads(pulumi(["stack", "export"]))
-    # The state's own in place of the log's: it knows the dependencies.
+    # The state's entries replace the log's: they have the dependencies.
     known = list({change.urn: change for change in [*changes, *pending(before)]}.values())
     if not known:
         return Recovered()
@@ -79,7 +79,7 @@ def recover(
     _announce(say, plan, known)
     remember(known)
     if plan.creates or blocking:
-        # Whatever ends this between here and the refresh: a later refresh, by whomever, settles it just so.
+        # If this process ends between here and the refresh, any later refresh has the same result.
         _replace(pulumi, plan.state)
     after = _refreshed(pulumi, before, plan)
     there, were = held(after), held(before)
@@ -107,7 +107,7 @@ def _announce(say: Say, plan: Recovery, known: Sequence[Change]) -> None:
 
 
 def _refreshed(pulumi: Pulumi, before: State, plan: Recovery) -> State:
-    """The state after a look at the cloud; as it was planned where nothing can have been made."""
+    """The state after a refresh from the cloud; the planned state where nothing can have been made."""
     if plan.targets:
         targets = [option for urn in dict.fromkeys(plan.targets) for option in ("--target", urn)]
         pulumi(["refresh", "--yes", "--skip-preview", "--non-interactive", *targets])
@@ -121,11 +121,11 @@ def _refreshed(pulumi: Pulumi, before: State, plan: Recovery) -> State:
 
 
 def recover_stack(project: Project, stack: str) -> int:
-    """`bezel recover STACK`: settle what is open on the user's own backend and cloud; the exit code.
+    """`bezel recover STACK`: reconcile open changes on the user's own backend and cloud; return the exit code.
 
     Raises:
         ProjectError: There is no such stack file.
-        RecoveryError: It cannot be done from here; the text says how.
+        RecoveryError: The stack cannot be recovered automatically; the text says what to do by hand.
     """
     project.stack_file(stack)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

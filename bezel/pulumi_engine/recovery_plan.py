@@ -1,9 +1,9 @@
-"""What becomes of changes whose end nobody knows: a plan over the stack's exported state, without I/O.
+"""Reconcile changes whose outcome is unknown: a plan over the stack's exported state, without I/O.
 
-A create is put into the state under the id that follows from its inputs, and a refresh of it then asks the cloud:
-what is there stays, with the cloud's values, and what is not there goes again. (The engine's own
+A create is entered into the state under the id that follows from its inputs, and then refreshed from the cloud: an
+existing resource stays, with the cloud's values, and a missing one is dropped again. (The engine's own
 `refresh --import-pending-creates` drops the entry and imports nothing, in 3.259.) Changes of another kind are
-refreshed where they stand. Leaves out running anything: see `recover`.
+refreshed in place. Leaves out running anything: see `recover`.
 """
 
 import copy
@@ -19,14 +19,14 @@ State = dict[str, Any]
 
 @dataclass
 class Recovery:
-    """How the state is to be changed, and what is to be asked of the cloud.
+    """The changed state, and the resources to be read from the cloud.
 
     Attributes:
         state: The exported state with nothing pending and every possible resource in it.
         creates: urn -> id of resources that may have been made.
-        targets: What a refresh has to look at.
-        unknown: Changes whose resource cannot be found from here: somebody has to look.
-        orphans: Ids of resources that may have been made, and that the state can no longer hold.
+        targets: Resources to refresh.
+        unknown: Changes whose resource has no derivable id: the user has to look for it.
+        orphans: Ids of resources that may have been made, but whose parent or provider has left the state.
     """
 
     state: State
@@ -37,17 +37,17 @@ class Recovery:
 
 
 def pending(state: Mapping[str, Any]) -> list[Change]:
-    """The operations that the engine itself has left open in an exported state."""
+    """The pending operations of an exported state."""
     operations = state["deployment"].get("pending_operations") or []
     return [Change(item["resource"]["urn"], item["type"], item["resource"]) for item in operations]
 
 
 def planned(state: State, changes: Iterable[Change], project: str | None) -> Recovery:
-    """What has to be done about `changes`.
+    """Plan the recovery from `changes`.
 
     Args:
-        state: As `pulumi stack export` gives it; it is not changed.
-        changes: At most one for a resource.
+        state: The output of `pulumi stack export`; it is not modified.
+        changes: At most one for each resource.
         project: The Google Cloud project of resources that name none.
     """
     result = Recovery(copy.deepcopy(state))
@@ -65,9 +65,9 @@ def planned(state: State, changes: Iterable[Change], project: str | None) -> Rec
 
 
 def _dependents(resources: Iterable[State], urn: str) -> list[str]:
-    """What the cloud holds of those that depend on a resource: a service that is gone took the grants on it along.
+    """The resources in the cloud that depend on a resource: a deleted service took the grants on it along.
 
-    (The engine's own `--target-dependents` fails over those whose provider has no target, in 3.259.)
+    (The engine's own `--target-dependents` fails on those whose provider is no target, in 3.259.)
     """
     return [
         item["urn"]
@@ -77,15 +77,15 @@ def _dependents(resources: Iterable[State], urn: str) -> list[str]:
 
 
 def undo_replacement(state: State, before: State, creates: Iterable[str]) -> State | None:
-    """The refreshed state where a replacement was not made after all: the old resource is the resource again.
+    """Restore the old resource where the refresh showed that its replacement was never made.
 
     Args:
-        state: After the refresh.
-        before: As it was exported first.
-        creates: What was looked for.
+        state: The state after the refresh.
+        before: The state exported before the recovery.
+        creates: URNs of the creates that were looked for.
 
     Returns:
-        The state to go on with, or None where there is nothing to mend.
+        The corrected state, or None where there is nothing to correct.
     """
     result = copy.deepcopy(state)
     kept = {
@@ -104,7 +104,7 @@ def undo_replacement(state: State, before: State, creates: Iterable[str]) -> Sta
 
 
 def held(state: Mapping[str, Any]) -> dict[str, str]:
-    """Address -> id of the resources that a state holds."""
+    """URN -> id of the resources that a state holds."""
     resources = state["deployment"].get("resources", [])
     return {item["urn"]: item.get("id", "") for item in resources if not item.get("delete")}
 
@@ -128,10 +128,10 @@ def _take_in(result: Recovery, resources: list[State], change: Change, project: 
     replaced_first = old is not None and bool(resources[old].get("pendingReplacement"))
     if old is not None and resources[old].get("id") == found and not replaced_first:
         return
-    # Outputs as the inputs: the provider reads the resource with them, instead of importing it with its defaults.
+    # Inputs as outputs: the provider then reads the resource with them, instead of importing it with its defaults.
     entry = {key: value for key, value in change.resource.items() if key not in ("delete", "initErrors")}
     entry |= {"custom": True, "id": found, "inputs": inputs, "outputs": {**inputs, "id": found}}
-    # What it depended on may be gone by now, and then nothing may name it.
+    # A deleted dependency must not be named any more.
     entry["dependencies"] = [urn for urn in entry.get("dependencies") or () if urn in there]
     entry["propertyDependencies"] = {
         key: [urn for urn in urns or () if urn in there]
@@ -140,8 +140,8 @@ def _take_in(result: Recovery, resources: list[State], change: Change, project: 
     if old is None:
         resources.append(entry)
     elif replaced_first:
-        resources[old] = entry  # the old one is deleted already; its entry only told that a new one was to come
+        resources[old] = entry  # the old one is deleted already; its entry only announced the new one
     else:
-        # Replaced, the new one first: from here on the old one is to be deleted, as after a create that ended well.
+        # Create before delete: the old one is to be deleted next, as after a create that ended well.
         resources[old]["delete"] = True
         resources.insert(old, entry)

@@ -1,7 +1,7 @@
-"""Which id a resource has once it is made, told from its inputs alone: what a run that was killed could not say.
+"""Ids of resources, derived from their inputs alone, for resources whose creation a killed run did not record.
 
 A row is a type of the Google provider (its import formats, https://www.pulumi.com/registry/packages/gcp/) or one of
-this program's own. Leaves out types whose id the platform makes up, such as a secret's version.
+this program's own. Leaves out types whose id the platform generates, such as a secret's version.
 """
 
 import re
@@ -35,8 +35,9 @@ IDS: Mapping[str, str] = {
     "gcp:storage/bucketObject:BucketObject": "{bucket}-{name}",
     "pulumi-python:dynamic/components:TpuRequest": "projects/{project}/leases/{name}",
 }
-# Looks, waits, measures, or moves traffic: nothing exists that a killed run could have left, and the next `up` does it
-# again. What a wait for a lease asks for in another zone is of the lease's request, and found and given back with it.
+# Types that look up, wait, measure or move traffic: a killed run cannot leave anything of them, and the next `up`
+# repeats them. A request that a wait for a lease sends in another zone belongs to the lease's request, and is found
+# and deleted with it.
 MAKES_NOTHING = frozenset(
     {
         "pulumi-python:dynamic/components:ModelFiles",
@@ -49,11 +50,11 @@ MAKES_NOTHING = frozenset(
 
 
 def derived_id(kind: str, inputs: Mapping[str, Any], project: str | None) -> str | None:
-    """The id that the provider gives such a resource, or None where the inputs do not tell.
+    """The id that the provider gives such a resource, or None where it does not follow from the inputs.
 
     Args:
         kind: The type's token.
-        inputs: The resource's inputs after the provider's check, so with the names that it made up.
+        inputs: The resource's inputs after the provider's check, so with generated names.
         project: The provider's own project, for resources that name none.
     """
     template = IDS.get(kind)
@@ -63,7 +64,7 @@ def derived_id(kind: str, inputs: Mapping[str, Any], project: str | None) -> str
     path, member, rest = template.partition(_MEMBER)
     whole = path.format_map(values)
     if member:
-        # A parent may be named by its whole path, which then says project and location itself.
+        # A parent may be named by its full path, which already contains project and location.
         named = str(values[re.findall(r"{(\w+)}", path)[-1]])
         whole = named if named.startswith("projects/") else whole
         condition = values.get("condition")

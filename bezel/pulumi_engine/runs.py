@@ -1,6 +1,6 @@
-"""The last run of the engine on a stack: its processes, its event log, and the changes whose end it never knew.
+"""Record of the engine's last run on a stack: its processes, its event log, its changes with an unknown outcome.
 
-Kept below localcloud's directory until a run ends well. Leaves out what becomes of those changes: see `recovery`.
+Stored below localcloud's directory until a run ends well. Leaves out the recovery of those changes: see `recover`.
 """
 
 import json
@@ -20,7 +20,7 @@ MARK = "BEZEL_RUN"
 
 @dataclass(frozen=True)
 class LastRun:
-    """What is kept of a stack's last run in a folder of its own."""
+    """The record of a stack's last run, in a folder of its own."""
 
     folder: Path
 
@@ -30,9 +30,9 @@ class LastRun:
         return self.folder / "events.jsonl"
 
     def begin(self) -> str:
-        """Start the record of a run, in the stead of the one before it; the value that marks its processes.
+        """Start the record of a run in place of the previous one; return the value that marks its processes.
 
-        Of that one the creates that were refused are kept: they are open until they are taken in or given up.
+        The refused creates of the previous one are kept: they are open until they are adopted or given up.
         """
         if refused := self.refused():
             self.remember([*(change for change in self._kept() if not change.exists), *refused])
@@ -40,7 +40,7 @@ class LastRun:
         return self.mark()
 
     def mark(self) -> str:
-        """A new value to mark the processes of a run with, whose changes (it makes none) are not recorded."""
+        """A new value to mark the processes of a run that makes no changes, so none are recorded."""
         _make(self.folder)
         mark = secrets.token_hex(8)
         self._put("mark", mark)
@@ -48,25 +48,25 @@ class LastRun:
         return mark
 
     def is_orphan(self) -> bool:
-        """Whether the command that started the run is gone: its engine, if it goes on, is being ended."""
+        """Whether the command that started the run is gone: its engine, if still running, is being ended."""
         command = self._get("command")
         return command.isdecimal() and not is_running(int(command))
 
     def lives(self) -> bool:
-        """Whether the run still goes on: its engine is there."""
+        """Whether the run's engine is still running."""
         mark = self._get("mark")
         return bool(mark) and any(_is_engine(process) for process in marked(MARK, mark))
 
     def end_leftovers(self) -> int:
-        """End the processes that a killed engine left; how many. Not to be called while the run lives."""
+        """End the processes that a killed engine left; return how many. Not to be called while the run lives."""
         mark = self._get("mark")
         return end_marked(MARK, mark) if mark else 0
 
     def open_changes(self, *, existing: bool = False) -> list[Change]:
-        """The changes whose end is not known, the earlier ones first.
+        """The changes whose outcome is unknown, the earlier ones first.
 
         Args:
-            existing: Also creates that Google refused because there is such a resource already.
+            existing: Include creates that Google refused because the resource exists already.
         """
         kept = self._kept()
         looked_for = {change.urn for change in kept if not change.exists}
@@ -74,38 +74,38 @@ class LastRun:
         return [change for change in found if not change.exists or existing or change.urn in looked_for]
 
     def refused(self) -> list[Change]:
-        """The creates that Google refused because there is such a resource already, in this run or one before it."""
+        """The creates that Google refused because the resource exists already, in this run or an earlier one."""
         done = ended(self.events)
         earlier = [change for change in self._kept() if change.urn not in done]
         found = {change.urn: change for change in [*earlier, *unfinished(self.events)]}
         return [change for change in found.values() if change.exists]
 
     def remember(self, changes: Sequence[Change]) -> None:
-        """Keep these changes as open, and nothing else of the run."""
+        """Store these changes as open, and delete the rest of the run's record."""
         _make(self.folder)
         self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
         self.events.unlink(missing_ok=True)
         (self.folder / "set-back").unlink(missing_ok=True)
 
     def set_back(self) -> bool:
-        """Whether the state is one of before the run's last changes, so that all of them are open."""
+        """Whether the state was restored to one before the run's last changes, so that all of them are open."""
         return (self.folder / "set-back").exists()
 
     def note_set_back(self) -> bool:
-        """Note that the state has been set back; whether there is a log of what the run changed."""
+        """Record that an earlier state was restored; return whether there is a log of the run's changes."""
         _make(self.folder)
         self._put("set-back", "")
         return self.events.exists()
 
     def ended_well(self) -> bool:
-        """Whether there is nothing to look into."""
+        """Whether the run left nothing to recover."""
         return not self.set_back() and not self.events.exists() and not json.loads(self._get("open") or "[]")
 
     def forget(self, *, refused: bool = True) -> None:
-        """The run ended well, and nothing is open.
+        """Delete the record of a run that ended well.
 
         Args:
-            refused: Also the creates that were refused: the run got to all resources, or somebody has given those up.
+            refused: Delete the refused creates too: the run reached all resources, or the user has given those up.
         """
         left = [] if refused else self.refused()
         self.events.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Locks of engines on a stack: whose process is gone, and whose goes on, by the process id that is written in them.
+"""Locks of engines on a stack, stale or live by the process id that they hold.
 
-Removing the lock of a dead one is the engine's own `pulumi cancel`. Leaves out locks of other machines, of which nobody
-here knows: the engine refuses them itself.
+The engine's own `pulumi cancel` removes a stale lock. Leaves out locks of other machines, whose processes cannot be
+checked from here: the engine refuses them itself.
 """
 
 import json
@@ -15,7 +15,7 @@ from bezel.localcloud.processes.process_status import is_running
 
 @dataclass(frozen=True)
 class Lock:
-    """An engine's lock: its process and machine, and when it was taken (RFC 3339; "" where it does not say)."""
+    """An engine's lock: its process and machine, and the time it was taken (RFC 3339; "" if the file has none)."""
 
     pid: int
     host: str
@@ -45,13 +45,13 @@ def stale_lock_pids(state: Path, project: str, stack: str) -> list[int]:
 
 
 def held_by_the_living(state: Path, project: str, stack: str) -> Lock | None:
-    """The lock of an engine that goes on on this machine; arguments as of `stale_lock_pids`."""
+    """The lock of an engine that still runs on this machine; arguments as of `stale_lock_pids`."""
     locks = _locks(state, project, stack)
     return next((lock for lock in locks if lock and lock.here and is_running(lock.pid)), None)
 
 
 def _locks(state: Path, project: str, stack: str) -> Iterator[Lock | None]:
-    """The locks of a stack; None for a file that does not say whose it is."""
+    """The locks of a stack; None for a file that names no process."""
     for file in sorted((state / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         try:
             lock = json.loads(file.read_text())

@@ -1,11 +1,11 @@
-"""Files of a state folder that an engine has not written to their end: it was killed, or the disk was full.
+"""Cleanup of truncated files in a state folder: the engine was killed, or the disk was full.
 
 The engine replaces a state file in one step, but writes the attributes beside it (`NAME.attrs`: type and checksum) in
 place: killed in between, it leaves them empty, and every later command ends in `failed to load checkpoint: EOF`.
-Without them it takes the defaults (gocloud.dev, blob/fileblob, attrs.go). A lock that a full disk has cut names nobody,
-and belongs to nobody: the engine that could not write it has given up. So does one under the name that it has until it
-is whole: an engine writes its few bytes in no time. Leaves out whole locks (`bezel.pulumi_engine.stale_locks`) and the
-state itself (`bezel.pulumi_engine.state_file`).
+Without the file it takes the defaults (gocloud.dev, blob/fileblob, attrs.go). A lock that a full disk truncated names
+no process and has no owner: the engine that could not write it has given up. The same is true of a lock that still has
+its temporary name (`.tmp`) after 2 s: an engine writes its few bytes in no time. Leaves out complete locks
+(`bezel.pulumi_engine.stale_locks`) and the state itself (`bezel.pulumi_engine.state_file`).
 """
 
 import contextlib
@@ -13,17 +13,17 @@ import json
 import time
 from pathlib import Path
 
-_WRITING_SECONDS = 2.0  # an engine may still be about to give a lock its name
+_WRITING_SECONDS = 2.0  # an engine may still be about to rename a lock
 
 
 def sweep(state: Path) -> list[Path]:
-    """Remove cut attributes and locks; nothing is lost, and an engine that is just writing them is not disturbed.
+    """Remove truncated attributes and locks; nothing is lost, and an engine that is writing them is not disturbed.
 
     Args:
         state: The folder of the file backend.
 
     Returns:
-        What was removed.
+        The removed files.
     """
     removed = []
     locks = state / ".pulumi" / "locks"

@@ -1,10 +1,10 @@
-"""What the file says in which the engine keeps the state of a stack: its outputs, and whether a change has no end.
+"""State file of a stack: reads its outputs and pending operations, and restores a truncated one.
 
 Starting the engine takes a third of a second, which every deploy would pay for `pulumi stack output --json` and one
 after a failure for `pulumi stack export` as well. The layout is that of engine 3.259 (state version 3).
 
-A disk that is full cuts the file: the engine puts what it could write in its place. Then the file before it, which the
-engine keeps beside it, is put back. Leaves out whatever else changes a state: that is the engine's.
+On a full disk the engine replaces the file by what it could write of it. Then the previous file, which the engine
+keeps beside it, is restored. Leaves out every other change of a state: those are the engine's.
 """
 
 import json
@@ -15,12 +15,12 @@ from bezel.atomic_write import write_whole
 from bezel.errors import UserError
 
 STACK = "pulumi:pulumi:Stack"
-# Marks what is no plain value, and says which kind it is (sdk/go/common/resource/sig in Pulumi's sources).
+# Marks a value that is not plain, and names its kind (sdk/go/common/resource/sig in Pulumi's sources).
 SIGNATURE, SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
 
 
 def outputs_in(state: Path, project: str, stack: str) -> dict[str, Any] | None:
-    """What a stack has put out, each secret as `[secret]`; None where there is no such stack.
+    """The outputs of a stack, each secret as `[secret]`; None where there is no such stack.
 
     Args:
         state: The folder of the file backend.
@@ -28,7 +28,7 @@ def outputs_in(state: Path, project: str, stack: str) -> dict[str, Any] | None:
         stack: The stack's name.
 
     Raises:
-        UserError: The file is there and cannot be read.
+        UserError: The file exists and cannot be read.
     """
     latest = _latest(state, project, stack)
     if latest is None:
@@ -43,13 +43,13 @@ def pending_in(state: Path, project: str, stack: str) -> bool:
 
 
 def restore(state: Path, project: str, stack: str) -> bool:
-    """Put the state before it in the place of one that is cut; whether it was. Arguments as of `outputs_in`.
+    """Replace a truncated state by the previous one; return whether it did. Arguments as of `outputs_in`.
 
     Not to be called while an engine runs on the stack: it writes the file again.
 
     Raises:
-        UserError: The one before it is cut as well.
-        OSError: It cannot be written.
+        UserError: The previous state is truncated as well.
+        OSError: The file cannot be written.
     """
     file = _file(state, project, stack)
     if not file.exists() or _is_state(file):
@@ -64,7 +64,7 @@ def restore(state: Path, project: str, stack: str) -> bool:
             f"`.venv/bin/bezel local recover {stack}`. What was made since that file is not in it: look into the cloud."
         )
     write_whole(file, before.read_bytes(), mode=0o600)
-    # They tell of the cut one; without them the engine takes the defaults.
+    # They describe the truncated file; without them the engine takes the defaults.
     file.with_name(f"{file.name}.attrs").unlink(missing_ok=True)
     return True
 

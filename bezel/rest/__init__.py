@@ -1,10 +1,10 @@
-"""A thin authenticated client for the Google APIs: what the program must ask that pulumi_gcp cannot say.
+"""Authenticated client for the Google API calls that pulumi_gcp does not cover.
 
-Owns: where an API is (with the provider's own overrides), who asks (access and identity tokens), how a request is
-repeated, and what an error says. Leaves out: what any API means; callers know their resources.
+Owns the endpoints (with the provider's own overrides), the access and identity tokens, the retry policy and the error
+texts. Leaves out the meaning of any API: callers know their resources.
 
-Importing this package is cheap: httpx and google-auth are loaded at the first request, because every engine run
-imports the program and most runs ask nothing.
+Importing this package is cheap: httpx and google-auth are loaded at the first request, because every run of the engine
+imports the program and most of them send no request.
 """
 
 from bezel.rest.client import GoogleClient

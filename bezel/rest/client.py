@@ -1,6 +1,6 @@
-"""One request to a Google API and back: authorised, repeated where that is safe, bounded in time.
+"""HTTP client for Google APIs: authorised requests, repeated where that is safe, with a deadline.
 
-Leaves out what the answers mean. Clock, sleep and dice are passed in, so that waiting is a matter of the caller.
+Leaves out the meaning of the responses. Clock, sleep and dice are passed in, so that the caller decides how to wait.
 """
 
 import random
@@ -22,12 +22,12 @@ class GoogleClient:
     """An authorised client; usable from several threads, closed by ``close`` or as a context manager.
 
     Args:
-        credentials: Who asks; the environment's by default.
+        credentials: The identity that sends the requests; the environment's by default.
         timeout_seconds: For connecting, and between two reads, of one attempt.
-        least_seconds: The same, however little of the deadline is left.
+        least_seconds: The lower bound of that timeout, however little of the deadline is left.
         deadline_seconds: For one request with all its attempts.
         backoff: The waits between attempts.
-        clock: Seconds that only go forward.
+        clock: A monotonic clock, in seconds.
         sleep: Waits that many seconds.
         dice: Numbers in [0, 1).
     """
@@ -71,7 +71,7 @@ class GoogleClient:
         return self.request("GET", url, **options)
 
     def post(self, url: str, json: Any = None, **options: Any) -> dict[str, Any]:
-        """``request("POST", ...)``; repeated after a fault of the server only with ``idempotent=True``."""
+        """``request("POST", ...)``; repeated after a server error only with ``idempotent=True``."""
         return self.request("POST", url, json=json, **options)
 
     def request(
@@ -83,19 +83,19 @@ class GoogleClient:
         params: Mapping[str, str | int] | None = None,
         idempotent: bool | None = None,
     ) -> dict[str, Any]:
-        """Sends a request until it is answered for good, and returns the answer's JSON object ({} for an empty one).
+        """Sends a request with its retries and returns the response's JSON object ({} for an empty body).
 
         Args:
             method: The HTTP method.
             url: The whole address, made from ``endpoint(...)``.
             json: The body.
             params: The query.
-            idempotent: Whether it may be sent again when nobody knows if the server acted on it; by default that
+            idempotent: Whether it may be sent again when it is unknown if the server acted on it; by default that
                 follows from the method.
 
         Raises:
             ApiError: The server refused it.
-            UnreachableError: No answer came within the deadline.
+            UnreachableError: No response came within the deadline.
             CredentialsError: There is no token to send.
         """
         safe = method in IDEMPOTENT if idempotent is None else idempotent
@@ -106,7 +106,7 @@ class GoogleClient:
             if isinstance(failure, dict):
                 return failure
             if isinstance(failure, ApiError) and failure.status == 401 and not renewed:
-                # Another clock, or a token revoked early: one new token, no wait.
+                # The clocks differ, or the token was revoked early: one new token, no wait.
                 renewed = True
                 self.credentials.forget()
                 continue
@@ -119,7 +119,7 @@ class GoogleClient:
     def _attempt(
         self, method: str, url: str, json: Any, params: Any, *, safe: bool, end: float
     ) -> tuple[dict[str, Any] | ApiError | UnreachableError, float | None]:
-        """One attempt: the answer or the failure, and the least wait before another (None: no other)."""
+        """One attempt: the response or the failure, and the least wait before the next attempt (None: no retry)."""
         import httpx
 
         if self._client is None:
@@ -139,7 +139,7 @@ class GoogleClient:
         return failed, retry_delay(answer.headers.get("retry-after")) if again else None
 
     def pages(self, url: str, items: str, *, params: Mapping[str, str | int] | None = None) -> Iterator[dict[str, Any]]:
-        """Each object under the key ``items`` of each page of a list, in order."""
+        """Yields each object under the key ``items`` of each page of a list, in order."""
         token = ""
         while True:
             answer = self.get(url, params={**(params or {}), **({"pageToken": token} if token else {})})

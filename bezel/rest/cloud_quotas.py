@@ -1,10 +1,11 @@
-"""What Cloud Quotas says that a project may have of something in a place.
+"""Quota values of a project, read from Cloud Quotas.
 
-Owns the reading of one answer. Leaves out what needs how much (`bezel.planner.assemble.quota`) and who asks when.
+Owns the request and the parsing of its response. Leaves out the amounts that a plan needs
+(`bezel.planner.assemble.quota`) and when the request is sent.
 
 Source: Cloud Quotas v1, quotaInfos.get, November 2026: one entry for each set of dimensions that has a value of its
 own, with the places that it holds for; a value of 0 may be left out, as any zero in Google's JSON; -1 is no limit.
-`metric` names what the quota counts, as Cloud Monitoring does.
+`metric` is the metric under which Cloud Monitoring counts the quota.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ class Limit:
     """A quota in a place.
 
     Attributes:
-        service: whose API it belongs to, e.g. `run.googleapis.com`.
-        quota_id: of the quota.
-        place: a region, or a zone, whose region's quota holds for it too.
-        dimensions: what it is counted by beside the place, e.g. `(("tpu_family", "CT6E"),)`.
+        service: the service that owns the quota, e.g. `run.googleapis.com`.
+        quota_id: id of the quota.
+        place: a region, or a zone (the quota of its region holds for it too).
+        dimensions: the dimensions beside the place, e.g. `(("tpu_family", "CT6E"),)`.
     """
 
     service: str
@@ -41,17 +42,17 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a project may have, as the quota counts (infinity without a limit), and the metric that counts it."""
+    """The value of a quota, in its own unit (infinity without a limit), and the metric that counts it."""
 
     value: float
     metric: str
 
 
 def quota_of(client: GoogleClient, project: str, limit: Limit) -> Allowed | None:
-    """What a project may have; None where the API tells no value.
+    """Return the quota of a project; None where the API returns no value.
 
     Raises:
-        RestError: It could not be asked.
+        RestError: The request failed.
     """
     name = f"services/{limit.service}/quotaInfos/{quote(limit.quota_id, safe='')}"
     path = f"projects/{project}/locations/global/{name}"

@@ -1,9 +1,9 @@
-"""Where credentials come from, in the Pulumi provider's own order.
+"""Credential sources, tried in the Pulumi provider's own order.
 
 A deployment and its checks then act as the same identity: ``GOOGLE_OAUTH_ACCESS_TOKEN``, ``GOOGLE_CREDENTIALS`` (a
 key, or the path of one), then Application Default Credentials (key file, ``gcloud auth application-default login``,
 workload identity federation, metadata server); on top of any of these ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT``.
-Leaves out what is done with them.
+Leaves out the minting of tokens (``bezel.rest.credentials``).
 """
 
 import importlib
@@ -37,7 +37,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class CredentialSource:
-    """Credentials as they were found.
+    """The credentials of an environment.
 
     Attributes:
         kind: ``token``, ``user``, ``service_account``, ``metadata``, ``impersonated`` or ``other``.
@@ -45,7 +45,7 @@ class CredentialSource:
         token: The bare token.
         account: The service account to act as, through the IAM Credentials API.
         delegates: The chain of accounts on the way to it.
-        quota_project: The project that calls are counted on, where the credentials name one.
+        quota_project: The project whose quota the calls use, where the credentials name one.
     """
 
     kind: str
@@ -61,7 +61,7 @@ def load(environ: Mapping[str, str], request: Any) -> CredentialSource:
 
     Args:
         environ: The environment.
-        request: A transport for google-auth, to look for a metadata server with.
+        request: The transport with which google-auth looks for a metadata server.
 
     Raises:
         CredentialsError: There are none, or they cannot be read.
@@ -77,7 +77,7 @@ def load(environ: Mapping[str, str], request: Any) -> CredentialSource:
     if private(held, "_token_uri"):
         guarded(private(held, "_token_uri"), "token_uri of the credentials")
     if kind_ == "impersonated" and account is None:
-        # Asked for by hand: google-auth's own way knows no override of the address.
+        # The impersonation is done in `bezel.rest.credentials`: google-auth's own knows no override of the endpoint.
         behind = private(held, "_source_credentials")
         delegates = tuple(private(held, "_delegates") or ())
         return CredentialSource(kind_, behind, account=held.service_account_email, delegates=delegates)
@@ -85,12 +85,12 @@ def load(environ: Mapping[str, str], request: Any) -> CredentialSource:
 
 
 def kind(source: CredentialSource) -> str:
-    """What a source is, in words."""
+    """Return the kind of a source, in words for the user."""
     return _WORDS[source.kind]
 
 
 def private(held: Any, name: str) -> Any:
-    """What google-auth keeps to itself, and has no other way to say; None where it is not there."""
+    """Return a private attribute of google-auth that has no public accessor; None where it does not exist."""
     return getattr(held, name, None)
 
 
@@ -103,7 +103,7 @@ def _held(environ: Mapping[str, str], request: Any) -> Any:
     path = environ.get("GOOGLE_APPLICATION_CREDENTIALS", "").strip()
     try:
         with warnings.catch_warnings():
-            # A user's own credentials without a quota project: Google's answer says so where it matters.
+            # It warns of a user's credentials without a quota project: Google's response reports that if it matters.
             warnings.simplefilter("ignore")
             if given.startswith("{"):
                 return auth.load_credentials_from_dict(json.loads(given), scopes=[SCOPE])[0]

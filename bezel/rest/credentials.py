@@ -1,7 +1,7 @@
-"""Who asks: access tokens for Google's APIs, and identity tokens for a service that wants to know its caller.
+"""Access tokens for Google's APIs, and identity tokens for services that authenticate their callers.
 
-Where the credentials come from is ``bezel.rest.credential_sources``'. Tokens live in this object only: it has no
-readable form and cannot be pickled.
+Leaves out where the credentials come from (``bezel.rest.credential_sources``). Tokens are held by this object only: its
+repr does not show them, and it cannot be pickled.
 """
 
 import base64
@@ -23,17 +23,17 @@ from bezel.rest.transport import AuthRequest, new_client
 
 # A token is exchanged this long before it ends, so that none ends on its way.
 _MARGIN_SECONDS = 300.0
-# How long a token of unknown life is kept; Google's live one hour.
+# How long a token of unknown lifetime is cached; Google's live one hour.
 _ASSUMED_LIFE_SECONDS = 1800.0
 
 
 class Credentials:
-    """Tokens of one identity, kept and renewed before they expire; safe to share between threads.
+    """Tokens of one identity, cached and renewed before they expire; safe to share between threads.
 
     Args:
         impersonate: E-mail of a service account to mint identity tokens for. The caller needs
             ``roles/iam.serviceAccountOpenIdTokenCreator`` on it (or Token Creator, which includes that).
-        environ: Where to look for credentials.
+        environ: The environment that names the credentials; the process's by default.
         clock: Seconds since the epoch.
     """
 
@@ -76,15 +76,15 @@ class Credentials:
         return self._kept("", self._new_access_token)
 
     def identity_token(self, audience: str) -> str:
-        """An identity token that says to ``audience`` (a service's URL) who calls.
+        """An identity token that identifies the caller to ``audience`` (a service's URL).
 
         Raises:
-            CredentialsError: These credentials cannot give one; the text says what to set.
+            CredentialsError: These credentials cannot give one; the text names the setting that repairs it.
         """
         return self._kept(audience, lambda: self._new_identity_token(audience))
 
     def forget(self, audience: str = "") -> None:
-        """Drops a kept token, after a server refused it."""
+        """Drops a cached token, after a server refused it."""
         with self._lock:
             self._tokens.pop(audience, None)
 
@@ -108,7 +108,7 @@ class Credentials:
             return self._minted(self.access_token(), self._impersonate, audience)
         source = self._loaded()
         if source.account is not None:
-            # By the identity behind it: the account itself may mint only where it was granted that too.
+            # Minted by the identity that impersonates: the account itself may mint only where it was granted that too.
             return self._minted(self._own_token(source)[0], source.account, audience, source.delegates)
         held = source.held
         if source.kind == "service_account":
@@ -154,16 +154,16 @@ class Credentials:
         try:
             held.refresh(self._request())
         except exceptions.GoogleAuthError as error:
-            # Only the first argument: the others hold the server's whole answer.
+            # Only the first argument: the others hold the server's whole response.
             text = redact(str(error.args[0] if error.args else type(error).__name__))
-            # Google's words for a signature from a clock that is off: a new log-in would not help.
+            # "iat" is in Google's error for a signature from a clock that is off: a new log-in would not help.
             clock = "Set this machine's clock, then run the same command again." if " iat " in text else _LOG_IN
             raise CredentialsError(f"{kind(source)} was refused: {text}. {clock}") from None
         except ValueError:
             raise CredentialsError(f"the token server of {kind(source)} sent no token") from None
         if not held.token:
             raise CredentialsError(f"{kind(source)} gave no token")
-        # google-auth keeps naive times in UTC.
+        # google-auth's expiry is a naive datetime in UTC.
         end = held.expiry.replace(tzinfo=UTC).timestamp() if held.expiry else self._clock() + _ASSUMED_LIFE_SECONDS
         return str(held.token), end
 

@@ -1,6 +1,6 @@
-"""Where each Google API is: Google's own address, or the override that the Pulumi provider honours too.
+"""Endpoints of the Google APIs: Google's own address, or the override that the Pulumi provider honours too.
 
-One environment serves both, so that whatever the provider talks to is what this package talks to.
+Both read the same environment variables, so that this package and the provider always talk to the same server.
 """
 
 import os
@@ -33,7 +33,7 @@ def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
 
     Raises:
         ValueError: The API is not one of those that the program uses.
-        AddressError: Its override is no safe address.
+        AddressError: Its override is not a safe address.
     """
     if api not in _GOOGLE:
         raise ValueError(f"no API {api!r} here; known: {', '.join(sorted(_GOOGLE))}")

@@ -1,4 +1,4 @@
-"""What can go wrong with a request, in the caller's words and without any credential."""
+"""Errors of REST calls, with texts for the user that hold no credential."""
 
 import json
 from typing import Any
@@ -11,24 +11,24 @@ class RestError(Exception):
 
 
 class AddressError(RestError, ValueError):
-    """An address that no token may be sent to, or that is none."""
+    """A URL that is malformed, or that no token may be sent to."""
 
 
 class CredentialsError(RestError):
-    """No usable credentials, or they cannot give the kind of token asked for."""
+    """There are no usable credentials, or they cannot give the requested kind of token."""
 
 
 class UnreachableError(RestError):
-    """The server could not be reached, or did not answer, within the deadline."""
+    """The server could not be reached, or did not respond, within the deadline."""
 
 
 class ApiError(RestError):
-    """The server answered with an error.
+    """The server returned an error.
 
     Attributes:
         status: The HTTP status.
-        reason: The most telling machine-readable word of the answer, e.g. ``PERMISSION_DENIED``, ``notFound``, or ""
-            when the body has none.
+        reason: The most specific machine-readable code of the response, e.g. ``PERMISSION_DENIED``, ``notFound``, or
+            "" when the body has none.
         message: The server's text.
     """
 

@@ -1,4 +1,4 @@
-"""One exchange with an API without repeats: what the answer holds, or the error that it means."""
+"""A single HTTP exchange with an API, without retries, and the parsing of its response."""
 
 import json as json_module
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def post_once(client: "httpx.Client", url: str, body: Any, headers: Mapping[str, str]) -> dict[str, Any]:
-    """One POST without repeats, for the tokens that authorise all else.
+    """Send one POST without retries, for the tokens that authorise all other requests.
 
     Raises:
-        ApiError: It was refused, or nobody answered (status 0).
+        ApiError: It was refused, or there was no response (status 0).
     """
     import httpx
 
@@ -28,10 +28,10 @@ def post_once(client: "httpx.Client", url: str, body: Any, headers: Mapping[str,
 
 
 def json_object(answer: "httpx.Response", method: str, url: str) -> dict[str, Any]:
-    """The object of an answer, {} for an empty one.
+    """Return the JSON object of a response, {} for an empty body.
 
     Raises:
-        ApiError: It is no JSON object.
+        ApiError: The body is not a JSON object.
     """
     if not answer.content.strip():
         return {}
@@ -45,6 +45,6 @@ def json_object(answer: "httpx.Response", method: str, url: str) -> dict[str, An
 
 
 def reason_of(error: Exception) -> str:
-    """An error as one line: its type, and its text where it has one."""
+    """Return an error as one line: its type, and its text where it has one."""
     text = str(error).strip()
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,17 +1,17 @@
-"""How much of a quota Cloud Monitoring has counted as used, and how long ago.
+"""Quota usage of a project as Cloud Monitoring last counted it, with the age of that count.
 
-Owns one question and the reading of its answer. Leaves out what follows from it (`stacks.quota`), and the quota's own
-value: Monitoring's `quota/limit` is a sample as well, and Cloud Quotas tells what holds now.
+Owns one request and the parsing of its response. Leaves out the conclusions (`stacks.quota`), and the quota's own
+value: Monitoring's `quota/limit` is a sample as well, and Cloud Quotas returns the value that is in force.
 
 Sources, November 2026:
 - Google's discovery document monitoring.v3, projects.timeSeries.list: the filter names one metric type, the interval
-  leaves out its start, points come newest first, and with the view FULL `pageSize` counts points.
+  excludes its start, points come newest first, and with the view FULL `pageSize` counts points.
 - Google's list of metrics, serviceruntime: `quota/allocation/usage` is a gauge of int64 of the resource consumer_quota
   (labels project_id, service and location) with the label quota_metric. At most one point a minute; a value that does
-  not change is repeated at least every 24 hours. How soon a point can be read is not said.
+  not change is repeated at least every 24 hours. The delay until a point can be read is not documented.
 - Measured on Cloud Run by one of its users in 2026: a point within a minute of each change, none in between. So the
-  newest point holds, however old it is within that day.
-- A quota whose use is not reported, or never was any, has no series: that is not 0.
+  newest point is valid, however old it is within that day.
+- A quota whose usage is not reported, or that was never used, has no series: that is not the same as 0.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _REPEATED = timedelta(hours=25)  # a day, and an hour for a repetition that come
 
 
 class Counted(NamedTuple):
-    """What was in use, as the quota counts, `age` seconds ago; the asker's own use is among it."""
+    """The usage `age` seconds ago, in the quota's own unit; it includes what the caller itself uses."""
 
     used: int
     age: float
 
 
 def counted_of(client: GoogleClient, project: str, limit: Limit, metric: str, now: datetime) -> Counted | None:
-    """The newest point of a quota's use; None where there is none of the last day.
+    """Return the newest point of a quota's usage; None where there is none of the last day.
 
     Args:
-        client: Who asks.
+        client: The client that sends the request.
         project: Id of the project.
         limit: The quota in its place.
-        metric: What it counts, e.g. `run.googleapis.com/cpu_allocation`.
+        metric: The metric that counts it, e.g. `run.googleapis.com/cpu_allocation`.
         now: The time, with its zone.
 
     Raises:
-        RestError: It could not be asked.
-        ValueError: What stands in the answer is no number or no time.
+        RestError: The request failed.
+        ValueError: The response holds something else than numbers and times.
     """
     terms = {
         "metric.type": _METRIC,

@@ -1,7 +1,7 @@
-"""Takes credentials out of a text before a person, a log or a state file sees it.
+"""Redaction of credentials in texts that reach a person, a log or a state file.
 
-A net under the rule that no message is built from a token in the first place: servers and libraries quote what
-they were sent.
+A second line of defence behind the rule that no message is built from a token: servers and libraries quote the
+requests that they got.
 """
 
 import re
@@ -21,7 +21,7 @@ _PATTERNS = (
 
 
 def redact(text: str, *secrets: str) -> str:
-    """Replaces what looks like a credential, and each of ``secrets``, by a placeholder.
+    """Replaces every text in the form of a credential, and each of ``secrets``, by a placeholder.
 
     Args:
         text: Anything that may reach a message.

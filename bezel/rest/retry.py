@@ -1,18 +1,18 @@
-"""When and how long to wait before a request is sent again: pure, with the dice passed in."""
+"""Retry policy for REST calls: retryable statuses and waits. Pure, with the dice passed in."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
-# The server did not act on these, whatever the method was.
+# The server did not act on these requests, whatever their method.
 _REFUSED = frozenset({429})
 _SERVER_FAULTS = frozenset({500, 502, 503, 504})
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Exponential waits with full jitter, in seconds: many clients that failed together do not come back together."""
+    """Exponential waits with jitter, in seconds: many clients that failed together do not retry together."""
 
     first: float = 0.5
     factor: float = 2.0
@@ -32,7 +32,7 @@ def is_retryable(status: int, *, idempotent: bool) -> bool:
 
 
 def retry_delay(retry_after: str | None) -> float:
-    """Seconds that a ``Retry-After`` header asks for; 0 where it has none, or names a date."""
+    """Return the seconds of a ``Retry-After`` header; 0 where there is none, or it names a date."""
     if retry_after is None or not retry_after.strip().isdecimal():
         return 0.0
     return float(retry_after)

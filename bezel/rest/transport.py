@@ -1,7 +1,7 @@
-"""The HTTP layer: one httpx client per user, and the transport that google-auth asks for.
+"""HTTP transport: the construction of httpx clients, and the transport that google-auth requires.
 
 google-auth ships transports for requests and urllib3 only; with this one the project has a single HTTP library,
-one set of time limits and one rule about proxies.
+one set of timeouts and one rule about proxies.
 """
 
 import importlib
@@ -20,14 +20,14 @@ DIRECT = ("all://127.0.0.1", "all://localhost", "all://[::1]")
 
 @cache
 def certificates() -> "ssl.SSLContext":
-    """Whose certificates are trusted: httpx's default, or SSL_CERT_FILE; read once, as that takes a while."""
+    """Return the trusted certificates: httpx's default, or SSL_CERT_FILE; read once, as that takes a while."""
     import httpx
 
     return httpx.create_ssl_context()
 
 
 def new_client(timeout_seconds: float, *, connections: int = 20) -> "httpx.Client":
-    """A synchronous client: limits set explicitly, certificates verified, no redirect followed.
+    """Return a synchronous client: explicit limits, certificates verified, no redirect followed.
 
     Args:
         timeout_seconds: For connecting, and between two reads.
@@ -41,7 +41,7 @@ def new_client(timeout_seconds: float, *, connections: int = 20) -> "httpx.Clien
 
 
 class _Response:
-    """What google-auth reads of an answer."""
+    """The fields of a response that google-auth reads."""
 
     def __init__(self, answer: "httpx.Response") -> None:
         self.status = answer.status_code
@@ -67,7 +67,7 @@ class AuthRequest:
         """Sends one request.
 
         Raises:
-            google.auth.exceptions.TransportError: It got no answer; google-auth decides whether to repeat it.
+            google.auth.exceptions.TransportError: There was no response; google-auth decides whether to retry.
         """
         import httpx
 

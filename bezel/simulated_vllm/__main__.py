@@ -1,9 +1,9 @@
-"""`python -m bezel.simulated_vllm ARG...`: what runs in place of `vllm serve ARG...` in a container of localcloud.
+"""Entry point `python -m bezel.simulated_vllm ARG...`: replaces `vllm serve ARG...` in a container of localcloud.
 
-Environment, beside the container's own: LOCALCLOUD_LISTEN (host:port, or unix:PATH, instead of --host and --port),
+Environment, beside the container's own: LOCALCLOUD_LISTEN (host:port, or unix:PATH:PORT, in place of --host/--port),
 LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS (see `hardware.py`), LOCALCLOUD_SPEED (divides start-up times),
-LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of an open file that is told
-the simulated seconds of the start), LOCALCLOUD_FAULTS (see `faults.py`).
+LOCALCLOUD_SERVING_SPEED (divides the engine's step times), LOCALCLOUD_START_REPORT (number of an open file to which the
+simulated seconds of the start are written), LOCALCLOUD_FAULTS (see `faults.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> int:
         os.write(int(report), f"{took:.1f}".encode())
     while ordered.never_listens:
         signal.pause()  # a signal that ends the process ends it here, too
-    # Imported when the start has succeeded: a refused command line should not pay for a web server.
+    # Imported only after a successful start: a refused command line need not load a web server.
     from bezel.simulated_vllm.serving import How, serve
 
     listen = environment.get("LOCALCLOUD_LISTEN", f"{options.host or '0.0.0.0'}:{settings.port}")

@@ -1,4 +1,4 @@
-"""The running process: the engine's task and the HTTP server in one event loop, until a signal ends both."""
+"""Serving process: the engine's task and the HTTP server in one event loop, until a signal ends both."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _STATS_SECONDS = 10.0
 _BACKLOG = 4096
-_LARGEST = 32 << 20  # bytes of a body: what Cloud Run lets through; the real server has no limit of its own
+_LARGEST = 32 << 20  # bytes of a body: Cloud Run's limit; the real server has no limit of its own
 _WATCHDOG_SECONDS = 5.0
 _CRASH_CHECK_SECONDS = 0.2
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn without its habit of raising the signal again: the container ends with status 0."""
+    """uvicorn without raising the signal again after shutdown, so that the container ends with status 0."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -46,17 +46,17 @@ class _Uvicorn(uvicorn.Server):
 
 @dataclass(frozen=True)
 class How:
-    """How a server serves, apart from what its engine runs with.
+    """The settings of the HTTP server, apart from those of its engine.
 
     Attributes:
         host: address to listen on.
         port: port to listen on.
-        path: of the socket to listen at instead, "" for none; host and port are then what the container has.
-        speed: how many seconds of the engine pass in a real one.
-        log_level: uvicorn's.
+        path: path of the socket to listen on instead, "" for none; host and port are then the container's.
+        speed: seconds of the engine per real second.
+        log_level: uvicorn's log level.
         access_log: whether each request is logged.
-        strikes: faults that may strike, None where none are ordered.
-        outlives_engine: whether the server stays when its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
+        strikes: faults injected while the server runs, None for none.
+        outlives_engine: whether the server continues after its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
     """
 
     host: str
@@ -101,7 +101,7 @@ async def _serve(settings: EngineSettings, how: How) -> int:
     try:
         await server.serve([_listening(how.path)] if how.path else None)
     except SystemExit:
-        # uvicorn has said why it could not listen.
+        # uvicorn has logged why it could not listen.
         return 1
     finally:
         for task in tasks:
@@ -117,7 +117,7 @@ def _listening(path: str) -> socket.socket:
 
 
 async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:
-    """End when a client has been told of the engine's death, or a little later without one."""
+    """Shut down once a client has got the error of the engine's death, or _WATCHDOG_SECONDS after it."""
     await engine.died.wait()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(engine.death_told.wait(), _WATCHDOG_SECONDS)
@@ -125,10 +125,10 @@ async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:
 
 
 async def _crash(strikes: ServingFaults) -> None:
-    while not strikes.crashes():  # noqa: ASYNC110 - a file tells it
+    while not strikes.crashes():  # noqa: ASYNC110 - the faults come from a file
         await asyncio.sleep(_CRASH_CHECK_SECONDS)
     traceback("RuntimeError", "can't start new thread")
-    # As abrupt as the real thing: open connections are cut.
+    # As abrupt as a real crash: open connections are cut.
     sys.stdout.flush()
     os._exit(1)
 

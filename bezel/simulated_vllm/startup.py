@@ -1,6 +1,6 @@
-"""The start of the server in time: what is logged when, how long each part takes, and how a failing start ends.
+"""Start of the server: its log lines, the duration of each phase, and the end of a failing start.
 
-Nothing listens while this runs, so a probe's connection is refused, as with the real server. LOCALCLOUD_SPEED divides
+No port is open during the start, so a probe's connection is refused, as with the real server. LOCALCLOUD_SPEED divides
 every wait here and nothing else.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 IMPORT_SECONDS = 7.5
 ENGINE_SECONDS = 9.0
 WARM_UP_SECONDS = 4.0
-# Made up: what an instance gets from the hub in a second.
+# Assumed, not measured: the bytes that an instance downloads from the hub in a second.
 HUB_BYTES_PER_SECOND = 150e6
 _FLASH_ATTENTION = ("9.", "10.", "11.")
 _NO_FAULTS = faults.StartFaults()
@@ -40,20 +40,20 @@ def start(
     sleep: Callable[[float], None],
     ordered: faults.StartFaults = _NO_FAULTS,
 ) -> EngineSettings:
-    """Go through a start up to the moment before the port opens.
+    """Run the phases of a start up to the moment before the port opens.
 
     Args:
         options: the parsed command line.
-        machine: where it runs.
+        machine: the machine that it runs on.
         environment: the container's environment.
         sleep: waits the given seconds of the server (the caller divides by the speed).
-        ordered: what goes wrong on the way.
+        ordered: the faults of the start.
 
     Returns:
-        What the engine runs with.
+        The settings of the engine.
 
     Raises:
-        StartError: it failed, and everything that the real server logs about it is logged.
+        StartError: the start failed; the lines that the real server logs about it are logged.
     """
     _banner(options, machine)
     sleep(IMPORT_SECONDS)
@@ -111,7 +111,7 @@ def _configured(settings: EngineSettings) -> None:
 
 
 def load_seconds(model: Checkpoint, machine: SimulatedMachine) -> float:
-    """How long reading the weights from the mount takes."""
+    """Return the seconds that reading the weights from the mount takes."""
     return model.weight_bytes / machine.accelerator.load_bytes_per_second
 
 

@@ -1,8 +1,8 @@
-"""Made-up model files in the layout of the model hub: real shapes and real sizes, no real weights.
+"""Synthetic model files in the layout of the model hub: real shapes and real sizes, no real weights.
 
 They let localcloud's server compute load time, memory and speed as for the real checkpoint, in a few kilobytes. Shapes
-and sizes come from the catalogue. What the catalogue leaves out (the number of attention heads of the 26B-A4B) is two
-for each head of the cache, as in the 12B and the 31B; several public code bases that quote its configuration agree.
+and sizes come from the catalogue. The 26B-A4B has two attention heads for each key/value head, as the 12B and the 31B
+have; several public code bases that quote its configuration agree.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 from bezel.catalog import Model, model, models
 
 _SHARD_BYTES = 5 * 10**9
-# How compressed-tensors names what it stores.
+# Names of the encodings in compressed-tensors.
 _FORMATS = {"w4a16": "pack-quantized", "fp8": "float-quantized"}
 
 
 def model_files(model_id: str) -> dict[str, bytes]:
-    """The files of a checkpoint of the catalogue, or of the assistant that belongs to one.
+    """Return the files of a checkpoint of the catalogue, or of the assistant that belongs to one.
 
     Args:
         model_id: an id of the catalogue, a hub id, or the hub id of an assistant.
 
     Returns:
-        File name -> content; the weights are a few bytes, their real size stands in the index's metadata.
+        File name -> content; the weights are a few bytes, their real size is in the index's metadata.
 
     Raises:
         NotInCatalogueError: neither a checkpoint nor an assistant has that id.
@@ -120,14 +120,14 @@ def _assistant_config(row: Model) -> dict[str, Any]:
 
 
 def _layer_types(own: int, full: int, layers: int) -> list[str]:
-    """Full-attention layers at an even distance, `full` of them among the first `own` layers, whose last is one."""
+    """Return layer types with evenly spaced full attention: `full` of the first `own` layers, the last included."""
     every = own / full
     marks = {round(every * (number + 1)) - 1 for number in range(round(layers / every))}
     return ["full_attention" if layer in marks else "sliding_attention" for layer in range(layers)]
 
 
 def _shard(tensor: str) -> bytes:
-    """A safetensors file with one element."""
+    """Return a safetensors file with one element."""
     header = json.dumps({tensor: {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}).encode()
     header += b" " * (-len(header) % 8)
     return struct.pack("<Q", len(header)) + header + b"\0\0"

@@ -1,6 +1,6 @@
-"""The stand-in Pulumi providers: `gcp` for localcloud's REST interfaces and `docker` for its registry look-up.
+"""Stand-in Pulumi providers: `gcp` for localcloud's REST interfaces and `docker` for its registry look-up.
 
-They speak the engine's own protocol (pulumirpc.ResourceProvider) and Google's REST, so that the unchanged program runs
-on a machine where the published plugins cannot be installed. What they are not: providers for Google itself. They talk
-plain HTTP to the endpoints named in GOOGLE_<API>_CUSTOM_ENDPOINT and refuse to guess one.
+They implement the engine's own protocol (pulumirpc.ResourceProvider) over Google's REST APIs, so that the unchanged
+program runs on a machine where the published plugins cannot be installed. They are not providers for Google itself:
+they send plain HTTP to the endpoints named in GOOGLE_<API>_CUSTOM_ENDPOINT and have no default for one.
 """

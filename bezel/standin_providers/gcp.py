@@ -1,4 +1,4 @@
-"""The entry of the `gcp` stand-in: `python -m bezel.standin_providers.gcp`, started by the engine."""
+"""Entry point of the `gcp` stand-in: `python -m bezel.standin_providers.gcp`, started by the engine."""
 
 from bezel.standin_providers.plugin.fast_import import lighten
 
@@ -6,7 +6,7 @@ from bezel.standin_providers.plugin.fast_import import lighten
 def main() -> None:
     """Start the provider; it prints its port and serves."""
     lighten()
-    # Only now: what follows imports the protocol, which would otherwise bring the whole SDK with it.
+    # Imported only after `lighten`: these modules import the protocol, which would otherwise import the whole SDK.
     from bezel.standin_providers.plugin.google_plugin import GooglePlugin
     from bezel.standin_providers.plugin.server import serve
 

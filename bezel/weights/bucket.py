@@ -1,7 +1,7 @@
-"""A bucket of Cloud Storage: its objects, uploads that can be taken up again, and copies from another bucket.
+"""Client of one Cloud Storage bucket: its objects, resumable uploads, and copies from another bucket.
 
-Speaks the JSON API (objects.list, get, delete, rewrite; resumable uploads). What is written is visible only when it is
-whole. Leaves out what is worth copying.
+Uses the JSON API (objects.list, get, delete, rewrite; resumable uploads). An object is visible only once it is
+complete. Leaves out the choice of files to copy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIELDS = "name,size,md5Hash,crc32c,generation,metadata"
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as the bucket describes it; `metadata` is what its writer noted on it."""
+    """An object as the bucket describes it; `metadata` is the custom metadata that its writer set."""
 
     name: str
     size: int
@@ -53,7 +53,7 @@ class Stored:
         )
 
     def same_content(self, other: Stored) -> bool:
-        """Whether both have one hash in common, and it is the same; composed objects have no MD5."""
+        """Whether both have the same size and the same MD5 or CRC32C; composed objects have no MD5."""
         if self.size != other.size:
             return False
         if self.md5 and other.md5:
@@ -66,7 +66,7 @@ class Bucket:
 
     Args:
         name: Without `gs://`.
-        watch: When to give up.
+        watch: The deadline.
     """
 
     def __init__(self, name: str, watch: Watch) -> None:
@@ -85,7 +85,7 @@ class Bucket:
         self._raw.close()
 
     def objects(self, prefix: str = "") -> list[Stored]:
-        """What lies under a prefix, by name.
+        """Return the objects under a prefix, by name.
 
         Raises:
             WeightsError: There is no such bucket, or it may not be listed.
@@ -115,10 +115,10 @@ class Bucket:
 
     @contextmanager
     def open(self, name: str) -> Iterator[Iterator[bytes]]:
-        """The bytes of an object; one try.
+        """Yields the bytes of an object, in a single attempt.
 
         Raises:
-            UnreachableError: It broke off.
+            UnreachableError: The download broke off.
             ApiError: It may not be read.
         """
         import httpx
@@ -138,12 +138,13 @@ class Bucket:
             raise UnreachableError(f"gs://{self.name}/{name}: reading broke off ({type(error).__name__})") from None
 
     def begin(self, name: str, metadata: Mapping[str, str], generation: str) -> str:
-        """Opens an upload of an object; its address, which is as good as a key to it.
+        """Starts a resumable upload; returns its URL, which lets anyone who has it write the object.
 
         Args:
-            name: Of the object.
-            metadata: To note on it.
-            generation: Of what is to be replaced, "0" for nothing: whoever was faster is not overwritten.
+            name: Name of the object.
+            metadata: Custom metadata to set on it.
+            generation: Generation of the object to replace, "0" for none: an object written meanwhile is not
+                overwritten.
         """
         query = {"uploadType": "resumable", "name": name, "ifGenerationMatch": generation}
         patience = Patience(self._watch)
@@ -162,7 +163,7 @@ class Bucket:
                 self._busy(answer, "POST", patience)
 
     def received(self, session: str, size: int) -> int | Stored | None:
-        """How many bytes of an upload have arrived; the object where all did; None where the upload is no more."""
+        """Return the bytes that an upload has received; the object if it is complete; None if it does not exist."""
         patience = Patience(self._watch)
         while True:
             headers = {**self._credentials.headers(), "Content-Range": f"bytes */{size}"}
@@ -179,10 +180,10 @@ class Bucket:
         """Sends the next bytes of an upload, once; all but the last piece are multiples of 256 KiB.
 
         Returns:
-            How many bytes the bucket now has, or the object that they became.
+            The number of bytes that the bucket has received, or the object if the upload is complete.
 
         Raises:
-            UnreachableError: Nobody knows how many arrived: ask `received`.
+            UnreachableError: It is unknown how many bytes arrived: call `received`.
             ApiError: They were refused.
         """
         import httpx
@@ -192,7 +193,7 @@ class Bucket:
             "Content-Range": f"bytes {begin}-{begin + len(content) - 1}/{size}",
             "Content-Length": str(len(content)),
         }
-        # In slices: the transport copies what is left of a block after each write to the socket.
+        # In slices: the transport copies the rest of a block after each write to the socket.
         slices = (content[at : at + _SLICE_BYTES] for at in range(0, len(content), _SLICE_BYTES))
         try:
             answer = self._raw.put(session, content=slices, headers=headers)
@@ -206,7 +207,7 @@ class Bucket:
         raise self._told(failure)
 
     def put_empty(self, name: str, generation: str) -> None:
-        """Writes an object without content, for which there is no upload to take up."""
+        """Writes an object without content, which needs no resumable upload."""
         query = {"uploadType": "media", "name": name, "ifGenerationMatch": generation}
         patience, url = Patience(self._watch), f"{self.uploads}b/{quote(self.name, safe='')}/o"
         headers = {**self._credentials.headers(), "Content-Type": "application/octet-stream"}
@@ -218,22 +219,23 @@ class Bucket:
                 self._busy(answer, "POST", patience)
 
     def delete(self, stored: Stored) -> None:
-        """Deletes this very generation of an object."""
+        """Deletes an object if it still has this generation."""
         url = self._url(stored.name)
         self._google.request("DELETE", url, params={"ifGenerationMatch": stored.generation})
 
     def rewrite(self, source: str, what: Stored, name: str, generation: str, token: str) -> tuple[int, str, Any]:
-        """One step of a copy inside Cloud Storage, which moves no byte through this machine.
+        """Performs one step of a copy inside Cloud Storage, which moves no byte through this machine.
 
         Args:
-            source: The other bucket.
-            what: Its object.
-            name: Here.
-            generation: Of what is to be replaced here, "0" for nothing.
-            token: What the last step gave; "" for the first one.
+            source: Name of the source bucket.
+            what: The source object.
+            name: Name of the object in this bucket.
+            generation: Generation of the object to replace in this bucket, "0" for none.
+            token: Token that the previous step returned; "" for the first step.
 
         Returns:
-            Bytes copied so far; the token of the next step, "" at the last; then the object's description, {} before.
+            The bytes copied so far; the token of the next step, "" after the last; the description of the object, {}
+            before the last step.
         """
         url = (
             f"{self.base}b/{quote(source, safe='')}/o/{quote(what.name, safe='')}"
@@ -249,7 +251,7 @@ class Bucket:
         return int(answer.get("totalBytesRewritten") or 0), str(answer["rewriteToken"]), {}
 
     def _send(self, method: str, url: str, patience: Patience, **options: Any) -> httpx.Response | None:
-        """One request; None where nobody answered, after a wait."""
+        """Sends one request; waits and returns None where there was no response."""
         import httpx
 
         try:
@@ -263,7 +265,7 @@ class Bucket:
         """Waits where the same request may succeed later.
 
         Raises:
-            ApiError: It may not.
+            ApiError: The request cannot succeed later.
         """
         failure = ApiError.of(answer.status_code, answer.content, method=method, url=str(answer.request.url))
         if not self._may_pass(answer.status_code):
@@ -271,7 +273,7 @@ class Bucket:
         patience.failed(failure)
 
     def _told(self, error: ApiError) -> RestError:
-        """A refusal with what mends it, where something does."""
+        """Return the error for the user: a refusal (403) with its repair, any other error unchanged."""
         if error.status != 403:
             return error
         return WeightsError(
@@ -282,7 +284,7 @@ class Bucket:
         )
 
     def _may_pass(self, status: int) -> bool:
-        """Whether the same request may succeed later; with a new token where this one was refused."""
+        """Whether the same request may succeed later; drops the token where it was refused (401)."""
         if status == 401:
             self._credentials.forget()
         return status == 401 or is_retryable(status, idempotent=True)
@@ -293,10 +295,10 @@ class Bucket:
 
 
 def _progress(answer: httpx.Response) -> int | Stored | None:
-    """What an answer to a piece of an upload says of it; None for a failure.
+    """Return the progress that a response to an upload reports; None for a failure.
 
     Raises:
-        UnreachableError: It cannot be understood.
+        UnreachableError: The response cannot be parsed.
     """
     if answer.status_code == 308:
         held = answer.headers.get("range", "")

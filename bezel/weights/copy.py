@@ -1,7 +1,7 @@
-"""A model copied into a folder of a bucket: what is there already is left alone, the rest brought, a few files at once.
+"""Copy of a whole model into a folder of a bucket, a few files at a time; unchanged files are skipped.
 
-Owns the order of work and the verdict. Leaves one file's way to `transfer` (from the hub) and to `Rewriting` (from
-another bucket), and the choice of the model to the caller.
+Owns the order of the files and the outcome. Leaves the copy of one file to `Transfer` (from the hub) and `BucketSource`
+(from another bucket), and the choice of the model to the caller.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FILES_AT_A_TIME = 4
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One file to bring: its name in the folder, its bytes, and how it is brought."""
+    """One file to copy: its name in the folder, its size, the comparison with a stored object, and the copy itself."""
 
     path: str
     size: int
@@ -40,15 +40,15 @@ class Item:
 
 
 class ModelSource(Protocol):
-    """Where a model comes from."""
+    """A source of a model."""
 
     def items(self) -> list[Item]:
-        """What the source holds, by name."""
+        """Return the files of the source, by name."""
 
 
 @dataclass
 class Outcome:
-    """What a copy did. `failures` are texts for the user, one a file."""
+    """The outcome of a copy. `failures` are texts for the user, one per file."""
 
     copied: int = 0
     copied_bytes: int = 0
@@ -65,7 +65,7 @@ class HubSource:
     files: Sequence[HubFile]
 
     def items(self) -> list[Item]:
-        """Its files."""
+        """Return its files, sorted by name."""
         return [self._item(file) for file in sorted(self.files, key=lambda file: file.path)]
 
     def _item(self, file: HubFile) -> Item:
@@ -89,16 +89,16 @@ def copy_model(
     """Copies a model.
 
     Args:
-        source: Where from.
-        bucket: Where to.
-        folder: In the bucket, without a slash at its end.
-        watch: When to give up.
-        progress: What the user sees.
+        source: The source of the model.
+        bucket: The destination.
+        folder: Folder in the bucket, without a slash at its end.
+        watch: The deadline.
+        progress: The display of the progress.
         draft: Whether it is a draft model, which needs no tokenizer.
 
     Raises:
-        StoppedError: It was told to stop, by nothing that is among the failures.
-        WeightsError: The source is no model, or the bucket is not there: nothing was copied.
+        StoppedError: It was stopped, and none of the failures is the reason.
+        WeightsError: The source is not a complete model, or the bucket does not exist: nothing was copied.
         RestError: The bucket could not be listed.
     """
     every = source.items()
@@ -120,7 +120,7 @@ def copy_model(
         for thread in threads:
             thread.join()
     except BaseException:
-        watch.stop()  # interrupted: what is under way ends at its next piece
+        watch.stop()  # interrupted: each file under way stops at its next piece
         raise
     finally:
         progress.end()
@@ -131,7 +131,7 @@ def copy_model(
 
 
 class _Work:
-    """The files that are still to be looked at, for several threads."""
+    """The files that are still to be checked or copied, shared by several threads."""
 
     def __init__(
         self, folder: str, there: Mapping[str, Stored], items: Sequence[Item], watch: Watch, progress: Progress
@@ -143,7 +143,7 @@ class _Work:
             self._items.put(item)
 
     def do(self) -> None:
-        """Brings one file after the other until there is none, or one failed."""
+        """Copies one file after the other until none is left, or one failed."""
         while True:
             try:
                 item = self._items.get_nowait()
@@ -175,7 +175,7 @@ class _Work:
 
 
 def _holds(transfer: Transfer, stored: Stored, expected: Expected) -> bool:
-    """Whether an object has the content that is expected: by the hash noted on it, else by reading it once."""
+    """Whether an object has the expected content: by the hash in its metadata, else by reading it once."""
     noted = stored.metadata.get(expected.kind)
     if noted is not None or not expected.size:
         return noted == expected.value or not expected.size

@@ -1,4 +1,4 @@
-"""What can keep a copy from being made, for the user: what was found, what follows, what mends it."""
+"""Errors of copies and listings, for the user: the cause, its consequence, and the repair."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class WeightsError(RestError):
 
 
 class WrongContentError(WeightsError):
-    """Bytes that are not those that were promised."""
+    """The content differs from the size or hash that the source reported."""
 
 
 class StoppedError(RestError):
-    """Another file failed, or the user wants no more: this one ends where it is, to be taken up again."""
+    """Another file failed, or the user interrupted the copy: this file stops where it is and can be resumed."""

@@ -1,4 +1,4 @@
-"""A model in another bucket as the source: Cloud Storage copies its objects itself, in as many steps as it wants."""
+"""Source of a model in another bucket: Cloud Storage copies its objects itself, in as many steps as it needs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class BucketSource:
     progress: Progress
 
     def items(self) -> list[Item]:
-        """Its files.
+        """Return its files.
 
         Raises:
-            WeightsError: There is no such bucket.
+            WeightsError: The bucket does not exist.
         """
         prefix = f"{self.folder}/" if self.folder else ""
         found = [stored for stored in self.source.objects(prefix) if not stored.name.endswith("/")]

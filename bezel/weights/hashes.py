@@ -1,4 +1,4 @@
-"""The hashes by which the hub names its files, and the one by which Cloud Storage names its objects."""
+"""Content hashes: SHA-256 and git blob SHA-1 of the hub's files, and MD5 of Cloud Storage's objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 from dataclasses import dataclass
 
-# Keys of an object's own metadata under which a verified hash is kept.
+# Keys of an object's custom metadata under which a verified hash is stored.
 SHA256 = "bezel-sha256"
 GIT_BLOB = "bezel-git-sha1"
 
@@ -27,7 +27,7 @@ class Expected:
 
 
 class Digest:
-    """Content as it passes by, hashed as the hub and as Cloud Storage do."""
+    """Incremental hash of a content, as the hub and as Cloud Storage compute it."""
 
     def __init__(self, expected: Expected) -> None:
         self._expected = expected
@@ -37,16 +37,16 @@ class Digest:
         self._md5 = hashlib.md5(usedforsecurity=False)
 
     def update(self, content: bytes) -> None:
-        """Takes the next bytes."""
+        """Adds the next bytes."""
         self._own.update(content)
         self._md5.update(content)
 
     @property
     def matches(self) -> bool:
-        """Whether what came so far is the whole content that is expected."""
+        """Whether the bytes added so far are the whole expected content."""
         return self._own.hexdigest() == self._expected.value
 
     @property
     def md5(self) -> str:
-        """As Cloud Storage writes it: Base64."""
+        """The MD5 as Cloud Storage writes it: Base64."""
         return base64.b64encode(self._md5.digest()).decode()

@@ -1,7 +1,7 @@
-"""The Hugging Face hub as a source: which files a model has at a commit, and their bytes from any place on.
+"""Client of the Hugging Face hub: the files of a model at a commit, and their bytes from any offset.
 
-Speaks the hub's own HTTP API: a revision's commit, its tree with sizes and hashes, and downloads by Range. The token
-goes to the hub's own host only, never to the storage that it redirects to. Leaves out where the bytes go.
+Uses the hub's own HTTP API: a revision's commit, its tree with sizes and hashes, and downloads by Range. The token is
+sent to the hub's own host only, never to the storage that it redirects to. Leaves out the destination of the bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Repository:
         """Reads `OWNER/NAME` or `OWNER/NAME@REVISION`.
 
         Raises:
-            WeightsError: It is neither.
+            WeightsError: The text has neither form.
         """
         name, _, revision = text.partition("@")
         if not _ID.fullmatch(name) or (not revision and "@" in text):
@@ -69,12 +69,12 @@ class HubFile:
 
 
 class Hub:
-    """The hub, asked with a token where it wants one.
+    """Client of the hub; sends a token only where the hub requires one.
 
     Args:
-        watch: When to give up.
-        token: Gives the token when the hub first asks for one; "" for none.
-        environ: Holds HF_ENDPOINT where the hub is somewhere else.
+        watch: The deadline.
+        token: Returns the token when the hub first requires one; "" for none.
+        environ: The environment; HF_ENDPOINT in it replaces the public hub.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class Hub:
         self._client.close()
 
     def files(self, repository: Repository) -> tuple[str, list[HubFile]]:
-        """The commit that a revision stands for, and its files.
+        """Return the commit of a revision, and its files.
 
         Raises:
-            WeightsError: No such model or revision, or it may not be read.
-            UnreachableError: The hub did not answer.
+            WeightsError: The model or revision does not exist, or may not be read.
+            UnreachableError: The hub did not respond.
         """
         try:
             return self._files(repository)
@@ -118,11 +118,11 @@ class Hub:
 
     @contextmanager
     def open(self, repository: Repository, commit: str, path: str, begin: int) -> Iterator[Iterator[bytes]]:
-        """The bytes of a file from `begin` on; one try, which may break off anywhere.
+        """Yields the bytes of a file from `begin` on, in a single attempt, which may break off anywhere.
 
         Raises:
-            WeightsError: The file is not there, or may not be read.
-            UnreachableError: A failure that may pass; `asked_seconds` says how long to wait at least.
+            WeightsError: The file does not exist, or may not be read.
+            UnreachableError: A transient failure; `asked_seconds` of a BusyError is the least wait before a retry.
         """
         import httpx
 
@@ -139,7 +139,7 @@ class Hub:
             raise UnreachableError(f"{repository} {path}: the download broke off ({type(error).__name__})") from None
 
     def _json(self, url: str, repository: Repository) -> tuple[Any, str]:
-        """An answer and the address of the next page, "" at the last."""
+        """Return the JSON of a response and the URL of the next page, "" at the last."""
         import httpx
 
         patience = Patience(self._watch)
@@ -171,7 +171,7 @@ class Hub:
         raise UnreachableError("the hub redirects in a circle")
 
     def _send(self, url: str, headers: Mapping[str, str], *, stream: bool) -> httpx.Response:
-        """One request; the token is asked for when the hub's own host first refuses a request without one."""
+        """Sends one request; reads the token when the hub's own host first refuses a request without one."""
         ours = _origin(url) == _origin(self.base)
         authorised = {"Authorization": f"Bearer {self._token}"} if ours and self._token else {}
         request = self._client.build_request("GET", url, headers={**headers, **authorised})
@@ -194,7 +194,7 @@ class Hub:
 
 
 class BusyError(UnreachableError):
-    """The hub asks to come back later, or is at fault itself."""
+    """The hub limits the rate of requests, or has a server error."""
 
     def __init__(self, text: str, asked_seconds: float) -> None:
         super().__init__(text)
@@ -220,7 +220,7 @@ def _file(row: Mapping[str, Any], repository: Repository) -> HubFile:
 
 
 def _from(answer: httpx.Response, begin: int) -> Iterator[bytes]:
-    """The body from `begin` on, also where the server did not heed the Range."""
+    """Yield the body from `begin` on, also where the server ignored the Range."""
     started = re.match(r"bytes (\d+)-", answer.headers.get("content-range", ""))
     at = int(started[1]) if answer.status_code == 206 and started else 0
     for piece in answer.iter_raw():

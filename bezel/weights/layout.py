@@ -1,4 +1,4 @@
-"""What a folder must hold for vLLM to load a model from it, and which files of a hub's folder it has no use for.
+"""Layout of a model's folder: the files that vLLM needs to load it, and the hub's files that it does not use.
 
 Pure rules over names and sizes, after the layout of the Hugging Face hub, which vLLM expects: `config.json`, weights as
 safetensors (one file, or shards numbered `-00001-of-00004` with an index that names them), a tokenizer.
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 INDEX = "model.safetensors.index.json"
-# Other formats of the same weights, which would double what is copied and paid for, and the hub's own files. vLLM's own
-# default leaves out original/ too (--ignore-patterns).
+# Other formats of the same weights, which would double the bytes copied and paid for, and the hub's own files. vLLM's
+# own default leaves out original/ too (--ignore-patterns).
 LEFT_OUT = ("original/*", "*.bin", "*.pt", "*.pth", "*.gguf", "*.onnx", "*.msgpack", "*.h5", ".gitattributes")
 
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<of>\d{5})\.safetensors")
@@ -28,11 +28,11 @@ def is_wanted(name: str) -> bool:
 
 
 def missing_parts(files: Mapping[str, int], indexed: Iterable[str] = (), *, draft: bool = False) -> list[str]:
-    """Say what a folder lacks to be a model, in words; nothing where it is complete.
+    """Return what a folder lacks to be a model, in words for the user; an empty list where it is complete.
 
     Args:
         files: Size in bytes of each file, by its name relative to the folder.
-        indexed: The weight files that its index names, where somebody read it.
+        indexed: The weight files that its index names, where the caller read it.
         draft: Whether it is a draft model, which takes the tokenizer of the model that it drafts for.
     """
     problems = []

@@ -1,4 +1,4 @@
-"""What models lie in a bucket, and whether each is whole: by its files' names, and by the index of its shards."""
+"""List of the models in a bucket, each checked for missing files by its files' names and the index of its shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """A folder that holds a model, or part of one; `problems` is empty for a whole one."""
+    """A folder that holds a model, or part of one; `problems` is empty for a complete one."""
 
     folder: str
     files: int
@@ -27,14 +27,14 @@ class StoredModel:
 
 
 def stored_models(bucket: Bucket, drafts: Container[str] = ()) -> list[StoredModel]:
-    """The models of a bucket by folder; a folder with neither a configuration nor weights is none.
+    """Return the models of a bucket by folder; a folder with neither a configuration nor weights is not a model.
 
     Args:
-        bucket: Where to look.
+        bucket: The bucket.
         drafts: Folders of draft models, which need no tokenizer.
 
     Raises:
-        WeightsError: There is no such bucket.
+        WeightsError: The bucket does not exist.
         RestError: It could not be listed or read.
     """
     folders: dict[str, list[Stored]] = defaultdict(list)
@@ -62,7 +62,7 @@ def _model(bucket: Bucket, folder: str, held: list[Stored], *, draft: bool) -> S
 
 
 def _indexed(bucket: Bucket, name: str) -> list[str]:
-    """The files that a model's index names; one that cannot be understood is named as a file that is not there."""
+    """Return the files that a model's index names; an index that cannot be parsed is reported as one missing file."""
     with bucket.open(name) as pieces:
         content = b"".join(pieces)
     try:

@@ -1,6 +1,6 @@
-"""What a user sees of a copy: a bar on a terminal, else a line now and then.
+"""Progress display of a copy: a bar on a terminal, otherwise a line every 30 s.
 
-Leaves out where the figures come from. Several threads may report.
+Leaves out the source of the byte counts. Several threads may report.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _LINE_SECONDS = 30.0
 
 
 class Progress:
-    """The bytes of one copy.
+    """Progress of one copy, in bytes.
 
     Args:
-        out: Where to write.
-        clock: Seconds that only go forward.
+        out: The stream to write to.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,12 +34,12 @@ class Progress:
         self.begin(0)
 
     def begin(self, total: int) -> None:
-        """Counts from nothing to `total` bytes."""
+        """Starts the count at 0 of `total` bytes."""
         self._total, self._done, self._new = total, 0, 0
         self._started = self._last = self._clock()
 
     def advance(self, count: int, *, moved: bool = True) -> None:
-        """More bytes are done; `moved` is false for those that were there already, which say nothing of the speed."""
+        """Adds bytes that are done; `moved` is false for those already in the bucket, which do not count as speed."""
         with self._lock:
             self._done += count
             self._new += count if moved else 0
@@ -49,19 +49,19 @@ class Progress:
                 self._show(now)
 
     def line(self, text: str) -> None:
-        """Says something that stays."""
+        """Writes a line that is not overwritten by the bar."""
         with self._lock:
             self._clear()
             self._out.write(f"{text}\n")
             self._out.flush()
 
     def end(self) -> None:
-        """Takes the bar away."""
+        """Clears the bar."""
         with self._lock:
             self._clear()
 
     def _show(self, now: float) -> None:
-        share = min(1.0, self._done / self._total) if self._total else 1.0  # what is begun anew counts twice
+        share = min(1.0, self._done / self._total) if self._total else 1.0  # bytes that are sent again count twice
         speed = self._new / max(now - self._started, 1e-6)
         left = f", {max(0, self._total - self._done) / speed:.0f} s left" if speed else ""
         text = f"{share:4.0%} {size(self._done)} of {size(self._total)}, {size(int(speed))}/s{left}"
@@ -80,7 +80,7 @@ class Progress:
 
 
 def size(count: int) -> str:
-    """Bytes for a reader, in decimal units as the hub shows them."""
+    """Return a number of bytes as text, in decimal units as the hub shows them."""
     number = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000 or unit == "GB":

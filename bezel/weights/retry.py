@@ -1,6 +1,6 @@
-"""When to try again and when to give up: failures in a row are counted, waits grow, the whole has a deadline.
+"""Retry policy and deadline of a copy: a limit of failures in a row, growing waits, one deadline for the whole copy.
 
-Clock and dice are passed in. Leaves out what a failure is.
+Clock and backoff are passed in. Leaves out the definition of a failure.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FAILURES_IN_A_ROW = 7
 
 
 class Watch:
-    """The end of a copy: its deadline, or the word of another thread.
+    """The end of a copy: its deadline, or a stop by another thread.
 
     Args:
-        seconds: For the whole copy.
-        backoff: The waits between two tries.
-        clock: Seconds that only go forward.
+        seconds: Time for the whole copy.
+        backoff: The waits between two attempts.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -38,15 +38,15 @@ class Watch:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Lets every thread end at its next step."""
+        """Makes every thread end at its next `check` or `wait`."""
         self._stopped.set()
 
     def check(self) -> None:
-        """Ends the caller where there is no more to be done.
+        """Raises if the copy is over.
 
         Raises:
-            StoppedError: Somebody called `stop`.
-            WeightsError: The deadline is over.
+            StoppedError: `stop` was called.
+            WeightsError: The deadline has passed.
         """
         if self._stopped.is_set():
             raise StoppedError("stopped")
@@ -58,33 +58,33 @@ class Watch:
             )
 
     def wait(self, seconds: float) -> None:
-        """Waits, but not beyond the end."""
+        """Waits, but not beyond the deadline or a stop."""
         self.check()
         self._stopped.wait(max(0.0, min(seconds, self._end - self._clock())))
         self.check()
 
 
 class Patience:
-    """Failures in a row of one thing that is tried again."""
+    """Counter of failures in a row of one operation that is retried."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self.progressed()
 
     def progressed(self) -> None:
-        """Something came through: failures count from nothing again."""
+        """Resets the count of failures and the waits, after a success."""
         self._failures = 0
         self._delays = self._watch.backoff.delays(random.random)
 
     def failed(self, why: Exception, asked_seconds: float = 0.0) -> None:
-        """Waits before the next try.
+        """Counts a failure and waits before the next attempt.
 
         Args:
-            why: What went wrong.
-            asked_seconds: The least wait that the server asked for.
+            why: The failure.
+            asked_seconds: The least wait that the server requested.
 
         Raises:
-            Exception: `why`, where it has been tried often enough.
+            Exception: `why`, after more than FAILURES_IN_A_ROW failures.
         """
         self._failures += 1
         if self._failures > FAILURES_IN_A_ROW:

@@ -1,8 +1,8 @@
-"""One file from the hub into a bucket: streamed, hashed on its way, taken up where an earlier process was killed.
+"""Transfer of one file from the hub into a bucket: streamed, hashed on the way, resumed after a killed process.
 
-The last piece is held back until the whole file has the hash that the hub gives it, so that nothing wrong and nothing
-half is ever visible in the bucket. What a killed process sent is not sent again; it is read again from the hub, because
-the hash of the whole cannot be had otherwise.
+The last piece is held back until the hash of the whole file equals the hub's, so that no wrong or partial file is ever
+visible in the bucket. The bytes that a killed process sent are not sent again; they are read again from the hub,
+because the hash of the whole file needs them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from bezel.weights.retry import Watch
     from bezel.weights.upload_sessions import Journal
 
-# Of what is held in memory, for each file under way; Cloud Storage wants multiples of 256 KiB.
+# Size of the buffer of each file under way; Cloud Storage requires multiples of 256 KiB.
 PIECE_BYTES = 16 * 1024 * 1024
-# Where a file came from, among what is noted on its object.
+# Key of the object's metadata that names the source of the file.
 SOURCE = "bezel-source"
 
 
 class LostError(UnreachableError):
-    """An upload is no more: it was ended, or has expired."""
+    """An upload does not exist: it was completed, or has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Transfer:
         """Copies one file.
 
         Args:
-            file: On the hub.
-            name: Of the object.
-            replaced: What lies there with another content.
+            file: The file on the hub.
+            name: Name of the object.
+            replaced: The object of that name with another content, if there is one.
 
         Raises:
-            WeightsError: It is not what the hub says that it is, or may not be read.
-            RestError: Cloud Storage or the hub refused, or gave no answer often enough.
+            WeightsError: The file differs from the size or hash that the hub reports, or may not be read.
+            RestError: Cloud Storage or the hub refused, or repeatedly sent no response.
         """
         expected, generation = file.expected, replaced.generation if replaced else "0"
         if not expected.size:
@@ -91,15 +91,15 @@ class Transfer:
             return
 
     def forget(self, name: str) -> None:
-        """Drops the note of an upload whose object is there: its process was killed just before it could."""
+        """Drops the entry of an upload whose object exists: its process was killed just before it could."""
         self.journal.drop(self._place(name))
 
     def _place(self, name: str) -> str:
         return f"{self.bucket.uploads} {self.bucket.name} {name}"
 
     def _finish(self, session: str, held: int | Stored, file: HubFile, name: str) -> None:
-        """Takes an upload to its end from wherever it is."""
-        if isinstance(held, Stored):  # the earlier process was killed between the last piece and its note of it
+        """Completes an upload from the bytes that it has received, and verifies the object."""
+        if isinstance(held, Stored):  # the earlier process was killed before it dropped the entry
             self.progress.advance(file.expected.size, moved=False)
             return
         digest = Digest(file.expected)
@@ -118,7 +118,7 @@ class Transfer:
             raise _wrong(file, "Cloud Storage has other bytes than were sent")
 
     def _send(self, session: str, held: int, file: HubFile, digest: Digest) -> Stored:
-        """Sends what the upload lacks; the object that it became."""
+        """Sends the bytes that the upload lacks; returns the object."""
         size = file.expected.size
         if held:
             self.progress.line(f"  {file.path}: goes on at {held} of {size} bytes, which are read again to be verified")
@@ -143,7 +143,7 @@ class Transfer:
         return stored
 
     def _content(self, file: HubFile) -> Iterator[bytes]:
-        """The whole content, from wherever it breaks off asked for again."""
+        """Yields the whole content; after a failure the download resumes where it broke off."""
         at, size, patience = 0, file.expected.size, Patience(self.watch)
         while at < size:
             try:
@@ -163,7 +163,7 @@ class Transfer:
                 patience.failed(error)
 
     def _put(self, session: str, content: bytes, begin: int, size: int) -> int | Stored:
-        """One piece, however often it takes; the object where it was the last."""
+        """Sends one piece, with retries; returns the bytes received so far, or the object after the last piece."""
         patience, end = Patience(self.watch), begin + len(content)
         while True:
             try:

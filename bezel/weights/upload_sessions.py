@@ -1,7 +1,7 @@
-"""Which uploads are open, in small files of this user: what lets another process take up where a killed one ended.
+"""Journal of open uploads, in small files of this user, from which another process resumes after a kill.
 
-An upload's address is as good as a key to that object, so the files are the user's alone. To lose them costs a file's
-upload from its start, never a wrong file.
+An upload's URL lets anyone who has it write that object, so only the user can read the files. If they are lost, the
+upload of a file restarts from its beginning; it never results in a wrong file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ class Entry:
     """One upload or copy under way.
 
     Attributes:
-        place: Where the bucket is served, the bucket, the object.
-        content: Hash (or generation) and size of what is on its way: another content is another upload.
-        replaces: Generation of what it was begun to replace.
-        handle: The upload's address, or the token of a copy's next step.
+        place: Endpoint of the bucket, bucket and object.
+        content: Hash and size of the content (for a copy: source object and generation); another content is another
+            upload.
+        replaces: Generation of the object that it replaces.
+        handle: The upload's URL, or the token of a copy's next step.
     """
 
     place: str
@@ -35,7 +36,7 @@ class Entry:
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where programs of this user keep what they need to go on: XDG_STATE_HOME/bezel/uploads."""
+    """Return the folder in which this user's programs store what they need to resume: XDG_STATE_HOME/bezel/uploads."""
     home = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(home) / "bezel" / "uploads"
 
@@ -47,7 +48,7 @@ class Journal:
         self._folder = folder
 
     def find(self, place: str, content: str, replaces: str) -> str:
-        """The handle of what was begun, "" where nothing was, or for another content."""
+        """Return the handle of an open upload; "" where there is none, or it is for another content."""
         try:
             entry = Entry(**json.loads(self._file(place).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -55,7 +56,7 @@ class Journal:
         return entry.handle if (entry.content, entry.replaces) == (content, replaces) else ""
 
     def keep(self, entry: Entry) -> None:
-        """Notes an entry, in place of an older one of the same place."""
+        """Stores an entry, in place of an older one of the same place."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = self._file(entry.place)
         part = file.with_name(f".{file.name}.{os.getpid()}")
@@ -64,7 +65,7 @@ class Journal:
         part.replace(file)
 
     def drop(self, place: str) -> None:
-        """Forgets an entry."""
+        """Deletes an entry."""
         self._file(place).unlink(missing_ok=True)
 
     def _file(self, place: str) -> Path:

@@ -1,32 +1,32 @@
-"""What the front door's HAProxy does, as the text of its configuration. Pure: no Pulumi, no files.
+"""Configuration of the gateway's HAProxy, as text. Pure: no Pulumi, no files.
 
-Owns what may be asked, what is passed on, which node gets a request, and what the caller hears where none can. Leaves
-out who may call (IAM, before a request gets here) and the service around it (`IdentityGateway`).
+Owns the served paths, the forwarded headers, the choice of a node, and the error when no node is available. Leaves out
+the invokers (IAM, before a request gets here) and the service around it (`IdentityGateway`).
 
 - Only `/v1/*`, `/tokenize`, `/health`, `/version` and `/metrics` get through, by GET and POST, in their plain spelling:
   anything that a server behind could read as another path (`..`, `//`, `%`, a whole URL) is not found.
-- What tells who called stays here: the node gets no token, cookie or address of the caller. Neither does it get an
-  `Upgrade`: a connection that left HTTP/1.1 would get around the list of paths (so no WebSockets).
-- Each request opens a connection of its own to the node. One kept open, which the server closes in the wrong moment
-  (uvicorn does after 5 s), would fail a request that must not be sent twice; a new one costs one way in the network.
-- A caller that leaves ends its request at the node too, as nobody waits for its tokens: a stream with its next piece,
-  any other where HAProxy looks for it meanwhile (2.6.12 does not, the node then answers to nobody).
-- A node that fails three checks gets nothing until it passes one. What it is answering goes on: it may be busy only.
-  Of a machine that vanished without a word the kernel tells, by keep-alive probes, within a minute.
-- A fleet shares its load by the least connections, not by session: vLLM keeps none (a prefix that another node has
-  cached costs time, nothing else), and long conversations would pile up at one node.
-- `/metrics` of a fleet asks for the node, `/metrics?node=0`: counters that come from another node at each look are
-  worse than none. It is asked even while it counts as sick; that is when its metrics matter.
+- The caller's identity is not forwarded: the node gets no token, cookie or address of the caller. Neither does it get
+  an `Upgrade`: a connection that left HTTP/1.1 would get around the list of paths (so no WebSockets).
+- Each request opens a connection of its own to the node. A reused one, which the server closes at the wrong moment
+  (uvicorn does after 5 s), would fail a request that must not be sent twice; a new one costs one network round trip.
+- A caller that disconnects ends its request at the node too: a stream at its next chunk, any other if HAProxy checks
+  for the disconnect meanwhile (2.6.12 does not; the node then completes it for no reader).
+- A node that fails three checks gets no new requests until it passes one. Its running requests continue: it may only
+  be busy. The kernel's keep-alive probes detect within a minute a machine that vanished without closing connections.
+- A fleet shares its load by least connections, not by session: vLLM has none (a prefix cached on another node costs
+  only time), and long conversations would pile up at one node.
+- `/metrics` of a fleet requires the node, `/metrics?node=0`: counters from a different node at each request are worse
+  than none. The request is sent even to an unhealthy node; that is when its metrics matter.
 
 Facts: an instance with direct VPC egress may reach the network only a minute after its start (docs of Cloud Run,
 November 2026). So the startup probe passes when a node answers, or after `PROBE_ATTEMPTS` attempts without one.
-HAProxy 2.6.12 crashes where a log-format `http-error` stands in `defaults`: they stand in the frontend.
+HAProxy 2.6.12 crashes on a log-format `http-error` in `defaults`: they are in the frontend.
 
-What HAProxy cannot parse (words, two lengths, a chunk without a size) it answers before any of these lines counts, with
-a page of its own in HTML. Nothing in a configuration of 2.6.12 changes that; 3.2 has taken an `errorfile` (a file, no
-text in the configuration) for it since 3.2.4, its issue 3032. No caller meets that page: Cloud Run's front end refuses
-what is not HTTP itself, with a page of Google's. So HAProxy's limits are put beyond that front end's, however a head of
-64 KiB is divided into lines, and everything else that is refused here is refused in the promised JSON.
+A request that HAProxy cannot parse (free text, two lengths, a chunk without a size) gets HAProxy's own HTML page before
+any of these lines applies. No configuration of 2.6.12 changes that; 3.2 accepts an `errorfile` (a file, no text in the
+configuration) for it since 3.2.4, its issue 3032. No caller sees that page: Cloud Run's front end itself refuses
+anything but HTTP, with a page of Google's. So HAProxy's limits are above that front end's, however a head of 64 KiB is
+divided into lines, and every other refusal here is in the promised JSON.
 """
 
 import json
@@ -34,11 +34,11 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address
 
 PROBE_PATH = "/gateway"
-"""What the startup probe asks; no path of vLLM's."""
+"""Path of the startup probe; not one of vLLM's."""
 PROBE_ATTEMPTS = 30
-"""After so many it passes without a node: then it is for callers to hear that there is none."""
+"""After so many the probe passes without a node: then callers get an error that there is none."""
 _SERVED = r"^(/v1(/[A-Za-z0-9_-]+([.:][A-Za-z0-9_-]+)*)+|/tokenize|/health|/version|/metrics)$"
-# Who called, on which way, and what belongs to one connection only.
+# Headers with the caller's identity or route, and those of one connection only.
 _KEPT_BACK = (
     r"^(authorization|proxy-.*|cookie|x-api-key|forwarded|via|x-forwarded-.*|x-real-ip|x-goog-.*|x-serverless-.*"
     r"|connection|upgrade|http2-settings|te|trailer|keep-alive)$"
@@ -46,22 +46,22 @@ _KEPT_BACK = (
 
 
 class NodeAddressError(ValueError):
-    """An address that no configuration can be made of; the text says what to do."""
+    """An invalid node address; the text says what to do."""
 
 
 def gateway_configuration(addresses: Sequence[str | None], port: int) -> str:
     """Write the configuration for some nodes.
 
-    It reads two variables of the environment: `PORT`, where it listens, and `GATEWAY_ADDRESS`, at which address (by
-    default at all of them, as a container must).
+    It reads two environment variables: `PORT` and `GATEWAY_ADDRESS`, the port and the address to listen at (by default
+    all addresses, as a container must).
 
     Args:
-        addresses: IPv4 addresses of the nodes, "" or None for one that is not there (yet, or any more); a node's number
-            is its place here.
-        port: Where vLLM listens on each of them.
+        addresses: IPv4 addresses of the nodes, "" or None for a missing one (not there yet, or any more); a node's
+            number is its index here.
+        port: vLLM's port on each of them.
 
     Raises:
-        NodeAddressError: A text is no address, or there is not even a place for a node.
+        NodeAddressError: A text is no IPv4 address, or the sequence is empty.
     """
     _check(addresses)
     there = [number for number, address in enumerate(addresses) if address]
@@ -87,7 +87,7 @@ def _is_address(text: str) -> bool:
         return False
 
 
-_BUFFER = 131072  # bytes: a head of 64 KiB, the most that Google's front end passes, and 8 more for each of its lines
+_BUFFER = 131072  # bytes: a head of 64 KiB, the most that Google's front end forwards, and 8 more for each of its lines
 _MOST_HEADERS = 16384  # lines of a head: as many as 64 KiB hold; 101 by default
 
 # One thread, as the container has one CPU: attempts of the probe are counted without a lock, and the least connections
@@ -125,7 +125,7 @@ def _frontend(nodes: int, there: Sequence[int]) -> list[str]:
         "frontend gateway",
         '    bind "${GATEWAY_ADDRESS-*}:${PORT}"',
         *_errors(nodes),
-        # `url` is the target as it came, `path` also the path of a target that is a whole URL.
+        # `url` is the unchanged request target; `path` is also set for a target that is a whole URL.
         "    acl plain url -m beg /",
         f"    acl served path -m reg {_SERVED}",
         f"    acl startup path -m str {PROBE_PATH}",
@@ -177,7 +177,7 @@ def _backend(nodes: int) -> list[str]:
 
 
 def _errors(nodes: int) -> list[str]:
-    """What the caller hears where HAProxy itself must answer, in the shape of vLLM's errors."""
+    """Errors that HAProxy itself returns, in the format of vLLM's."""
     well = f"%[nbsrv(nodes)] of {nodes} passed the last health checks"
     texts = {
         400: "The request is not valid HTTP.",

@@ -1,7 +1,7 @@
-"""The metadata attributes of a leased machine: the fixed startup script, and everything that it reads. Pure.
+"""Metadata attributes of a leased machine: the fixed startup script, and the values that it reads. Pure.
 
-Nothing here is secret: a secret stands there by its name, and the machine fetches the value itself. The names of the
-attributes are the script's (`node/startup.sh`). Leaves out what is done with them.
+Nothing here is secret: a secret is given by its name, and the machine fetches the value itself. The script
+(`node/startup.sh`) defines the names of the attributes. Leaves out their use.
 """
 
 import json
@@ -27,16 +27,16 @@ def node_metadata(
     """The attributes of one machine.
 
     Args:
-        image: of the server, by digest.
-        arguments: what follows `vllm serve`.
-        environment: plain variables of the container.
-        secrets: variable -> id in Secret Manager.
+        image: The server's image, by digest.
+        arguments: Arguments after `vllm serve`.
+        environment: Plain variables of the container.
+        secrets: Variable -> id in Secret Manager.
         weights: `gs://BUCKET/FOLDER`, "" where the server downloads them.
-        model_folder: where the weights go on the machine, "" where they do not.
-        compile_cache: `gs://BUCKET/FOLDER` for compiled graphs, "" to keep none.
-        port: where the server listens.
+        model_folder: Folder of the weights on the machine, "" where the server downloads them.
+        compile_cache: `gs://BUCKET/FOLDER` for compiled graphs, "" to store none.
+        port: Port of the server.
         device: "tpu" or "gpu".
-        packages: what is installed at boot: "docker" or "".
+        packages: Packages installed at boot: "docker" or "".
     """
     return {
         "startup-script": SCRIPT.read_text(encoding="utf-8"),

@@ -1,10 +1,10 @@
-"""How a new revision of a Cloud Run service comes to its traffic, as rules over what run v2 says of the service.
+"""Traffic of a Cloud Run service during a rollout, as rules over run v2's description of the service.
 
-`direct`: the newest revision that is ready has all traffic, from the moment it is ready. `gated`: what serves goes on
-serving, pinned by name; the newest revision is reached by a tag only, and gets the traffic once it was checked there.
+`direct`: the newest ready revision has all traffic, from the moment it is ready. `gated`: the serving revision keeps
+its traffic, pinned by name; the newest revision is reached by a tag only, and gets the traffic after its checks.
 
-Owns what is declared and what is moved. Leaves asking and moving to `components`, and whether two revisions have room
-to `bezel.planner.assemble.quota`. Pure, and apart from the planner: the processes that move and check start faster
+Owns the declared and the moved traffic. Leaves requests to `components`, and the quota for two revisions to
+`bezel.planner.assemble.quota`. Pure, and apart from the planner: the processes that move and check start faster
 without it.
 """
 
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# On a service: which inputs made it what it is. Set by a gated rollout only, so it also tells one.
+# Annotation of a service: a fingerprint of its inputs. Only a gated rollout sets it, so it also marks one.
 FINGERPRINT = "bezel-deployment"
-# On a revision: the failed one that it is another attempt at.
+# Annotation of a revision: the failed one that it is another attempt at.
 ATTEMPT = "bezel-attempt"
-# Of the newest revision that is ready: its own address, whether it has traffic or not.
+# Tag of the newest ready revision: an address of its own, with or without traffic.
 TAG = "newest"
 
 _LATEST = "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"
@@ -34,9 +34,9 @@ class Target:
     """One traffic target of a service.
 
     Attributes:
-        revision: Its short name; "" is the newest that is ready, whichever that is.
-        percent: Its share of what comes to the service's address.
-        tag: What names an address of its own, "" without one.
+        revision: Its short name; "" for whichever is the newest ready one.
+        percent: Its share of the requests to the service's address.
+        tag: Name of an address of its own, "" without one.
     """
 
     revision: str = ""
@@ -49,7 +49,7 @@ class Target:
         return _PINNED if self.revision else _LATEST
 
     def as_json(self) -> dict[str, Any]:
-        """As run v2 takes it, without what is zero."""
+        """The JSON of run v2, without zero values."""
         said = {"type": self.type, "revision": self.revision, "percent": self.percent, "tag": self.tag}
         return {key: value for key, value in said.items() if value}
 
@@ -57,16 +57,16 @@ class Target:
 DIRECT = (Target(percent=100),)
 """All traffic to the newest revision that is ready."""
 FIRST = (Target(percent=100, tag=TAG),)
-"""The same under a gate that holds nothing back yet, as no revision serves."""
+"""The same with the tag: the first traffic of a gated service, where no revision serves yet."""
 
 
 def moved_to(revision: str) -> tuple[Target, ...]:
-    """The traffic once a revision passed its checks."""
+    """The traffic after a revision passed its checks."""
     return Target(revision, 100), Target(tag=TAG)
 
 
 def shares(service: Mapping[str, Any]) -> dict[str, int]:
-    """Short name of each revision that has traffic -> its percent, as the service's own description says it.
+    """Short name of each revision with traffic -> its percent, from the service's description.
 
     Without targets all of it goes to the newest revision that is ready (discovery document of run v2).
     """
@@ -80,28 +80,28 @@ def shares(service: Mapping[str, Any]) -> dict[str, int]:
 
 
 def has_all_traffic(service: Mapping[str, Any], revision: str) -> bool:
-    """Whether a gated rollout of this revision is over: it has all traffic, by name, and the tag is there."""
+    """Whether a gated rollout of this revision is complete: it has all traffic, by name, and the tag exists."""
     return shares(service) == {revision: 100} and _is_held(service)
 
 
 def is_gated(service: Mapping[str, Any]) -> bool:
-    """Whether a gated rollout made the service what it is."""
+    """Whether the service was last deployed by a gated rollout."""
     return FINGERPRINT in (service.get("annotations") or {})
 
 
 def declared(service: Mapping[str, Any] | None, fingerprint: str) -> tuple[Target, ...] | None:
     """The traffic that a gated service is declared with.
 
-    Whoever updates a service sends its traffic along, and leaves a new revision none only if what serves now is named.
-    Where nothing is to be updated nothing is declared: the traffic was moved since the last update, and what was
-    declared then would be a difference for ever.
+    An update of a service includes its traffic, and keeps a new revision free of it only by naming the serving one.
+    Without an update nothing is declared: the traffic was moved since the last one, and the targets declared then
+    would be a permanent difference.
 
     Args:
-        service: As run v2 describes it now; None where there is none.
-        fingerprint: Of all that is declared beside the traffic.
+        service: The present service in run v2's description; None where there is none.
+        fingerprint: Fingerprint of all declared inputs except the traffic.
 
     Returns:
-        The targets, or None where the service is to keep those that it has.
+        The targets, or None where the service is to keep its present ones.
     """
     serving = {} if service is None else shares(service)
     if service is None or not serving or not _short(service.get("latestReadyRevision")):
@@ -113,9 +113,9 @@ def declared(service: Mapping[str, Any] | None, fingerprint: str) -> tuple[Targe
 
 
 def attempt(service: Mapping[str, Any] | None) -> str:
-    """What tells the revision to be made from one that failed: that one's short name; "" where none has.
+    """Short name of the failed revision, which distinguishes the next one from it; "" where none failed.
 
-    Cloud Run never tries a failed revision again, and makes no other one as long as the template stays the same.
+    Cloud Run never retries a failed revision, and makes no other one as long as the template stays the same.
     """
     if service is None:
         return ""
@@ -134,7 +134,7 @@ def fingerprint_of(declared_inputs: object) -> str:
 
 
 def _is_held(service: Mapping[str, Any]) -> bool:
-    """Whether no new revision gets traffic by itself, and the tag shows the newest one."""
+    """Whether no new revision gets traffic by itself, and the tag points to the newest one."""
     given = service.get("traffic") or ()
     targets = [(bool(t.get("revision")), int(t.get("percent") or 0), t.get("tag")) for t in given]
     pinned = all(by_name for by_name, percent, _ in targets if percent)

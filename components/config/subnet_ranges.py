@@ -1,20 +1,20 @@
-"""Which addresses the subnetworks of a stack's network get: a fixed table, so no region's range depends on another.
+"""Address ranges of a stack's subnetworks: a fixed table, so no region's range depends on another.
 
-A range must not change when a region comes to or leaves a stack's list of zones: a subnetwork that shrinks or moves is
-made anew, with everything in it. A hash of the region's name would keep that promise only until two regions fall on one
-range, and whoever gives way then depends on the list. So each region has its own place in a table that only grows.
+A range must not change when a region joins or leaves a stack's list of zones: a subnetwork that shrinks or moves is
+made anew, with everything in it. With a hash of the region's name two regions could collide, and which of them moves
+would depend on the list. So each region has its own place in a table that only grows.
 
-Owns 10.64.0.0/12, which is neither that of Google's automatic subnetworks (10.128.0.0/9) nor of its default Docker
-bridge (172.17.0.0/16). Every stack has a network of its own, so stacks may use the same ranges.
+Owns 10.64.0.0/12, which overlaps neither Google's automatic subnetworks (10.128.0.0/9) nor the default Docker bridge
+(172.17.0.0/16). Every stack has a network of its own, so stacks may use the same ranges.
 """
 
 import ipaddress
 
 BLOCK = ipaddress.IPv4Network("10.64.0.0/12")
 _NODE_PREFIX = 20  # 4,092 machines of a region
-_GATEWAY_PREFIX = 24  # Cloud Run wants /26 at least, and holds up to twice as many addresses as it has instances
+_GATEWAY_PREFIX = 24  # Cloud Run needs /26 at least, and holds up to twice as many addresses as it has instances
 
-# Only ever add at the end: a region's place is its range. Source: Google Cloud's list of locations, 2026-11.
+# Add only at the end: a region's index is its range. Source: Google Cloud's list of locations, 2026-11.
 # fmt: off
 REGIONS = (
     "us-east5", "europe-west4", "southamerica-west1", "asia-northeast1", "us-central1", "us-east1", "us-east4",
@@ -33,7 +33,7 @@ class NoRangeError(ValueError):
 
 
 def node_range(region: str) -> str:
-    """The range of the subnetwork that a region's nodes lie in, e.g. "10.64.0.0/20".
+    """The range of the subnetwork of a region's nodes, e.g. "10.64.0.0/20".
 
     Raises:
         NoRangeError: The region is not in the table.
@@ -42,7 +42,7 @@ def node_range(region: str) -> str:
 
 
 def gateway_range(region: str) -> str:
-    """The range of the subnetwork that a gateway in this region sends from, e.g. "10.64.16.0/24".
+    """The range of the subnetwork of a gateway in this region, e.g. "10.64.16.0/24".
 
     Raises:
         NoRangeError: The region is not in the table.

@@ -1,1 +1,1 @@
-"""Reads from Google before anything is declared. No writes."""
+"""Lookups at Google before anything is declared. No writes."""

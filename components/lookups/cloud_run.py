@@ -1,8 +1,8 @@
-"""What Cloud Run says of a service before anything of it is declared: its present state.
+"""Lookup of a Cloud Run service's present state before the service is declared.
 
-Every deploy wants to know whether the last revision failed, to make another one then. A gated rollout also names what
-serves now when it updates the service. Reads only, within seconds, in previews too. Leaves out what follows from it:
-`components.config.revision_traffic`'s.
+Every deploy needs to know whether the last revision failed, to make another one then. A gated rollout also names the
+serving revision when it updates the service. Reads only, within seconds, in previews too. Leaves out the conclusions:
+`components.config.revision_traffic`.
 """
 
 from typing import Any
@@ -20,19 +20,19 @@ class UnknownServiceError(pulumi.RunError):
 
 
 def look_up_service(name: str) -> dict[str, Any] | None:
-    """The service as run v2 describes it, None where there is none.
+    """The service in run v2's description, None where there is none.
 
     Args:
         name: `projects/P/locations/L/services/S`.
 
     Raises:
-        UnknownServiceError: It could not be asked.
+        UnknownServiceError: The service could not be read.
     """
     try:
         with GoogleClient(timeout_seconds=_SECONDS, deadline_seconds=_SECONDS) as client:
             return client.get(f"{endpoint('CLOUD_RUN_V2')}{name}")
     except ApiError as error:
-        # Where Cloud Run was never enabled there is no service either.
+        # A project that never enabled Cloud Run has no service either.
         if error.status == 404 or _NEVER_USED in error.message:
             return None
         raise UnknownServiceError(_unknown(name, str(error))) from None

@@ -1,4 +1,4 @@
-"""What Compute Engine says of a subnetwork before anything is declared. Reads only, within seconds, in previews too."""
+"""Lookup of a subnetwork before anything is declared. Reads only, within seconds, in previews too."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ _SECONDS = 10.0
 
 
 def look_up_subnetwork(name: str) -> dict[str, Any] | None:
-    """The subnetwork as Compute Engine describes it, None where there is none.
+    """The subnetwork in Compute Engine's description, None where there is none.
 
     Args:
         name: `projects/P/regions/R/subnetworks/S`.
 
     Raises:
-        RestError: It could not be asked.
+        RestError: The subnetwork could not be read.
     """
     with GoogleClient(timeout_seconds=_SECONDS, deadline_seconds=_SECONDS) as client:
         try:

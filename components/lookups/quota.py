@@ -1,6 +1,6 @@
-"""What a project may have of some quotas, and what uses them, before anything is declared.
+"""Lookup of a project's quotas and their use before anything is declared.
 
-Reads only, within seconds, in previews too. Leaves out what follows from it: the planner's.
+Reads only, within seconds, in previews too. Leaves the conclusions to the planner.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out.
+    """Limits and use of some quotas.
 
     Attributes:
-        allowed: What each quota allows, or in words why that is not known; in the order that they were asked for in.
-        counted: What Cloud Monitoring has counted of each, or why that is not known; in the same order.
-        services: The Cloud Run services of the region, or in words why they are not known.
+        allowed: Value of each quota, or the reason why it is unknown; in the order of the request.
+        counted: Use of each by Cloud Monitoring, or the reason why it is unknown; in the same order.
+        services: The Cloud Run services of the region, or the reason why they are unknown.
     """
 
     allowed: tuple[float | str, ...]
@@ -36,9 +36,9 @@ class Found:
 
 
 def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *, use: bool = True) -> Found:
-    """Ask for quotas, with their use if it is wanted, and where a region is given for its Cloud Run services.
+    """Read quotas, their use if `use` is set, and the Cloud Run services of `region` if it is given.
 
-    No permission to ask is an answer too: nobody's deploy fails for want of a role that only reads.
+    A missing permission is a result too: no deploy fails for want of a role that only reads.
     """
     with _client() as client, ThreadPoolExecutor(len(limits) + 1) as pool:
         quotas = [pool.submit(_quota, client, project, limit, use=use) for limit in limits]
@@ -48,7 +48,7 @@ def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *,
 
 
 def leases_there(back_end: str, project: str, names: Sequence[str], zones: Sequence[str]) -> bool:
-    """Whether each of some leases is there in some zone, waiting, running or over: it holds its quota already."""
+    """Whether each of some leases exists in some zone, waiting, running or over: it holds its quota already."""
     with _client() as client:
         asked = back_end_of(back_end, client, project)
         try:
@@ -68,14 +68,14 @@ def _told(ask: Callable[[], _T]) -> _T | str:
     try:
         return ask()
     except ApiError as error:
-        # Without the address: several quotas then have one reason.
+        # Without the URL, so that several quotas share one reason.
         return f"{error.status} {error.reason}: {error.message}"
     except (RestError, ValueError) as error:
         return str(error)
 
 
 def _quota(client: GoogleClient, project: str, limit: Limit, *, use: bool) -> tuple[float | str, Counted | str]:
-    """What is allowed, and what is used of it: asked for second, by the metric that the first answer names."""
+    """The quota's value and its use; the use is the second request, for the metric that the first response names."""
     found = _told(lambda: quota_of(client, project, limit))
     if found is None:
         found = f"{limit.quota_id} tells no value for {limit.place}"
@@ -97,7 +97,7 @@ def _services(client: GoogleClient, project: str, region: str) -> list[dict[str,
     try:
         return list(client.pages(url, "services"))
     except ApiError as error:
-        # Where Cloud Run was never enabled there is no service either.
+        # A project that never enabled Cloud Run has no service either.
         if _NEVER_USED in error.message:
             return []
         raise

@@ -1,1 +1,1 @@
-"""The dynamic providers behind the components: what the engine calls."""
+"""Dynamic providers behind the components, called by the engine."""

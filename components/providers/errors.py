@@ -1,10 +1,10 @@
-"""The error of a dynamic provider that the user reads: its text, and no frames. Leaves out what went wrong."""
+"""Error of a dynamic provider for the user: its text, without a traceback. Leaves out the texts."""
 
 import sys
 
 
 class ToldError(Exception):
-    """Something that the user has to mend; the text says what to do.
+    """A problem that the user has to repair; the text says what to do.
 
     A subclass sets `__module__ = "builtins"`, so that it is shown without a module before its name.
     """
@@ -13,5 +13,5 @@ class ToldError(Exception):
         super().__init__(text)
         main = getattr(sys.modules.get("__main__"), "__spec__", None)
         if main is not None and main.name == "pulumi.dynamic.__main__":
-            # The plugin hands a formatted traceback to the engine; its frames would bury the text.
+            # The plugin sends a formatted traceback to the engine; its frames would bury the text.
             sys.tracebacklimit = 0

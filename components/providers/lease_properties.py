@@ -1,7 +1,7 @@
-"""The properties that `TpuRequest` and `TpuNode` share, as the engine hands them over, and what is read from them.
+"""Properties that `TpuRequest` and `TpuNode` share, as the engine passes them, and the values derived from them.
 
 Inputs of both: project, name, stack, back_end, zones ([{zone, patience_seconds}]), subnetworks, body, run_seconds,
-provisioning_deadline_seconds, boot_deadline_seconds. Leaves out what is done with them.
+provisioning_deadline_seconds, boot_deadline_seconds. Leaves out their use.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.rest import GoogleClient
 
 OVER = frozenset({"expired", "gone"})
-"""States of a lease that is no more."""
+"""States of a lease that has ended."""
 
 
 def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
@@ -38,17 +38,17 @@ def kept(props: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def former_zones(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
-    """Zones in which a lease of earlier properties may lie, and which are not listed any more."""
+    """Zones that may hold a lease of earlier properties, and that are not listed any more."""
     listed = {one["zone"] for one in news["zones"]}
     before = [*(one["zone"] for one in olds["zones"]), *(olds.get("former_zones") or ())]
     return [zone for zone in dict.fromkeys(before) if zone not in listed]
 
 
 def observe_all_zones(client: GoogleClient, spec: LeaseSpec) -> list[Observation]:
-    """What of this stack's lease is there, in every zone in which it may lie.
+    """Observe this stack's lease in every zone that may hold it.
 
     Raises:
-        RestError: A zone could not be asked.
+        RestError: A zone could not be read.
     """
     back_end = back_end_of(spec.back_end, client, spec.project)
     seen = [back_end.look(zone, spec.name) for zone in spec.everywhere]
@@ -56,11 +56,11 @@ def observe_all_zones(client: GoogleClient, spec: LeaseSpec) -> list[Observation
 
 
 def state_of(seen: Sequence[Observation], props: Mapping[str, Any], now: float) -> str:
-    """The state of a lease in a word: what it is, or how it came to be no more.
+    """The state of a lease in a word, or the way in which it ended.
 
     Args:
-        seen: What of it is there.
-        props: Its properties as recorded.
+        seen: Its present observations.
+        props: Its recorded properties.
         now: Unix seconds.
     """
     live = max((one.state for one in seen if one.live), default=None, key=("waiting", "provisioning", "active").index)

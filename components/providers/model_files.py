@@ -1,8 +1,8 @@
-"""What the engine calls for `ModelFiles`: listing a folder of a bucket, in previews and deploys.
+"""Dynamic provider of `ModelFiles`: lists a folder of a bucket, in previews and deploys.
 
 The engine lets a resource check its inputs in both, so a missing model stops a preview already, except while the bucket
 is still to be made. The class is pickled into the stack's state by reference: neither it nor this module may be
-renamed, and it holds nothing. It stands apart from the resource so that the process that runs it loads no more than it
+renamed, and it holds no data. It is apart from the resource so that the process that runs it loads no more than it
 needs.
 """
 
@@ -19,23 +19,23 @@ from components.providers.model_messages import copy_command, no_bucket, not_a_m
 
 _PLACE = ("bucket", "path")
 _PREVIEW_SECONDS = 5.0
-"""How long a preview may wait for Cloud Storage; longer, and it goes on with a warning."""
+"""How long a preview may wait for Cloud Storage; after that it continues with a warning."""
 _DEPLOY_SECONDS = 30.0
 
 
 class ModelFilesError(ToldError):
-    """The bucket holds no whole model, or nobody could look; the text says what to do."""
+    """The bucket holds no complete model, or could not be read; the text says what to do."""
 
     __module__ = "builtins"  # shown without a module before its name
 
 
 class ModelFilesProvider(ResourceProvider):
-    """What the engine calls. Properties by name: bucket, path, source, stack, draft, bucket_url; files, total_bytes."""
+    """Provider of `ModelFiles`. Inputs: bucket, path, source, stack, draft, bucket_url. Outputs: files, total_bytes."""
 
     serialize_as_secret_always = False
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
-        """Look at the folder, in previews too. An unreachable bucket is a warning here: a preview must work offline."""
+        """Check the folder, in previews too. An unreachable bucket is a warning here: a preview must work offline."""
         if not all(isinstance(news.get(key), str) for key in (*_PLACE, "source", "bucket_url")):
             return CheckResult(news, [])
         try:
@@ -43,20 +43,20 @@ class ModelFilesProvider(ResourceProvider):
         except ModelFilesError as error:
             return CheckResult(news, [CheckFailure("path", str(error))])
         except RestError as error:
-            # The plugin has no line to the engine's log; what it writes here the engine shows.
+            # The plugin cannot write to the engine's log, but the engine shows its standard error.
             sys.stderr.write(f"warning: {unreachable(_location(news), str(error))}\n")
         return CheckResult(news, [])
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Another place is another resource; nothing else is a change."""
+        """Replace the resource for another folder; nothing else is a change."""
         moved = [key for key in _PLACE if _olds.get(key) != _news.get(key)]
         return DiffResult(changes=bool(moved), replaces=moved)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Look again, now for good.
+        """Check again, with an error in place of the warning.
 
         Raises:
-            ModelFilesError: There is no whole model, or Cloud Storage could not be asked.
+            ModelFilesError: There is no complete model, or Cloud Storage could not be read.
         """
         try:
             files = _inspect(props, _DEPLOY_SECONDS)
@@ -65,7 +65,7 @@ class ModelFilesProvider(ResourceProvider):
         return CreateResult(_location(props), {**props, **_figures(files)})
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """See at a refresh what was copied or deleted by hand; a model that is gone is to be looked for again."""
+        """Record at a refresh what was copied or deleted by hand; the next deploy checks a missing model again."""
         try:
             files = _inspect(props, _DEPLOY_SECONDS)
         except ModelFilesError:
@@ -79,8 +79,8 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
     """Size of each file of the model, by its name in the folder.
 
     Raises:
-        ModelFilesError: It is not a whole model.
-        RestError: Cloud Storage did not say.
+        ModelFilesError: The model is incomplete.
+        RestError: Cloud Storage could not be read.
     """
     bucket, location = str(props["bucket"]), _location(props)
     # The state of an older deploy does not name its stack.
@@ -98,10 +98,10 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
 
 
 def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:
-    """Ask Cloud Storage (JSON API, objects.list) for what lies in a folder itself, not below it."""
+    """List the objects in a folder itself, not below it (Cloud Storage JSON API, objects.list)."""
     try:
         url = f"{endpoint('STORAGE')}b/{quote(bucket, safe='')}/o"
-    except ValueError as error:  # an override of the address that no token may be sent to
+    except ValueError as error:  # an override of the endpoint to an address that no token may be sent to
         raise ModelFilesError(str(error)) from None
     query = {"prefix": folder, "delimiter": "/", "fields": "items(name,size),nextPageToken"}
     with GoogleClient(timeout_seconds=seconds, deadline_seconds=seconds) as client:

@@ -1,18 +1,18 @@
-"""What to tell who finds that a folder holds no whole model.
+"""Error messages about a folder that holds no complete model.
 
-Owns the messages; what a whole model consists of is `bezel.weights.layout`, who lists the folder is `model_files`.
+Leaves out the definition of a complete model (`bezel.weights.layout`) and the listing of the folder (`model_files`).
 """
 
 import shlex
 
 
 def copy_command(source: str, location: str, stack: str) -> str:
-    """Give the command that brings a model into a bucket.
+    """Write the command that copies a model into a bucket.
 
     Args:
         source: Id on the Hugging Face hub, e.g. `google/gemma-4-12b-it`; "" for files that only the user has.
         location: `gs://BUCKET/PATH`.
-        stack: Whose model it is.
+        stack: The stack that serves the model.
     """
     if not source:
         return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {shlex.quote(location + '/')}"
@@ -20,7 +20,7 @@ def copy_command(source: str, location: str, stack: str) -> str:
 
 
 def not_a_model(location: str, command: str, problems: list[str]) -> str:
-    """Write the message for a folder that vLLM could not load: what is wrong, what it would cause, how to mend it."""
+    """Write the message for a folder that vLLM could not load: the problem, its consequence, its repair."""
     return (
         f"{location} does not hold a whole model: {'; '.join(problems)}.\n"
         "  Consequence: vLLM would end while it starts, and Cloud Run would report no more than that nothing listens on"

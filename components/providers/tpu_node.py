@@ -1,9 +1,9 @@
-"""What the engine calls for `TpuNode`: waiting until a lease serves, and seeing when it is over.
+"""Dynamic provider of `TpuNode`: waits until a lease serves, and detects its end.
 
-The wait goes through the queue, provisioning and boot, moves on to the next zone where one gives nothing, and shows
-each state. A lease that ended is told in every preview, with what another one would cost, and bought again only with
-`renew`. Deleting is `TpuRequest`'s. The class is pickled into the stack's state by reference: neither it nor this
-module may be renamed, and it holds nothing.
+The wait covers the queue, provisioning and boot, moves on to the next zone where one has no capacity, and shows each
+state. Every preview reports a lease that ended, with the price of another one, which is bought only with `renew`.
+Leaves deleting to `TpuRequest`. The class is pickled into the stack's state by reference: neither it nor this module
+may be renamed, and it holds no data.
 """
 
 import sys
@@ -38,17 +38,17 @@ class TpuNodeError(ToldError):
 
 
 class TpuNodeProvider(ResourceProvider):
-    """What the engine calls. Inputs: see `lease_properties`; request, renew, hourly_usd, port, urn.
+    """Provider of `TpuNode`. Inputs: see `lease_properties`; request, renew, hourly_usd, port, urn.
 
     Outputs: lease, zone, state, address, active_at, ends_at, cost.
     """
 
     serialize_as_secret_always = False
     clock = staticmethod(clock_of)
-    """How this process reckons time."""
+    """Clock of this process."""
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Another request or setting is a change; so is a lease to renew, or one too many."""
+        """Report a change for another request or setting, a lease to renew, or one too many."""
         request = _news.get("request")
         if contains_unknowns(request) or request != _olds.get("request"):
             return DiffResult(changes=True)
@@ -58,7 +58,7 @@ class TpuNodeProvider(ResourceProvider):
             with new_client(clock, seconds=_PREVIEW_SECONDS) as client:
                 seen = observe_all_zones(client, spec_of(_olds))
         except RestError as error:
-            # The plugin has no line to the engine's log; what it writes here the engine shows.
+            # The plugin cannot write to the engine's log, but the engine shows its standard error.
             sys.stderr.write(f"warning: nobody could look at the lease {_olds['name']}: {error}\n")
             return DiffResult(changes=changed)
         return DiffResult(changes=_moved(seen, _olds, _news, clock.now()) or changed)
@@ -67,25 +67,25 @@ class TpuNodeProvider(ResourceProvider):
         """Wait until the lease serves.
 
         Raises:
-            TpuNodeError: It does not, or not in time; what there is stays, and the next run goes on with it.
+            TpuNodeError: It does not, or not in time; what exists stays, and the next run continues with it.
         """
         outputs = self._settled(props, may_ask=True)
         return CreateResult(f"projects/{props['project']}/leases/{props['name']}/node", outputs)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Wait again; buy another lease only after another request, or where it was said that it is renewed.
+        """Wait again; buy another lease only after another request, or with `renew`.
 
         Raises:
-            TpuNodeError: It does not serve.
+            TpuNodeError: The lease does not serve.
         """
         may_ask = bool(_news.get("renew")) or _news.get("request") != _olds.get("request")
         return UpdateResult(self._settled(_news, may_ask=may_ask, before=_olds))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """See at a refresh what it is, and what it has cost; one that is over stays, as `expired` or `gone`.
+        """Record the lease's state and cost at a refresh; one that has ended stays, as `expired` or `gone`.
 
         Raises:
-            TpuNodeError: Nobody could look.
+            TpuNodeError: The lease could not be read.
         """
         clock = self.clock()
         try:
@@ -131,9 +131,9 @@ class TpuNodeProvider(ResourceProvider):
 
 
 def _moved(seen: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[str, Any], now: float) -> bool:
-    """Whether the lease is not what was recorded, in a way that an update would put right; says what is wrong.
+    """Whether the lease differs from its record in a way that an update would correct; print the difference.
 
-    That a lease is over is recorded once, or the stack's outputs would call it active for good.
+    The end of a lease is recorded once, or the stack's outputs would call it active forever.
     """
     live = [one for one in seen if one.live]
     if not live:
@@ -152,7 +152,7 @@ def _moved(seen: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[s
 def _outputs(
     one: Observation | None, seen: Sequence[Observation], props: Mapping[str, Any], now: float
 ) -> dict[str, Any]:
-    """What the lease is; of one that is over, what it was."""
+    """The outputs of a lease; of an ended one, its last."""
     if one is None:
         before = {key: props.get(key) for key in ("lease", "zone", "address", "active_at", "ends_at", "cost")}
         return {**before, "state": state_of(seen, props, now), "cost": _final_cost(props, now)}
@@ -170,7 +170,7 @@ def _outputs(
 
 
 def _final_cost(props: Mapping[str, Any], now: float) -> Any:
-    """What a lease has cost that is over: to its end, or, of one that went before, what was reckoned last."""
+    """The cost of an ended lease: up to its planned end, or, if it ended earlier, as last computed."""
     end = unix(props.get("ends_at"))
     if end is None or end > now:
         return props.get("cost")

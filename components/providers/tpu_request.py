@@ -1,9 +1,9 @@
-"""What the engine calls for `TpuRequest`: storing the request for a lease, finding it again, and giving it back.
+"""Dynamic provider of `TpuRequest`: stores the request for a lease, finds it again, deletes it.
 
-Returns as soon as Google has stored the request; waiting is `TpuNode`'s, because the process that runs both has four
-threads and no time limit. Deleting takes away everything of the lease in every zone, whatever the node's wait moved
-on to. The class is pickled into the stack's state by reference: neither it nor this module may be renamed, and it
-holds nothing.
+Returns as soon as Google has stored the request; `TpuNode` waits, because the process that runs both has four threads
+and no time limit. Deleting removes everything of the lease in every zone, also in those that the node's wait moved on
+to. The class is pickled into the stack's state by reference: neither it nor this module may be renamed, and it holds no
+data.
 """
 
 from collections.abc import Mapping
@@ -36,24 +36,24 @@ _SETTINGS = ("zones", "subnetworks", "run_seconds", "provisioning_deadline_secon
 
 
 class TpuRequestError(ToldError):
-    """There is no request, or one that cannot be given back; the text says what to do."""
+    """There is no request, or one that cannot be deleted; the text says what to do."""
 
     __module__ = "builtins"  # shown without a module before its name
 
 
 class TpuRequestProvider(ResourceProvider):
-    """What the engine calls. Properties come and go by name: see `lease_properties`; asked, state."""
+    """Provider of `TpuRequest`. Properties: see `lease_properties`; asked, state."""
 
     serialize_as_secret_always = False
     clock = staticmethod(clock_of)
-    """How this process reckons time."""
+    """Clock of this process."""
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
-        """Find what cannot work, in previews already; values not known yet pass."""
+        """Report settings that cannot work, in previews already; values not known yet pass."""
         return CheckResult(news, [CheckFailure(key, text) for key, text in problems_of(news)])
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Another body is another lease, for Google changes none; other zones or patience count from the next one."""
+        """Replace the lease for another body, as Google updates none; new zones or waits apply to the next lease."""
         replaces = [key for key in _IDENTITY if _olds.get(key) != _news.get(key)]
         replaces += differing_paths(_olds.get("body"), _news.get("body"))
         old, new = _olds.get("subnetworks"), _news.get("subnetworks")
@@ -65,10 +65,10 @@ class TpuRequestProvider(ResourceProvider):
         return DiffResult(changes=bool(replaces) or changed, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Ask for the lease, or adopt what an interrupted run asked for.
+        """Request the lease, or adopt an interrupted run's request.
 
         Raises:
-            TpuRequestError: No zone took the request, or nobody could ask.
+            TpuRequestError: No zone took the request, or it could not be sent.
         """
         clock = self.clock()
         _run(props, Goal.STORED, clock)
@@ -78,17 +78,17 @@ class TpuRequestProvider(ResourceProvider):
         )
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Keep the lease where it is; remember where it may lie beside the zones that are listed now."""
+        """Keep the lease where it is; record the zones beside the listed ones that may hold it."""
         before = {key: _olds.get(key) for key in ("asked", "state")}
         return UpdateResult({**kept(_news), **before, "former_zones": former_zones(_olds, _news)})
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """See at a refresh whether it is still there; one that ended stays, so that it is not bought again unasked.
+        """Record at a refresh whether the lease still exists; an ended one stays, so that it is not bought again.
 
-        One of which nobody recorded that it was stored (its run was killed) is there only if a zone has it.
+        A request whose run was killed before it was recorded counts only if a zone has it.
 
         Raises:
-            TpuRequestError: Nobody could look.
+            TpuRequestError: The lease could not be read.
         """
         clock = self.clock()
         try:
@@ -104,10 +104,10 @@ class TpuRequestProvider(ResourceProvider):
         return ReadResult(id_, {**props, "state": "asked" if live else state_of(seen, props, clock.now())})
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """Delete what is left of it in every zone, and see it gone.
+        """Delete what is left of the lease in every zone, and wait until it is gone.
 
         Raises:
-            TpuRequestError: Something is left, or nobody could look.
+            TpuRequestError: Something is left, or the lease could not be read.
         """
         _run(_props, Goal.GONE, self.clock())
 

@@ -1,8 +1,8 @@
-"""What the engine calls for `TrafficSwitch`: looking where the traffic of a service goes, and moving it.
+"""Dynamic provider of `TrafficSwitch`: reads where the traffic of a service goes, and moves it.
 
-A move is one PATCH of the traffic alone, under the etag of what was looked at: who changes the service at the same time
-is not overwritten. It is done again without harm, so a run that was killed leaves nothing to clean up. The class is
-pickled into the stack's state by reference: neither it nor this module may be renamed, and it holds nothing.
+A move is one PATCH of the traffic alone, with the etag of the service as read: a concurrent change is not overwritten.
+It is idempotent, so a killed run leaves nothing to clean up. The class is pickled into the stack's state by reference:
+neither it nor this module may be renamed, and it holds no data.
 """
 
 import sys
@@ -21,7 +21,7 @@ _PREVIEW_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0
 _ATTEMPTS = 5
 _POLL_SECONDS = 0.25
-# What the API answers where the service is no more as it was looked at.
+# Statuses of the API for a service that changed since it was read.
 _CHANGED = frozenset({409, 412})
 
 
@@ -32,12 +32,12 @@ class TrafficSwitchError(ToldError):
 
 
 class TrafficSwitchProvider(ResourceProvider):
-    """What the engine calls. Properties come and go by name: service, revision, deadline_seconds; serving."""
+    """Provider of `TrafficSwitch`. Inputs: service, revision, deadline_seconds. Output: serving."""
 
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Another revision is a change, and so is traffic that somebody moved meanwhile."""
+        """Report a change for another revision, and for traffic that another user moved meanwhile."""
         wanted = _news.get("revision")
         if contains_unknowns(wanted) or wanted != _olds.get("revision"):
             return DiffResult(changes=True)
@@ -45,7 +45,7 @@ class TrafficSwitchProvider(ResourceProvider):
             with GoogleClient(timeout_seconds=_PREVIEW_SECONDS, deadline_seconds=_PREVIEW_SECONDS) as client:
                 service = _service(client, _news)
         except RestError as error:
-            # The plugin has no line to the engine's log; what it writes here the engine shows.
+            # The plugin cannot write to the engine's log, but the engine shows its standard error.
             sys.stderr.write(f"warning: nobody could look where the traffic goes: {error}\n")
             return DiffResult(changes=False)
         if has_all_traffic(service, _short(wanted)):
@@ -70,10 +70,10 @@ class TrafficSwitchProvider(ResourceProvider):
         return UpdateResult(_moved(_news))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """See at a refresh where the traffic goes; without the service there is none.
+        """Record at a refresh where the traffic goes; without the service there is none.
 
         Raises:
-            TrafficSwitchError: Nobody could look.
+            TrafficSwitchError: The service could not be read.
         """
         try:
             with GoogleClient(timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
@@ -88,7 +88,7 @@ class TrafficSwitchProvider(ResourceProvider):
 
 
 def _moved(props: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs, with the traffic at the wanted revision."""
+    """Move the traffic to the requested revision; return the outputs."""
     revision, until = _short(props["revision"]), time.monotonic() + float(props["deadline_seconds"])
     try:
         with GoogleClient(timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
@@ -150,7 +150,7 @@ def _finished(client: GoogleClient, operation: Mapping[str, Any], revision: str,
 
 
 def _refuse_another(service: Mapping[str, Any], revision: str) -> None:
-    """Only what was checked gets traffic, and only while it is still what the next deploy starts from.
+    """Refuse any revision but the checked one, and that one too once it is not the newest any more.
 
     Raises:
         TrafficSwitchError: The newest revision is another one, or is not ready.

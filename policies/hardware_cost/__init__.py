@@ -1,1 +1,1 @@
-"""The policy pack `hardware-cost`: what accelerators may cost, how many there may be, and when they end."""
+"""Policy pack `hardware-cost`: limits on the cost, number and duration of accelerators."""

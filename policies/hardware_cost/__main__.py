@@ -1,4 +1,4 @@
-"""Serves the pack to the engine. The call blocks, so nothing else stands here."""
+"""Serve the pack to the engine. The call blocks, so this module does nothing else."""
 
 from pulumi_policy import PolicyPack
 

@@ -1,4 +1,4 @@
-"""The policies of the pack, each with its name and the shape of its configuration."""
+"""Policies of the pack, each with its name and its configuration."""
 
 from __future__ import annotations
 

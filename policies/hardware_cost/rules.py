@@ -1,6 +1,6 @@
-"""The rules of the pack: what a resource asks for against what its environment may have. Pure.
+"""Rules of the pack: what a resource requests against its environment's limits. Pure.
 
-Money is counted by the planner's rules over the resource's own inputs. The month is the dearest one that these allow:
+Costs come from the planner's rules over the resource's own inputs. A month is the most expensive one that these allow:
 all instances running for 730 hours, and a lease that ends by itself until its end.
 """
 
@@ -33,7 +33,7 @@ _ENDING = "take a queued resource with runDuration, or an instance with scheduli
 
 
 def hourly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
-    """All instances running, per hour."""
+    """Limit the cost per hour with all instances running."""
     hardware = _judged(token, inputs, config)
     if hardware is not None:
         environment, limit = config.of(hardware.labels)
@@ -41,7 +41,7 @@ def hourly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Pr
 
 
 def monthly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
-    """The dearest month that the inputs allow."""
+    """Limit the cost of the most expensive month that the inputs allow."""
     hardware = _judged(token, inputs, config)
     if hardware is not None:
         environment, limit = config.of(hardware.labels)
@@ -49,10 +49,10 @@ def monthly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[P
 
 
 def most_instances(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
-    """Instances, or nodes of a TPU, at a time."""
+    """Limit the number of instances, or nodes of a TPU, at a time."""
     hardware = _judged(token, inputs, config)
     if hardware is None or isinstance(hardware, Foreign):
-        return  # of what is foreign no number is known: the ceilings refuse it
+        return  # the number of a foreign accelerator is unknown: the cost limits refuse it
     environment, limit = config.of(hardware.labels)
     most = hardware.most_instances
     if most > limit:
@@ -65,7 +65,7 @@ def most_instances(token: str, inputs: Inputs, config: CountLimits) -> Iterator[
 
 
 def always_on(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
-    """Instances of a service that run, and cost, without any traffic. A TPU is held by its run duration."""
+    """Limit the instances of a service that run, and cost, without traffic. A TPU is limited by its run duration."""
     hardware = _judged(token, inputs, config)
     if not isinstance(hardware, GpuService):
         return
@@ -82,7 +82,7 @@ def always_on(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Probl
 
 
 def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
-    """Only what is on the environment's list."""
+    """Allow only accelerators on the environment's list."""
     hardware = _judged(token, inputs, config)
     if hardware is None:
         return
@@ -100,15 +100,15 @@ def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iter
 
 
 def lease_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
-    """One lease, from its beginning until it ends by itself."""
+    """Limit the cost of one lease, from its beginning until it ends by itself."""
     hardware = _judged(token, inputs, config)
-    if isinstance(hardware, Lease) and hardware.run_seconds is not None:  # without an end: run_duration's
+    if isinstance(hardware, Lease) and hardware.run_seconds is not None:  # without an end: run_duration refuses it
         environment, limit = config.of(hardware.labels)
         yield from _over(hardware.until_its_end(), limit, environment, "a lease", hardware)
 
 
 def provisioning_models(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
-    """Only bought as the environment may buy."""
+    """Allow only the environment's provisioning models."""
     hardware = _judged(token, inputs, config)
     if not isinstance(hardware, Lease):
         return
@@ -124,7 +124,7 @@ def provisioning_models(token: str, inputs: Inputs, config: NameLimits) -> Itera
 
 
 def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Problem]:
-    """Every leased machine ends by itself, and soon enough."""
+    """Require that every leased machine ends by itself within the limit."""
     hardware = _judged(token, inputs, config)
     if isinstance(hardware, Foreign) and hardware.may_be_tpu:
         raise inputs.refusal(
@@ -149,7 +149,7 @@ def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Pro
 
 
 def _judged(token: str, inputs: Inputs, config: Limits) -> Hardware | None:
-    """The accelerators of a resource; None where it asks for none, or is of a type that this policy lets pass."""
+    """The accelerators of a resource; None where it requests none, or its type is exempt from this policy."""
     hardware = hardware_of(token, inputs)
     return None if isinstance(hardware, Foreign) and token in config.exempt else hardware
 
@@ -162,12 +162,12 @@ def _exempting(token: str) -> str:
 
 
 def stack_hourly(resources: Iterable[tuple[str, Inputs]], config: UsdLimits) -> Iterator[Problem]:
-    """All resources of a stack together, per hour."""
+    """Limit the cost of all resources of a stack together, per hour."""
     yield from _sums(resources, config, "an hour", _hourly)
 
 
 def stack_monthly(resources: Iterable[tuple[str, Inputs]], config: UsdLimits) -> Iterator[Problem]:
-    """All resources of a stack together, in the dearest month."""
+    """Limit the cost of all resources of a stack together, in the most expensive month."""
     yield from _sums(resources, config, "a month", _monthly)
 
 
@@ -208,14 +208,14 @@ def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Ha
 def _sums(
     resources: Iterable[tuple[str, Inputs]], config: UsdLimits, per: str, amount_of: Callable[[Hardware], Amount]
 ) -> Iterator[Problem]:
-    """The sum of each environment against its limit; in a stack of one environment, of the stack."""
+    """Compare each environment's sum with its limit; in a stack of one environment, the stack's sum."""
     amounts: dict[tuple[str, float], list[Amount]] = {}
     seen: set[tuple[str, Amount, int | None]] = set()
     for token, inputs in resources:
         try:
             hardware = _judged(token, inputs, config)
             if isinstance(hardware, Lease) and hardware.name is not None:
-                # What asks for a lease and what waits for it are about the same machine, which is paid for once.
+                # The request for a lease and the wait for it concern the same machine, which is paid for once.
                 lease = (hardware.name, hardware.hourly, hardware.run_seconds)
                 if lease in seen:
                     continue
@@ -248,5 +248,5 @@ def _with_accelerators(number: int) -> str:
 
 
 def _usd(amount: Decimal) -> str:
-    """Rounded up, so that what is shown is above the limit where the amount is."""
+    """The amount as text, rounded up, so that it is above the limit wherever the amount is."""
     return str(amount.quantize(Decimal("0.0001"), ROUND_CEILING))

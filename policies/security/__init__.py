@@ -1,1 +1,1 @@
-"""The policy pack `security`: who may call, what runs as whom, which secrets show, what stands open, whose it is."""
+"""Policy pack `security`: callers, service accounts, plain secrets, external addresses, ownership labels."""

@@ -1,4 +1,4 @@
-"""Who may call, and as whom a server runs: nobody unknown, and an account of its own. Pure."""
+"""Rules of access: no public callers, and a dedicated service account for each server. Pure."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from policies.inputs import Inputs
 
 _GOOGLE = ("gcp:", "google-native:")
-# IAM's words for everybody, and Kubernetes'.
+# Public members of IAM and of Kubernetes.
 _EVERYONE = re.compile(
     r"(?<![\w.-])(?:allUsers|allAuthenticatedUsers|principalSet://goog/public:all"
     r"|system:(?:anonymous|authenticated|unauthenticated))(?![\w.-])",
     re.IGNORECASE,
 )
-# Ready-made lists of Cloud Storage that hold everybody.
+# Cloud Storage's predefined access lists that include everyone.
 _PUBLIC_LIST = re.compile(r"public-?read(?:-?write)?|authenticated-?read", re.IGNORECASE)
-# Inputs that open what they are set on, without a member.
+# Inputs that open a resource to everyone without a member.
 _SWITCH = re.compile(r"^invokerIamDisabled$|^(?:allow|enable)\w*(?:PublicAccess|Unauthenticated|SystemAuthenticated)$")
 _ANNOTATION = "run.googleapis.com/invoker-iam-disabled"
-"""The same of the older API of Cloud Run, which has its switches among the annotations."""
-# Below these, everybody is who gets nothing.
+"""The same switch in Cloud Run's older API, which has it among the annotations."""
+# Inputs that deny: a public member below them is harmless.
 _REFUSED_TO = frozenset({"deniedPrincipals", "excludedPrincipals", "publicAccessPrevention"})
 _MEMBERS = frozenset(
     {"defaultAcl", "iamMember", "member", "members", "policyData", "predefinedAcl", "roleEntities", "specialGroup"}
 )
-# Accounts that Google makes by itself, with rights over the whole project or with an owner that is not this stack.
+# Accounts that Google creates by itself, with rights over the whole project or owned outside this stack.
 _SHARED_ACCOUNT = re.compile(r"(\d+-compute@developer|.*@appspot|.*@cloudservices)\.gserviceaccount\.com|default")
 RUN_JOB = "gcp:cloudrunv2/job:Job"
 WORKER_POOL = "gcp:cloudrunv2/workerPool:WorkerPool"
@@ -50,7 +50,7 @@ _ACCOUNTS = {
 
 
 def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """No grant to everybody, on whatever resource and by whatever input, and no service that asks for no grant."""
+    """Refuse grants to everyone, on any resource and by any input, and services that need no grant."""
     if describes_only(token):
         return
     for value in values(inputs.values):
@@ -63,7 +63,7 @@ def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iter
 
 
 def _granted(token: str, value: Value) -> Iterator[Problem]:
-    """What one input grants to everybody, or may grant."""
+    """Grants to everyone by one input, also possible ones."""
     held = value.value
     if held is UNKNOWN:
         if _SWITCH.search(value.name) or _may_grant(token, value.name):
@@ -97,7 +97,7 @@ def _may_grant(token: str, name: str) -> bool:
 
 
 def _unreadable(inputs: Inputs) -> Iterator[Problem]:
-    """A policy in one text is read as JSON; what is none is refused."""
+    """Refuse a policy document that is no JSON and cannot be checked."""
     policy = inputs.text("policyData")
     try:
         readable = policy is None or isinstance(json.loads(policy), Mapping)
@@ -109,7 +109,7 @@ def _unreadable(inputs: Inputs) -> Iterator[Problem]:
 
 
 def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """What runs code runs as an account that somebody made for it."""
+    """Require a dedicated service account for every resource that runs code."""
     places = []
     if token in _ACCOUNTS:
         places = [(inputs, _ACCOUNTS[token])]
@@ -127,6 +127,6 @@ def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> It
 
 
 def _accounts(machine: Inputs) -> list[tuple[Inputs, tuple[str, ...]]]:
-    """Where the accounts of a leased machine stand: one of a node, a list in the request for an instance."""
+    """Inputs of a leased machine's accounts: one for a node, a list in the request for an instance."""
     listed = machine.each("serviceAccounts")
     return [(entry, ("email",)) for entry in listed] or [(machine, ("serviceAccount", "email"))]

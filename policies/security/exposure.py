@@ -1,4 +1,4 @@
-"""What runs and what shows: images by digest, no secret in plain text, no external address on an accelerator. Pure."""
+"""Rules of exposure: images by digest, no secret in plain text, no external address on an accelerator. Pure."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _CONTAINERS = {
     RUN_JOB: ("template", "template", "containers"),
 }
 NODE_IMAGE = "bezel-image"
-"""The attribute of a leased machine that names its container image."""
+"""Metadata attribute of a leased machine that names its container image."""
 _DIGEST = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
-# Inputs of several types that hold variables as names with their values.
+# Names of inputs that hold variables as a mapping of names to values, on several types.
 _VARIABLES = re.compile(r"\w*(?:environment|env)_?var(?:iable)?s", re.IGNORECASE)
 _OPTION = re.compile(r"--?([\w.-]+)=(.+)", re.DOTALL)
 
 
 def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """What is deployed is what was judged: a tag can be moved, a digest cannot."""
+    """Require images by digest, so that the checked image is deployed: a tag can be moved, a digest cannot."""
     for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
         image = container.text("image")
         if image is None or not _DIGEST.fullmatch(image):
@@ -52,7 +52,7 @@ def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterat
 
 
 def no_plain_secret(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """No secret where anybody who may look at a service or an instance reads it."""
+    """Refuse secrets in places that every viewer of a service or an instance can read."""
     for place, name, value in _readable(token, inputs):
         if is_secret(name, value):
             yield Problem(
@@ -65,15 +65,15 @@ def no_plain_secret(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterat
 
 
 def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
-    """(place, name, value) of each text that is shown with the resource."""
+    """(path, name, value) of each text that is visible with the resource."""
     for place, name, value in _variables(inputs.values, inputs.where):
-        # What another resource has yet to tell is judged when it is known: in the `up`, before this is made.
+        # An output that is not known yet is checked when it is: in the `up`, before this resource is created.
         if value is not UNKNOWN:
             yield place, name, _text(value)
         elif names_secret(name):
             raise InputError(not_known(place))
     for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
-        container.each("envs")  # a list that is not known may hold anything
+        container.each("envs")  # an unknown list may hold anything
         for words in ("args", "commands"):
             previous = ""
             for argument in container.each(words):
@@ -86,7 +86,7 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
 
 
 def _variables(held: object, path: tuple[str, ...]) -> Iterator[tuple[str, str, object]]:
-    """Place, name and value of each environment variable, at any depth and on any type of resource."""
+    """Path, name and value of each environment variable, at any depth and on any type of resource."""
     if isinstance(held, list | tuple):
         for number, entry in enumerate(held):
             yield from _variables(entry, (*path, str(number)))
@@ -103,9 +103,9 @@ def _variables(held: object, path: tuple[str, ...]) -> Iterator[tuple[str, str, 
 
 
 def _attributes(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
-    """The same of the metadata of machines."""
+    """The same for the metadata of machines."""
     for place in _machines(token, inputs):
-        listed = place.each("metadata", "items")  # as the API writes it, for a request's own body
+        listed = place.each("metadata", "items")  # the API's form, in the body of a request
         for entry in listed:
             yield entry.key("value"), entry.text("key") or "", _text(entry.get("value"))
         held = place.get("metadata")
@@ -115,7 +115,7 @@ def _attributes(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
 
 
 def no_external_address(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """An accelerator is reached through Google's network, not from the internet."""
+    """Refuse external addresses on machines with accelerators: they are reached through Google's network."""
     if token == SERVICE or hardware_of(token, inputs) is None:
         return
     for place in _machines(token, inputs):

@@ -1,7 +1,7 @@
-"""Whose a resource is, what it is for and how long it is wanted, as labels that billing and clean-up go by. Pure.
+"""Ownership labels that billing and clean-up use: owner, environment, expiry. Pure.
 
-A missing label can be filled in from the configuration: constants, so that each run fills in the same. The environment
-is never filled in: what a resource is for decides its limits.
+A missing label can be filled in from the configuration, with constants, so that each run fills in the same value. The
+environment is never filled in: it decides the limits.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LABELLED = frozenset(
         "gcp:storage/bucket:Bucket",
     }
 )
-"""Types that take labels at `labels`, of those that a stack of this repository may hold."""
+"""Resource types of this repository's stacks that have labels at `labels`."""
 EXPIRY = "expires-at"
 NEVER = "never"
 _VALUE = re.compile(r"[a-z0-9_-]{1,63}")
 
 
 def labels(token: str, inputs: Inputs, config: LabelConfig, *, today: date) -> Iterator[Problem]:
-    """Each label is there and says something; what has expired is not deployed any more."""
+    """Require each label with a valid value, and refuse resources that have expired."""
     for place in _labelled(token, inputs):
         for name in config.required:
             value = place.text("labels", name)
@@ -65,9 +65,9 @@ def labels(token: str, inputs: Inputs, config: LabelConfig, *, today: date) -> I
 
 
 def fill_in(token: str, inputs: Inputs, config: LabelConfig) -> Mapping[str, object] | None:
-    """The labels with the configured ones in place of those that are missing; None where none is."""
+    """The labels with the configured values for missing ones; None where none is missing."""
     if token not in LABELLED:
-        return None  # inside of a queued resource the labels are the request's own words: no change behind its back
+        return None  # labels inside a queued resource are part of the request, which is never changed silently
     present = inputs.get("labels")
     given = present if isinstance(present, Mapping) else {}
     missing = {name: value for name, value in sorted(config.defaults.items()) if not given.get(name)}

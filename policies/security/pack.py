@@ -1,4 +1,4 @@
-"""The policies of the pack, each with its name and the shape of its configuration. The clock is read here."""
+"""Policies of the pack, each with its name and its configuration. The clock is read here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python3 tools/toolchain`: makes ready what the project needs beyond Python, git and either internet access or Go.
+"""`python3 tools/toolchain`: installs what the project needs beyond Python, git and either internet access or Go.
 
 Standard library only: it runs before anything is installed. Leaves out localcloud and the stacks: see `bezel local`.
 """
@@ -9,7 +9,7 @@ PYTHON_MINIMUM = (3, 11)
 
 
 def main() -> int:
-    """Set up uv, `.venv`, the Pulumi CLI, HAProxy and Chromium; exit code 1 with the reason where that fails."""
+    """Set up uv, `.venv`, the Pulumi CLI, HAProxy and Chromium; return exit code 1 with the reason if that fails."""
     if sys.version_info < PYTHON_MINIMUM:
         own = ".".join(str(part) for part in sys.version_info[:3])
         sys.stderr.write(f"python3 is {own}, too old for this project: put Python 3.11 or newer first on PATH.\n")

@@ -1,6 +1,6 @@
-"""The cache outside the clone: one folder a tool and version, put in place whole or not at all.
+"""Cache outside the clone: one folder for each tool and version, put in place complete or not at all.
 
-Owns locking and the atomic move. Leaves out how a tool is made: see `pulumi_cli` and `uv`.
+Owns locking and the atomic move. Leaves out the tools themselves: see `pulumi_cli`, `haproxy` and `chromium`.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ def obtain(name: str, make: Callable[[Path], None], *, waiting: Callable[[str], 
     """The cached folder `name`; where it is missing, `make(folder)` fills one that then takes its place in one rename.
 
     Safe when two run at once (the second waits for the first) and when one is killed (the next one removes its
-    half-made folder). `waiting` is told when another process holds the lock.
+    incomplete folder). `waiting` takes a message when another process holds the lock.
     """
     place = root() / name
     if place.is_dir():

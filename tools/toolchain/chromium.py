@@ -1,10 +1,10 @@
-"""Chromium, in which the tests look at the reports of benchmarks, from the first of two places that has it.
+"""Chromium for the tests of benchmark reports, from the first of two places that has it.
 
 1. PATH, if it starts.
-2. Debian's package of the browser without windows, unpacked into the cache with the libraries that this machine lacks.
+2. Debian's package of the headless browser, unpacked into the cache with the libraries that this machine lacks.
 
-Only tests run it, so a machine without it is no failure: `.venv/bin/chromium` then says what to do, and they say why
-they are skipped. Leaves out the folder rules of the cache (`cache`) and how packages are unpacked (`debian`).
+Only tests run it, so a machine without it is no failure: `.venv/bin/chromium` then prints what to do, and the tests
+are skipped with the reason. Leaves out the cache's folders (`cache`) and the unpacking of packages (`debian`).
 """
 
 import shlex
@@ -28,7 +28,7 @@ Chromium could not be set up, so the tests that look at reports in a browser are
 
 
 def link() -> None:
-    """Write `.venv/bin/chromium`: starts the browser, or tells how to get it."""
+    """Write `.venv/bin/chromium`: starts the browser, or prints how to get it."""
     script = VENV / "bin" / "chromium"
     name = f"{PACKAGE}-{debian.release()}"
     folder = cache.root() / name
@@ -36,7 +36,7 @@ def link() -> None:
         if installed := _installed():
             write_script(script, f'exec {shlex.quote(installed)} "$@"\n')
             return
-        if script.exists() and script.read_text().endswith(NOT_FOUND):  # it was tried, and told
+        if script.exists() and script.read_text().endswith(NOT_FOUND):  # tried and reported before
             return
         try:
             folder = cache.obtain(name, _unpack, waiting=progress.say)
@@ -50,7 +50,7 @@ def link() -> None:
 
 
 def _installed() -> str | None:
-    """One on PATH that starts: Ubuntu's package is only a script that asks for another one."""
+    """A Chromium on PATH that starts: Ubuntu's package is only a script that requires another package."""
     path = debian.path_without(VENV / "bin")
     for name in INSTALLED:
         if found := shutil.which(name, path=path):

@@ -1,6 +1,6 @@
-"""A program of a Debian (or Ubuntu) package without root: unpacked into a folder, with the libraries that lack here.
+"""Unpacking of a Debian (or Ubuntu) package without root into a folder, with the libraries that this machine lacks.
 
-Asks with the machine's own lists of packages, and with fresh ones of its own where those are missing or too old.
+Uses the machine's own lists of packages, and fresh ones of its own where those are missing or too old.
 """
 
 import os
@@ -15,13 +15,13 @@ _BOUNDED = ("-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=10")
 
 
 def unpack(package: str, folder: Path, *, size: str, also: tuple[str, ...] = ()) -> None:
-    """Fill `folder` with what `package` would install here, as far as it is the package, a library, or in `also`.
+    """Fill `folder` with the package itself, and with those libraries and packages of `also` that this machine lacks.
 
     Args:
         package: Its name.
-        folder: Where it goes: `folder/usr/...`.
-        size: How much is fetched, for the reader.
-        also: Other packages that it does not run without, as far as this machine lacks them.
+        folder: Target folder: `folder/usr/...`.
+        size: Size of the download, for the progress message.
+        also: Other packages that it does not run without.
 
     Raises:
         progress.StepError: This machine has no apt-get, or the package cannot be fetched.
@@ -47,7 +47,7 @@ def unpack(package: str, folder: Path, *, size: str, also: tuple[str, ...] = ())
 
 
 def _fetch(package: str, packages: Path, size: str, also: tuple[str, ...], lists: tuple[str, ...]) -> None:
-    # What an installation would bring is what is missing; it is only asked, which needs no root.
+    # A simulated installation lists the missing packages, and needs no root.
     plan = answer(["apt-get", "install", "--simulate", "--no-install-recommends", *lists, package])
     missing = {line.split()[1].partition(":")[0] for line in plan.splitlines() if line.startswith("Inst ")}
     wanted = [package, *sorted(name for name in missing if name.startswith("lib") or name in also)]
@@ -56,12 +56,12 @@ def _fetch(package: str, packages: Path, size: str, also: tuple[str, ...], lists
 
 
 def libraries(folder: Path) -> str:
-    """Where packages put libraries: `usr/lib/x86_64-linux-gnu` and the like, as LD_LIBRARY_PATH wants it."""
+    """Folders of the packages' libraries, such as `usr/lib/x86_64-linux-gnu`, in the form of LD_LIBRARY_PATH."""
     return ":".join(sorted({str(library.parent) for library in folder.glob("usr/lib/*/**/*.so*")}))
 
 
 def path_without(own: Path) -> str:
-    """PATH without a folder of ours: what would find our own script must not be taken for an installed program."""
+    """PATH without a folder of ours, so that our own script is not taken for an installed program."""
     mine = own.resolve()
     return os.pathsep.join(
         entry for entry in os.environ.get("PATH", "").split(os.pathsep) if Path(entry).resolve() != mine
@@ -69,7 +69,7 @@ def path_without(own: Path) -> str:
 
 
 def release() -> str:
-    """The distribution and kind of machine, as a folder of the cache is named: libraries are of one of each."""
+    """The distribution and machine type, for the name of a cache folder: libraries fit only one of each."""
     try:
         found = platform.freedesktop_os_release()
     except OSError:
@@ -78,10 +78,10 @@ def release() -> str:
 
 
 def answer(command: list[str], **variables: str) -> str:
-    """What a quick command prints.
+    """The output of a quick command.
 
     Raises:
-        progress.StepError: It failed.
+        progress.StepError: The command failed.
     """
     env = os.environ | variables
     try:

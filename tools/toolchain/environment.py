@@ -1,4 +1,4 @@
-"""The clone's virtual environment: `uv sync` from uv.lock, with uv from PATH or, where it is missing, from PyPI.
+"""Virtual environment of the clone: `uv sync` from uv.lock, with uv from PATH or, where it is missing, from PyPI.
 
 Leaves out the Pulumi CLI itself; only the small script `.venv/bin/pulumi`, which starts it, is made here.
 """
@@ -45,7 +45,7 @@ def find_uv() -> str:
 
 
 def sync(uv: str) -> None:
-    """Bring `.venv`, and in it the environment of lint-imports, in line with uv.lock; silent where they are already.
+    """Update `.venv`, and in it the environment of lint-imports, to uv.lock; silent where both match already.
 
     Raises:
         progress.StepError: uv failed.
@@ -64,22 +64,22 @@ def _sync(uv: str, folder: Path, made: Path, *groups: str) -> None:
         return
     log = cache.root() / "sync.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    # With the interpreter that is there: uv would else look for one to download.
+    # With the present interpreter: otherwise uv would look for one to download.
     command += ["--python", sys.executable]
     progress.run(f"making {folder.relative_to(CLONE)} from uv.lock", command, log=log, env=env, cwd=CLONE)
 
 
 def link_pulumi(folder: Path) -> None:
     """Write `.venv/bin/pulumi`: starts the CLI of `folder`, with the scripts that it looks for on PATH."""
-    # A script and no link: the engine looks for its helpers beside its own file.
+    # A script, not a link: the engine looks for its helpers beside its own file.
     variables = f'PATH={shlex.quote(str(folder))}:"$PATH" BEZEL_LANGUAGE_HOST={shlex.quote(str(HOST))}'
-    # It lives for seconds: collecting garbage less often spares a quarter of its CPU time, for some MB more.
+    # It runs for seconds: collecting garbage less often saves a quarter of its CPU time, for some MB more.
     variables += ' GOGC="${GOGC:-400}"'
     write_script(VENV / "bin" / "pulumi", f'{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n')
 
 
 def write_script(path: Path, text: str) -> None:
-    """Put a script of `sh` in place, whole; one that says the same stays as it is."""
+    """Write a script of `sh` atomically; leave one with the same text unchanged."""
     text = f"#!/bin/sh\n{text}"
     if path.exists() and path.read_text() == text:
         return

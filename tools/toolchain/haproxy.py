@@ -1,11 +1,11 @@
-"""HAProxy, the proxy of the gateway before TPU nodes, from the first of two places that has it.
+"""HAProxy, the proxy of the gateway in front of TPU nodes, from the first of two places that has it.
 
 1. PATH.
 2. Debian's (or Ubuntu's) package, unpacked into the cache together with the libraries that this machine lacks: that
    needs no root.
 
-Only the gateway on localcloud runs it, so a machine without it is no failure: `.venv/bin/haproxy` then says what to do.
-Leaves out the folder rules of the cache (`cache`) and how packages are unpacked (`debian`).
+Only the gateway on localcloud runs it, so a machine without it is no failure: `.venv/bin/haproxy` then prints what to
+do. Leaves out the cache's folders (`cache`) and the unpacking of packages (`debian`).
 """
 
 import shlex
@@ -28,7 +28,7 @@ HAProxy could not be set up, so the gateway of a TPU stack cannot start on local
 
 
 def link() -> None:
-    """Write `.venv/bin/haproxy`: starts the proxy, or tells how to get it."""
+    """Write `.venv/bin/haproxy`: starts the proxy, or prints how to get it."""
     script = VENV / "bin" / "haproxy"
     if installed := shutil.which(PACKAGE, path=debian.path_without(VENV / "bin")):
         write_script(script, f'exec {shlex.quote(installed)} "$@"\n')
@@ -36,7 +36,7 @@ def link() -> None:
     name = f"{PACKAGE}-{debian.release()}"
     folder = cache.root() / name
     if not folder.is_dir():
-        if script.exists() and script.read_text().endswith(NOT_FOUND):  # it was tried, and told
+        if script.exists() and script.read_text().endswith(NOT_FOUND):  # tried and reported before
             return
         try:
             folder = cache.obtain(name, _unpack, waiting=progress.say)

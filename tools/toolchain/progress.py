@@ -1,4 +1,4 @@
-"""Runs a command and shows that it is still at work: one line with the elapsed time. Leaves out what is run."""
+"""Progress of a long command: one line with the elapsed time. Leaves out the commands."""
 
 import subprocess
 import sys
@@ -18,10 +18,10 @@ class StepError(Exception):
 def run(
     what: str, command: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> None:
-    """Run `command`, its output in the file `log`; say `what` is going on until it ends.
+    """Run `command` with its output in the file `log`; show `what` as progress until it ends.
 
     Raises:
-        StepError: the command is missing, or ended with an exit code other than 0.
+        StepError: The command is missing, or ended with an exit code other than 0.
     """
     live = sys.stderr.isatty()
     period = TERMINAL_PERIOD_SECONDS if live else LOG_PERIOD_SECONDS

@@ -1,11 +1,11 @@
-"""The Pulumi CLI, one pinned version, from the first of three places that has it.
+"""Pulumi CLI, one pinned version, from the first of three places that has it.
 
 1. PATH, if it is that version and has its Python language host beside it.
-2. The official release, where that can be reached.
+2. The official release, if it can be reached.
 3. Built with Go from the modules that Pulumi publishes (tools/pulumi/go.mod and go.sum). The official language host is
    not among them, so ours (tools/pulumi/host) takes its place.
 
-Leaves out the virtual environment (`environment`) and the folder rules of the cache (`cache`).
+Leaves out the virtual environment (`environment`) and the cache's folders (`cache`).
 """
 
 import hashlib
@@ -27,7 +27,7 @@ SDK = "github.com/pulumi/pulumi/sdk/v3"
 CLI = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 SDK_SCRIPTS = ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python")
 LANGUAGE_HOST = "pulumi-language-python"
-# Beside the CLI it needs no warning about plugins from PATH; which clone's host it starts, `.venv/bin/pulumi` says.
+# Beside the CLI it causes no warning about plugins from PATH; `.venv/bin/pulumi` names the clone whose host it starts.
 LANGUAGE_HOST_SCRIPT = '#!/bin/sh\nexec "${BEZEL_LANGUAGE_HOST:?start pulumi as .venv/bin/pulumi}" "$@"\n'
 CONNECT_SECONDS = 5.0
 REPAIR = f"""\
@@ -39,14 +39,14 @@ Pulumi {VERSION} could not be set up, so nothing can be deployed. Any one of the
 
 
 class NoWayError(Exception):
-    """None of the three ways worked; the text says what was tried and what to install."""
+    """None of the three sources worked; the text says what was tried and what to install."""
 
 
 def find() -> Path:
     """The folder that holds `pulumi`, made if need be.
 
     Raises:
-        NoWayError: no way to get the pinned version.
+        NoWayError: The pinned version cannot be obtained.
     """
     if installed := _on_path():
         return installed
@@ -97,7 +97,7 @@ def _download() -> Path:
         packed.write_bytes(content)
         with tarfile.open(packed) as tar:
             for member in tar.getmembers():
-                # The archive's one folder is called `pulumi`, like the file in it.
+                # The archive's one folder is named `pulumi`, like the file in it.
                 member.name = member.name.partition("/")[2]
                 if member.isfile():
                     _extract(tar, member, folder)

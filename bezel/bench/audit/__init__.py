@@ -1,5 +1,5 @@
-"""The audit: other people's results, read as one table, and what of them cannot be as it is said.
+"""Audit of other people's benchmark results: read them into one table and find impossible figures.
 
-Each format has a reader, each fault a small file with its formula and what it needs. What is not stated is never held
-against anyone. Importing this package loads nothing.
+Each format has a reader, each fault a small file with its formula and its inputs. A value that is not stated is never
+held against a source. Importing this package loads nothing.
 """

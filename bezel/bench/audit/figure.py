@@ -1,6 +1,6 @@
-"""A figure as it was printed: its value, and how far rounding may have moved it.
+"""Figure as it was printed: its value, and how far rounding may have moved it.
 
-Two figures agree when their intervals meet; nothing is concluded from digits that nobody printed.
+Two figures agree when their intervals overlap; nothing is concluded from digits that were not printed.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ class Figure:
 
     @property
     def low(self) -> float:
-        """The least that it may have been before it was rounded, 0 at the least."""
+        """Return the least value before rounding, at least 0."""
         return max(0.0, self.value - self.half)
 
     @property
     def high(self) -> float:
-        """The most that it may have been before it was rounded."""
+        """Return the largest value before rounding."""
         return self.value + self.half
 
     def scaled(self, factor: float) -> Figure:
-        """The same figure in another unit."""
+        """Return the same figure in another unit."""
         return Figure(self.value * factor, self.half * factor)
 
 
 def figure(told: object) -> Figure | None:
-    """The figure that a cell, a JSON number or a text like "~66.4 req/s" tells; None where there is none.
+    """Return the figure in a cell, a JSON number or a text like "~66.4 req/s"; None where there is none.
 
-    NaN, infinities and what is beyond any count are no figures: whoever wrote them did not measure.
+    NaN, infinities and numbers beyond any count are not figures: they were not measured.
     """
     if isinstance(told, bool) or told is None:
         return None
@@ -60,7 +60,7 @@ def figure(told: object) -> Figure | None:
 
 
 def whole(told: object) -> int | None:
-    """A whole number that is not negative, e.g. of users; None for anything else. "1-3" tells its upper end."""
+    """Return a whole number that is not negative, e.g. of users; None for anything else. "1-3" gives its upper end."""
     if isinstance(told, str) and (span := re.fullmatch(r"\s*\d+\s*(?:-|\u2013|to)\s*(\d+)\s*", told)):
         return int(span[1])
     found = figure(told)

@@ -1,7 +1,7 @@
-"""The sixteen faults of measurements that the audit names, and what a finding of one is.
+"""Catalogue of the sixteen faults of measurements that the audit reports, and the shape of a finding.
 
-Owns names, severities and the two kinds of what the audit says: a finding accuses, an open question does not. Leaves
-out how a fault is seen: that is the file of each fault.
+Owns names, severities and the two kinds of output: a finding accuses, an open question does not. Leaves out the
+detection of a fault, which is in the fault's own file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 Severity = Literal["impossible", "contradiction", "suspect", "not comparable"]
 SEVERITIES: tuple[Severity, ...] = ("impossible", "contradiction", "suspect", "not comparable")
 """impossible: no hardware does it. contradiction: figures of the data refute each other. suspect: hardly anything but
-the fault gives such figures, or the figure says too little to be used. not comparable: each may be true, the comparison
+the fault gives such figures, or the figure is too imprecise for use. not comparable: each may be true, the comparison
 is not."""
 
 MEANS, COPIES, ROOFLINE, DRAIN, TIMEOUTS, LENGTHS, QUEUES, CAPS = range(1, 9)
@@ -46,9 +46,9 @@ class Finding:
         fault: A key of FAULTS.
         severity: One of SEVERITIES.
         items: What is accused: a file, or a claim by its id; the first is the worst.
-        arithmetic: Whole sentences with the numbers.
+        arithmetic: The calculation in whole sentences.
         repair: What would make the figure sound.
-        cells: Where in the items, e.g. "16384 tokens, 512 users".
+        cells: Position in the items, e.g. "16384 tokens, 512 users".
     """
 
     fault: int
@@ -60,13 +60,13 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """The fault in words."""
+        """Return the fault in words."""
         return FAULTS[self.fault]
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """What could not be judged, because the data do not state what it takes. Accuses nobody."""
+    """A check that was not possible, because the data lack a value it needs. Accuses no source."""
 
     faults: tuple[int, ...]
     item: str

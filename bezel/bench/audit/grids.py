@@ -1,4 +1,4 @@
-"""Rows as cells of a grid: by context and users, with the rate that the table is about."""
+"""Grid view of rows: cells by context and users, with the table's main rate."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
     from bezel.bench.audit.table import ResultSource, Row, System
 
-# Context, users, answer's length and rate's name.
+# Context, users, response length and name of the rate.
 Key = tuple[int | None, int | None, int | None, str]
 
 
 def main_rate(row: Row) -> tuple[str, Figure] | None:
-    """The rate that a row is about, by name; requests before tokens."""
+    """Return the main rate of a row, with its name; requests before tokens."""
     return next(((name, found) for name in RATES if (found := row.figure(name))), None)
 
 
 def answered(row: Row) -> Figure | None:
-    """The share of a load's requests that was answered, as it is told or by their numbers."""
+    """Return the share of a load's requests that succeeded, as stated or from their numbers."""
     if row.success is None and row.users is not None and row.completed is not None and row.requests:
         return Figure(min(1.0, row.completed / row.requests), 0.0)
     return row.success
 
 
 def keyed(source: ResultSource) -> dict[Key, Figure]:
-    """The rates of a file's good cells, the first of each key; empty for a file of single runs."""
+    """Return the rates of a file's good cells, the first of each key; empty for a file of single runs."""
     cells: dict[Key, Figure] = {}
     for row in source.rows:
         rate = main_rate(row)
@@ -40,7 +40,7 @@ def keyed(source: ResultSource) -> dict[Key, Figure]:
 
 
 def series(rows: Iterable[Row]) -> list[list[tuple[Row, Figure]]]:
-    """Rows of one system, answer's length and rate, in their order: what may be compared with each other."""
+    """Group rows of one system, response length and rate, in their order: the rows that may be compared."""
     found: dict[tuple[System, int | None, str], list[tuple[Row, Figure]]] = {}
     for row in rows:
         rate = main_rate(row)
@@ -51,12 +51,12 @@ def series(rows: Iterable[Row]) -> list[list[tuple[Row, Figure]]]:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The rate of a row in answers, whatever it is printed in.
+    """The rate of a row in responses, whatever unit it is printed in.
 
     Attributes:
-        rate: Requests a second; of output tokens without a length, answers of one token.
+        rate: Requests per second; of output tokens without a length, responses of one token.
         told: The printed figure, and what it is divided by.
-        unit: Of a time that is a number of requests over the rate.
+        unit: Unit of a time computed as a number of requests over the rate.
     """
 
     row: Row
@@ -66,7 +66,7 @@ class Answers:
 
 
 def answers(row: Row, rate: Figure) -> Answers | None:
-    """The rate in answers; None where the tokens of a request are not told."""
+    """Return the rate in responses; None where the tokens of a request are not stated."""
     name = next((name for name in RATES if row.figure(name)), None)
     if name == REQUESTS:
         return Answers(row, rate, f"{rate.value:g}", "s")

@@ -1,7 +1,7 @@
-"""What a label says: the machine, the model and how it was run, looked up in the catalogue.
+"""Parser of labels: the machine, the model and the settings that a text names, looked up in the catalogue.
 
-Owns the words. What the catalogue does not hold is not known: no other machine's figures are taken for it. Leaves out
-what follows from a label.
+Owns the words. Anything missing from the catalogue is unknown: no other machine's figures are substituted. Leaves out
+the conclusions from a label.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bezel.catalog import accelerators, gpu_machines, models, tpus
 if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Architecture, Model, TpuSlice
 
-# Families whose sizes look like Gemma 4's; a label that names one is not of a model of the catalogue.
+# Families whose sizes look like Gemma 4's; a label that names one does not mean a model of the catalogue.
 _OTHER_FAMILIES = re.compile(
     r"llama|qwen|mi[sx]tral|nemo|phi|falcon|deepseek|gpt|olmo|granite|yi-|glm|tiny|opt-|gemma[-_ ]?[123](?!\d)",
     re.IGNORECASE,
@@ -39,7 +39,7 @@ _DATE = re.compile(r"(?<!\d)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class MachineLabel:
-    """Hardware that shares one model: so many chips of one kind, whose figures `unit` holds."""
+    """Hardware that shares one model: a number of chips of one kind; `unit` holds the figures of that kind."""
 
     id: str
     chips: int
@@ -52,27 +52,27 @@ class MachineLabel:
 
     @property
     def memory_bytes(self) -> int:
-        """Of all chips."""
+        """Return the memory of all chips."""
         return self.chips * self.unit.memory_bytes
 
     @property
     def bandwidth(self) -> int:
-        """Bytes a second of all chips."""
+        """Return the bytes per second of all chips."""
         return self.chips * self.unit.bandwidth_bytes_per_s
 
     def flops(self, encoding: str | None) -> int:
-        """Dense operations a second of all chips, by the arithmetic that weights of an encoding are multiplied in.
+        """Return the dense operations per second of all chips, in the arithmetic used for weights of an encoding.
 
-        An encoding that is not stated counts as the fastest that the chip has for weights which are served on it.
+        An unstated encoding counts as the fastest that the chip has for weights served on it.
         """
         fast = getattr(self.unit, "fp8_flops", self.unit.bf16_flops)
         return self.chips * (fast if encoding in (None, "fp8") else self.unit.bf16_flops)
 
 
 def machine_in(text: str, chips: int | None = None) -> MachineLabel | None:
-    """The machine that a text names, with so many chips where the text does not count them.
+    """Return the machine that a text names, with `chips` chips where the text does not count them.
 
-    "8 x L4" and "l4x8" are eight; a name that the catalogue does not hold is no machine.
+    "8 x L4" and "l4x8" are eight; a name that is not in the catalogue is not a machine.
     """
     low = text.lower()
     for name, machine in gpu_machines().items():
@@ -102,7 +102,7 @@ def _gpu_patterns() -> tuple[tuple[re.Pattern[str], Accelerator], ...]:
 
 
 def shape_in(text: str) -> Architecture | None:
-    """The architecture of the model that a text names by its id or its size ("12B", "26B-A4B", "E4B").
+    """Return the architecture of the model that a text names by its id or its size ("12B", "26B-A4B", "E4B").
 
     A text of several sizes, or of another family, names none.
     """
@@ -124,13 +124,13 @@ def is_assistant(text: str) -> bool:
 
 
 def encoding_in(text: str) -> str | None:
-    """The encoding of weights that a text names; a KV cache in fp8 is none of weights."""
+    """Return the encoding of weights that a text names; "fp8" of a KV cache does not count."""
     low = re.sub(r"kv[\s_-]*(?:cache)?[\s_-]*(?:dtype)?[\s_:=-]*(?:fp8\w*|bf16|auto)", " ", text.lower())
     return next((name for name, words in _ENCODINGS if any(_word(word, low) for word in words)), None)
 
 
 def drafts_in(text: str) -> tuple[str, int | None] | None:
-    """The method of speculation that a text names and its number of tokens, e.g. of "mtp 3"."""
+    """Return the method of speculation that a text names and its number of tokens, e.g. of "mtp 3"."""
     low = text.lower()
     for method in _DRAFTS:
         if found := re.search(rf"(?<![a-z]){method}(?:[\s_:=-]*(\d{{1,2}}))?(?![a-z0-9])", low):
@@ -139,31 +139,31 @@ def drafts_in(text: str) -> tuple[str, int | None] | None:
 
 
 def prompts_in(text: str) -> str | None:
-    """What kind of prompts a text names."""
+    """Return the kind of prompts that a text names."""
     low = text.lower()
     return next((kind for kind, words in _PROMPTS if any(word in low for word in words)), None)
 
 
 def platform_in(text: str) -> str | None:
-    """The platform that a text names."""
+    """Return the platform that a text names."""
     low = re.sub(r"[\s_]", "-", text.lower())
     return "cloud-run" if "cloud-run" in low else "gce" if re.search(r"(?<![a-z])gce(?![a-z])", low) else None
 
 
 def date_in(text: str) -> str | None:
-    """The ISO date in a text."""
+    """Return the ISO date in a text."""
     found = _DATE.search(text)
     return f"{found[1]}-{found[2]}-{found[3]}" if found else None
 
 
 def named_model(text: str) -> Model | None:
-    """The checkpoint whose id, or id on the hub, a text is."""
+    """Return the checkpoint whose id, or id on the hub, equals a text."""
     low = text.lower()
     return next((model for model in models().values() if low and low in (model.id, (model.hub_id or "").lower())), None)
 
 
 def checkpoint_of(shape: Architecture | None, encoding: str | None, machine: MachineLabel | None) -> Model | None:
-    """The checkpoint meant by an architecture and an encoding; where none is stated, the smallest that runs there."""
+    """Return the checkpoint of an architecture and an encoding; without an encoding, the smallest that runs there."""
     if shape is None:
         return None
     kind = "tpu" if machine and machine.tpu else ""

@@ -1,12 +1,11 @@
-"""What hardware can do at most: the bare roof, without any efficiency, so that nothing true lies above it.
+"""Upper bounds of hardware: the bare roof, without any efficiency, so that no true figure exceeds it.
 
     compute: (computed prompt tokens + output tokens)/s x 2 x active parameters <= dense FLOP/s x chips x instances
     decoding: a step of B sequences reads the weights once and their caches: at most
         B x tokens a step / (bytes of a step / bandwidth) output tokens a second
 
-Every value that is not stated is taken in favour of the figure: the smallest checkpoint, an 8-bit cache, drafts that
-are always right. Leaves out what follows from a share of the roof: that is
-bezel.bench.audit.checks.hardware.roofline's.
+Every value that is not stated is assumed in favour of the figure: the smallest checkpoint, an 8-bit cache, drafts that
+are always right. Leaves out the conclusions from a share of the roof (bezel.bench.audit.checks.hardware.roofline).
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ if TYPE_CHECKING:
     from bezel.bench.audit.labels import MachineLabel
     from bezel.bench.audit.table import System
 
-# Tokens of a draft where drafts are used and nothing says how many.
+# Assumed tokens of a draft where drafts are used and their number is not stated.
 _DRAFT_TOKENS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """One limit: what is needed and what there is, in the same unit, and the arithmetic in words."""
+    """One limit: the need and the supply, in the same unit, and the arithmetic in words."""
 
     needed: float
     peak: float
@@ -39,12 +38,12 @@ class Roof:
 
     @property
     def share(self) -> float:
-        """Of the peak that is needed; above 1 no hardware does it."""
+        """Return the needed share of the peak; above 1 no hardware does it."""
         return self.needed / self.peak
 
 
 def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | None:
-    """The arithmetic of computing so many tokens a second; None where machine or model is not known."""
+    """Return the arithmetic of computing that many tokens per second; None where machine or model is unknown."""
     if system.machine is None or system.shape is None:
         return None
     instances = system.instances or 1
@@ -59,7 +58,7 @@ def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | 
 
 
 def decode_roof(system: System, output_per_second: float, users: int | None, context: int | None) -> Roof | None:
-    """The reading of weights and caches for so many output tokens a second; None where too little is known."""
+    """Return the reads of weights and caches for that many output tokens per second; None where too little is known."""
     machine, checkpoint = system.machine, system.checkpoint
     if machine is None or checkpoint is None or users is None:
         return None
@@ -81,10 +80,10 @@ def decode_roof(system: System, output_per_second: float, users: int | None, con
 
 
 def token_roof(system: System, told: Figure, context: int | None) -> Roof:
-    """The time for each token of one answer, against that of reading the weights for it.
+    """Return the time for each token of one response, against the time of reading the weights for it.
 
-    Drafts that nobody denies may have been used. Where machine or model is not known: the catalogue's smallest
-    checkpoint on its fastest machine.
+    Drafts count as used unless the source denies them. Where machine or model is unknown, the catalogue's smallest
+    checkpoint on its fastest machine is assumed.
     """
     seconds = told.high
     roof = decode_roof(replace(system, instances=1, speculation=system.speculation or "any"), 1 / seconds, 1, context)
@@ -104,7 +103,7 @@ def token_roof(system: System, told: Figure, context: int | None) -> Roof:
 
 @functools.cache
 def _fastest() -> tuple[MachineLabel, float]:
-    """The machine that reads most a second, and the fewest bytes that a step of a model reads."""
+    """Return the machine with the highest bandwidth, and the fewest bytes that a step of a model reads."""
     known = [machine for name in (*accelerators(), *tpus()) if (machine := machine_in(name))]
     return (
         max(known, key=lambda machine: machine.bandwidth),
@@ -113,24 +112,24 @@ def _fastest() -> tuple[MachineLabel, float]:
 
 
 def batch_of(system: System, users: int) -> float:
-    """Sequences that one instance decodes together at most."""
+    """Return the most sequences that one instance decodes together."""
     together = users / (system.instances or 1)
     limits = [limit for limit in (system.concurrency, system.max_num_seqs) if limit]
     return max(1.0, min([together, *limits]))
 
 
 def tokens_a_step(system: System) -> int:
-    """Tokens that a sequence gets in one step at most."""
+    """Return the most tokens that a sequence gets in one step."""
     return 1 + (system.draft_tokens or _DRAFT_TOKENS) if system.drafting else 1
 
 
 def flops(rate: float) -> str:
-    """Operations a second for the reader."""
+    """Format operations per second."""
     return f"{rate / 1e15:.2f} PFLOP/s" if rate >= 1e15 else f"{rate / 1e12:.1f} TFLOP/s"
 
 
 def share(part: float) -> str:
-    """A share of a peak for the reader: percent, or times where it is above."""
+    """Format a share of a peak: percent, or times where it is above."""
     return f"{part:.0%} of it" if part <= 1.05 else f"{part:.1f} times that"
 
 

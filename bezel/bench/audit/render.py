@@ -1,4 +1,4 @@
-"""What an audit found: as text for people, as plain values for JSON."""
+"""Renderer of an audit: as text for people, as plain values for JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CELLS = 4
 
 
 def as_text(audit: Audit) -> Iterator[str]:
-    """Lines for a terminal: findings first, then what could not be judged."""
+    """Yield lines for a terminal: findings first, then open questions."""
     for source in audit.sources:
         what = count(len(source.claims), "claim") if source.claims else count(len(source.rows), "row")
         yield f"read: {source.item} ({source.format}, {what})"
@@ -43,7 +43,7 @@ def as_text(audit: Audit) -> Iterator[str]:
 
 
 def as_values(audit: Audit) -> dict[str, object]:
-    """Plain values for JSON."""
+    """Return plain values for JSON."""
     return {
         "read": [
             {"item": one.item, "format": one.format, "rows": len(one.rows), "claims": len(one.claims)}

@@ -1,4 +1,4 @@
-"""Files in, findings out: every reader, then every check over all that was read together.
+"""Runner of the audit: read every file, then apply every check to all of them together.
 
 A file that cannot be read does not keep the others from being audited.
 """
@@ -46,12 +46,12 @@ _CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit gave.
+    """The result of an audit.
 
     Attributes:
-        sources: What was read.
+        sources: The files that were read.
         findings: Sorted by severity, then by fault.
-        questions: What could not be judged.
+        questions: Checks that were not possible.
         unreadable: One text for each file that could not be read.
     """
 
@@ -62,12 +62,12 @@ class Audit:
 
 
 def audit_files(paths: Sequence[Path], *, machine: str = "", model: str = "") -> Audit:
-    """Audits files together; one that is named twice is read once.
+    """Audit files together; one that is named twice is read once.
 
     Args:
-        paths: of the files.
-        machine: what files were measured on that do not say so.
-        model: which they served.
+        paths: the files.
+        machine: the machine of files that do not state theirs.
+        model: the served model of such files.
     """
     sources, unreadable = [], []
     for path, item in _named(paths):
@@ -79,7 +79,7 @@ def audit_files(paths: Sequence[Path], *, machine: str = "", model: str = "") ->
 
 
 def audit(sources: Sequence[ResultSource], unreadable: Sequence[str] = ()) -> Audit:
-    """Every check over everything that was read."""
+    """Apply every check to everything that was read."""
     table = Table(tuple(sources))
     told = [one for check in _CHECKS for one in check.find(table)]
     findings = [one for one in told if isinstance(one, Finding)]
@@ -89,7 +89,7 @@ def audit(sources: Sequence[ResultSource], unreadable: Sequence[str] = ()) -> Au
 
 
 def _named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Each file once, called by its name, or by its path where two have one name."""
+    """Return each file once, with its name, or its path where two files have one name."""
     files = {path.resolve(): path for path in paths}
     names = [path.name for path in files.values()]
     return [(path, path.name if names.count(path.name) == 1 else str(path)) for path in files.values()]

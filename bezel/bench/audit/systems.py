@@ -1,7 +1,7 @@
-"""A `System` from what a source states: a label in words, and fields that are named.
+"""Construction of a `System` from a source's statements: a label in words, and named fields.
 
-Owns the names by which settings go in other people's files. A field wins over a label; where both speak and disagree is
-for the check of labels to find, so the label's words are kept.
+Owns the names that other tools' files give to settings. A field wins over a label; disagreement between the two is left
+to the check of labels, so the label's words are stored too.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _NAMES = {
 
 
 def stated(said: Mapping[str, Any], kind: str) -> Any:
-    """The first field of a kind that is stated and not empty."""
+    """Return the first field of a kind that is stated and not empty."""
     return next((said[name] for name in _NAMES[kind] if said.get(name) not in (None, "")), None)
 
 
 def system_of(said: Mapping[str, Any], label: str = "") -> System:
-    """What the fields and the label say of the system.
+    """Return the system that the fields and the label describe.
 
     Args:
         said: named fields, e.g. of a claim or a row.
-        label: words for what no field says, e.g. a file's name.
+        label: words for values without a field, e.g. a file's name.
     """
     told = tuple(str(value) if (value := stated(said, kind)) is not None else "" for kind in _NAMES)
     offloaded = any("offload" in str(value) for value in said.values() if isinstance(value, str))
@@ -65,7 +65,7 @@ def system_of(said: Mapping[str, Any], label: str = "") -> System:
 
 @functools.lru_cache(maxsize=4096)
 def _system(told: tuple[str, ...], label: str, *, offloaded: bool, simulated: bool) -> System:
-    """Rows of one file say the same again and again."""
+    """Build a system; cached, because rows of one file repeat the same values."""
     text = dict(zip(_NAMES, told, strict=True))
     chips = whole(text["chips"])
     machine = machine_in(text["hardware"], chips) or machine_in(label, chips)

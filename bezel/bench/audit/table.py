@@ -1,7 +1,7 @@
-"""The one table that every format is read into: systems, rows and claims, where "not stated" is None.
+"""Table that every format is read into: systems, rows and claims, where None means "not stated".
 
-Rates are per second, latencies seconds (means, where nothing else is said), shares 0 to 1. Leaves out where a value
-came from: that is the reader's.
+Rates are per second, latencies seconds (means, unless stated otherwise), shares 0 to 1. Leaves out a value's origin in
+its file, which only the reader knows.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 REQUESTS = "requests_per_second"
 OUTPUT = "output_tokens_per_second"
 INPUT = "input_tokens_per_second"
-TOTAL = "total_tokens_per_second"  # input and output in one
-TOKENS = "tokens_per_second"  # of a direction that is not told
+TOTAL = "total_tokens_per_second"  # input and output together
+TOKENS = "tokens_per_second"  # of an unstated direction
 RATES = (REQUESTS, OUTPUT, INPUT, TOTAL, TOKENS)
 LATENCIES = ("ttft", "tpot", "itl", "e2e")
 
 
 def median_of(latency: str) -> str:
-    """The name of a latency's median; by its own name it is the mean."""
+    """Return the name of a latency's median; the latency's own name means the mean."""
     return f"{latency}_median"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """What is said to have been measured.
+    """The measured system, as stated.
 
     Attributes:
         label: The words of the source.
-        label_machine: What the label alone says, where a field says it too; so `label_shape`.
-        shape: Of the model; None where no model of the catalogue is named.
+        label_machine: The label's own statement, where a field states it too; likewise `label_shape`.
+        shape: The model's architecture; None where no model of the catalogue is named.
         assistant: A draft model served alone.
-        instances: The most that may have answered.
-        concurrency: Requests that the platform lets into one instance.
-        speculation: The method's name, or "none" where it is said that there is none.
+        instances: The most instances that may have served.
+        concurrency: Requests that the platform admits to one instance.
+        speculation: The method's name, or "none" where the source states that there is none.
         prompts: "unique", "identical", "shared_prefix", "multi_turn" or "file".
-        cache_study: Said to be a study of the prefix cache.
-        dated: The ISO date that a label gives.
-        simulated: Said to be simulated.
+        cache_study: Stated to be a study of the prefix cache.
+        dated: The ISO date in the label.
+        simulated: Stated to be simulated.
     """
 
     label: str = ""
@@ -74,12 +74,12 @@ class System:
 
     @property
     def drafting(self) -> bool:
-        """Whether drafts are said to be used."""
+        """Whether drafts are stated to be used."""
         return self.speculation is not None and self.speculation != "none"
 
     @property
     def capacity(self) -> int | None:
-        """Requests that all instances take at once: what the platform lets in, else what the engines run."""
+        """Return the requests that all instances take at once: the platform's limit, else the engines' limit."""
         limit = self.concurrency or self.max_num_seqs
         return limit * (self.instances or 1) if limit else None
 
@@ -89,13 +89,13 @@ class Row:
     """One measured load. Totals are of all its requests; `order` is its place in the file.
 
     Attributes:
-        where: For the reader, e.g. "line 7".
-        state: The source's word for how it went, in small letters.
-        success: Share of requests that were answered.
+        where: Position in the file for the reader, e.g. "line 7".
+        state: The source's word for the outcome, in lower case.
+        success: Share of requests that succeeded.
         in_flight: Requests under way, mean over the load; `peak_in_flight` the most.
-        cap: Requests that the client allowed itself at once.
-        counted: What was counted as a token, where that is said.
-        server_output_tokens: By the server's counters.
+        cap: The client's own limit of requests under way.
+        counted: The unit counted as a token, where stated.
+        server_output_tokens: Output tokens by the server's counters.
     """
 
     where: str = ""
@@ -130,19 +130,19 @@ class Row:
 
     @property
     def good(self) -> bool:
-        """Whether the source takes it for a valid measurement."""
+        """Whether the source counts it as a valid measurement."""
         return self.state in (None, "ok", "success", "passed", "complete", "completed")
 
     @property
     def cell(self) -> str:
-        """What was asked for, for the reader."""
+        """Return the requested load, for the reader."""
         parts = [f"{self.context} tokens"] if self.context is not None else []
         parts += [f"{self.users} user{'s' * (self.users != 1)}"] if self.users is not None else []
         parts += [f"{self.rate:g} requests/s"] if self.rate is not None and self.users is None else []
         return ", ".join(parts) or self.where
 
     def figure(self, name: str) -> Figure | None:
-        """A figure by name, or None where it is not stated."""
+        """Return a figure by name, or None where it is not stated."""
         return self.figures.get(name)
 
 
@@ -152,9 +152,9 @@ class Claim:
 
     Attributes:
         item: Its id.
-        metric: In small letters.
+        metric: Its name in lower case.
         value: None where the claim's value is a text or a list.
-        said: Everything that the source states, by name.
+        said: All statements of the source, by name.
         sides: The two sides of a ratio.
     """
 
@@ -169,13 +169,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSource:
-    """What one file holds.
+    """The contents of one file.
 
     Attributes:
         item: The file's name, for the reader; unique among the audited.
-        format: What the content was recognised as.
+        format: The detected format.
         grid: Rows of one sweep over contexts and users, where every cell is expected.
-        absent: Cells that the source lists without having measured them, as (context, users).
+        absent: Cells that the source lists as not measured, as (context, users).
         dated: The ISO date inside the file.
     """
 
@@ -191,17 +191,17 @@ class ResultSource:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Everything that is audited together."""
+    """All sources that are audited together."""
 
     sources: tuple[ResultSource, ...]
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """All claims of all files."""
+        """Return all claims of all files."""
         return tuple(claim for source in self.sources for claim in source.claims)
 
     def statements(self) -> Iterator[tuple[str, Row]]:
-        """Every row with the item that it stands for: its file, or the claim."""
+        """Yield every row with the item it belongs to: its file, or the claim."""
         for source in self.sources:
             yield from ((source.item, row) for row in source.rows)
             yield from ((claim.item, claim.row) for claim in source.claims)

@@ -1,4 +1,4 @@
-"""The names of rates in other people's units, and what a latency column is called."""
+"""Parser of other tools' names: units of rates, and columns of latencies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LATENCY_NAMES = {
 
 
 def rate_of(unit: str, direction: str = "") -> str | None:
-    """Which rate a unit means, e.g. "generated tok/s"; None where it is no rate a second.
+    """Return the rate that a unit means, e.g. "generated tok/s"; None where it is not a rate per second.
 
     Args:
         unit: as written.
-        direction: what a field beside it says of which tokens are counted.
+        direction: the counted tokens, as another field states them.
     """
     low = f"{direction} {unit}".lower().replace("_", " ")
     if re.search(r"\b(req(?:uest)?s?\b.*(?:/|per )\s*s|rps\b|qps\b)", low):
@@ -39,9 +39,9 @@ def rate_of(unit: str, direction: str = "") -> str | None:
 
 
 def latency_of(column: str) -> tuple[str, float] | None:
-    """Which mean or median latency a column holds, and the factor to seconds; None where it is none.
+    """Return the mean or median latency that a column holds, and the factor to seconds; None where it is none.
 
-    Without a unit in the name it is taken for seconds.
+    Without a unit in the name the column is read as seconds.
     """
     found = _LATENCY.match(column.strip().lower())
     if found is None:

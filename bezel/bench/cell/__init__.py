@@ -1,1 +1,1 @@
-"""One cell: drained, loaded, measured, checked, recorded."""
+"""One cell: drain the server, send the load, measure, check, record."""

@@ -1,7 +1,8 @@
-"""The record of a cell that was loaded: what follows from what was seen. Figures, checks, state.
+"""Builder of a cell's record from its samples: figures, checks, state.
 
-Apart from `bezel.bench.cell.cell` so that a load is sent before what computes is imported. Each step is another
-module's: bezel.bench.metrics.steady, metrics, checks, states.
+Separate from `bezel.bench.cell.cell` so that a load is sent before the computing modules are imported. Each step is
+another module's: bezel.bench.metrics.steady, bezel.bench.metrics.definitions, bezel.bench.validity.checks,
+bezel.bench.result.cell_status.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from bezel.bench.server.drain import Drained
 
 _DETAIL = 300
-# Longer traces stand in the samples, as `planned`.
+# Longer traces are stored in the samples only, as `planned`.
 _INSTANTS = 1000
 
 
 def recorded(
     plan: CellPlan, server: ServerView, idle: Drained, counted: Counters, measured: Measured, columns: Columns
 ) -> Cell:
-    """Everything that follows from what was seen: figures, checks, state."""
+    """Build the record of a measured cell: figures, checks, state."""
     load, price = plan.load, server.manifest.price.usd_per_hour
     steady = _steady(load, columns, measured)
     facts = MetricInputs(columns, steady, not is_closed(load.pattern), counted.gained, price, plan.slos)
@@ -94,9 +95,9 @@ def recorded(
 
 
 def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
-    """How the client fared, as the document has it."""
+    """Return the client's figures in the document's shape."""
     begun = columns.where(columns["begun"] > 0)
-    # Until it was begun: whoever then waits for a connection waits for the server.
+    # Only until the request was begun: a request that then waits for a connection waits for the server.
     delays = (begun["begun"] - begun["planned"]) / 1e6
     return ClientFigures(
         workers=health.workers,
@@ -115,7 +116,7 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
 
 
 def achieved(columns: Columns) -> float | None:
-    """The rate at which requests were begun, by the planned rate; None where there is no rate to speak of."""
+    """Return the rate at which requests were begun, relative to the planned rate; None where there is no rate."""
     begun = columns["begun"][columns["begun"] > 0]
     due = columns["planned"]
     if len(begun) < 2 or due.max() == due.min():
@@ -135,7 +136,7 @@ def _steady(load: Load, columns: Columns, measured: Measured) -> Steady:
 
 
 def planned(plan: CellPlan) -> dict[str, Any]:
-    """The fields of a cell that are known before it is measured."""
+    """Return the fields of a cell that are known before it is measured."""
     load = plan.load
     record = json.loads(to_json(load))
     pattern = record["pattern"]
@@ -170,7 +171,7 @@ def _window(steady: Steady, facts: MetricInputs, measured: Measured) -> Window:
 
 
 def _examples(samples: Sequence[Sample]) -> dict[str, str]:
-    """What the first failure of each kind said."""
+    """Return the detail of the first failure of each kind."""
     first: dict[str, str] = {}
     for one in samples:
         if one.failure and one.failure not in first:

@@ -1,8 +1,9 @@
-"""One cell, from an idle server to a record: drained, counted, loaded, counted, computed, checked, judged.
+"""Measurement of one cell, from an idle server to a record: drain, read counters, load, read counters, build.
 
-Owns the order of these steps. Each is another module's: bezel.bench.server.drain, counters, recorded. What sends the
-load is passed in, so that a many-machine load, or a twin, can take its place. What is needed after the load only
-(numpy, the models of a result) is imported then: a load begins sooner by it.
+Owns the order of these steps. Each is another module's: bezel.bench.server.drain, bezel.bench.server.counters,
+bezel.bench.cell.build_cell. The sender of the load is passed in, so that a load of many machines, or a test double, can
+take its place. What only the record needs (numpy, the models of a result) is imported after the load, so that the load
+begins sooner.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ class MeasuredCell:
 def measure_cell(
     plan: CellPlan, send: Callable[[], Measured], server: ServerView, show: Callable[[str], None]
 ) -> MeasuredCell:
-    """Measures one cell.
+    """Measure one cell.
 
     Args:
-        plan: What it is.
-        send: Sends its load and waits for the answers.
-        server: What answers.
-        show: Takes a message about what is waited for.
+        plan: The cell's plan.
+        send: Sends its load and waits for the responses.
+        server: The server under load.
+        show: Receives progress messages of each wait.
 
     Raises:
         UserError: As `send` does.
@@ -54,10 +55,10 @@ def measure_cell(
     before = looks(server.ask)
     started_at = datetime.now(UTC)
     measured = send()
-    # A server that answered nothing is asked nothing more: who wants to know why reads what it said last.
+    # A server without one successful response is sent nothing more: its last failures show the reason.
     after = None
     if any(not one.failure for one in measured.samples):
-        # What a client gave up on still runs, and is counted when it ends.
+        # Requests that the client gave up on still run, and are counted when they end.
         drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
         after = looks(server.ask)
     from bezel.bench.cell.build_cell import recorded
@@ -78,9 +79,9 @@ def _infeasible(plan: CellPlan, rule: str) -> MeasuredCell:
 
 
 def _rule_against(load: Load, server: ServerView) -> str:
-    """The rule by which the load's longest request can never be served, "" where there is none."""
+    """Return the rule by which the load's longest request can never be served, "" where there is none."""
     prompts = load.prompts
-    # Texts of a file are as long as they are: the server says when one is too long.
+    # Texts of a file have any length: the server refuses one that is too long.
     if prompts.kind == "file":
         return ""
     earlier = prompts.turns - 1 if prompts.kind == "multi_turn" else 0

@@ -1,6 +1,6 @@
-"""One load measured whole: its prompts made, then its cell measured by sending them.
+"""Measurement of one load: make its prompts, then measure its cell by sending them.
 
-The usual way from a load to a cell; many machines send in this one's stead where ``send`` says so.
+The usual way from a load to a cell; ``send`` may be replaced, e.g. by a load of many machines.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ def measure_load(
     slos: Sequence[Slo] = (),
     send: Send = run_load,
 ) -> tuple[MeasuredCell, tuple[str, ...]]:
-    """Measures a load.
+    """Measure a load.
 
     Args:
         cell: Id of the cell, unique in its document.
-        load: What is sent.
-        server: What answers.
-        headers: What authorises each request.
-        show: Takes a message about what is waited for, also from other threads.
-        vocabulary: Learned before from the same server.
-        variant: Of the document's servers.
-        repeat: How often the load was measured before.
-        slos: What a request must keep to count for goodput.
-        send: Sends it.
+        load: The load to send.
+        server: The server under load.
+        headers: Source of the headers that authorise each request.
+        show: Receives progress messages of each wait, also from other threads.
+        vocabulary: The vocabulary, if already learned from the same server.
+        variant: The name of the server among the document's variants.
+        repeat: The number of earlier measurements of the load.
+        slos: Limits that a request must meet to count for goodput.
+        send: Sends the load.
 
     Returns:
-        The cell with its samples, and what a reader must know of the prompts.
+        The cell with its samples, and notes on the prompts for the reader.
 
     Raises:
         UserError: The prompts cannot be made, or the load cannot be sent.

@@ -1,4 +1,4 @@
-"""A cell's plan, and the server that it is measured on. Shapes only."""
+"""Plan of a cell, and the view of the server that it is measured on. Shapes only."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServerView:
-    """A server beside its load.
+    """Access to a server outside its load.
 
     Attributes:
-        ask: Asks it.
-        manifest: What is known of it.
-        served: What answers; the manifest's where there are no variants.
-        kv_cache_tokens: That its cache holds; None where that is not known.
-        drain_seconds: How long it may take to become idle.
+        ask: Sends it a single request.
+        manifest: Its manifest.
+        served: The model and engine that serve; the manifest's where there are no variants.
+        kv_cache_tokens: Tokens that its cache holds; None where unknown.
+        drain_seconds: The longest wait for it to become idle.
     """
 
     ask: Ask
@@ -38,11 +38,11 @@ class ServerView:
 
 @dataclass(frozen=True)
 class CellPlan:
-    """What a cell is to be.
+    """Plan of one cell.
 
     Attributes:
         id: Unique in its document.
-        slos: What a request must keep to count for goodput.
+        slos: Limits that a request must meet to count for goodput.
     """
 
     id: str

@@ -1,1 +1,1 @@
-"""The load client: connections, event loop, response parsing, sender processes."""
+"""Load client: connections, event loop, response parsing, sender processes."""

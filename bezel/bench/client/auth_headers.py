@@ -1,7 +1,8 @@
-"""Headers that stay good in runs longer than their token lives: renewed in the background, before the end.
+"""Authorisation headers that are renewed in the background before their token expires.
 
-Knows no identity provider: whoever starts a run says how headers are fetched. Asking never waits; where a new token
-does not come in time the old one is sent on, and the server's refusals are counted as such.
+Knows no identity provider: the caller that starts a run passes the function that fetches headers. Reading the headers
+never blocks; where a new token does not arrive in time the old one is still sent, and the server's refusals are counted
+as such.
 """
 
 import math
@@ -11,33 +12,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 _MARGIN_SECONDS = 300.0
-"""Left when a new token is first asked for; a source that keeps tokens itself hands out a new one by then."""
+"""Left when a new token is first requested; a source that caches tokens itself returns a new one by then."""
 _RETRY_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """Headers, and for how many seconds from now they are good."""
+    """Headers, and their validity in seconds from the fetch."""
 
     headers: Mapping[str, str]
     seconds: float = math.inf
 
 
 def in_thread(work: Callable[[], None]) -> None:
-    """Does the work beside the load."""
+    """Run the work in a background thread."""
     threading.Thread(target=work, name="token", daemon=True).start()
 
 
 class RenewedHeaders:
-    """A ``TokenSource`` whose headers are renewed before they end.
+    """A ``TokenSource`` whose headers are renewed before they expire.
 
     Args:
-        fetch: Gives new headers; may take its time, and may fail.
-        clock: Seconds that only go forward.
-        beside: Runs a function without waiting for it.
+        fetch: Returns new headers; may be slow, and may fail.
+        clock: Monotonic seconds.
+        beside: Runs a function in the background.
 
     Raises:
-        Exception: What ``fetch`` raises at its first call; later failures are counted in ``failed``.
+        Exception: Raised by the first call of ``fetch``; later failures are counted in ``failed``.
     """
 
     def __init__(
@@ -56,9 +57,9 @@ class RenewedHeaders:
         self._take(fetch())
 
     def __call__(self) -> Mapping[str, str]:
-        """The headers to send now."""
+        """Return the headers to send."""
         if self._clock() >= self._due:
-            # Until the renewal has ended nobody begins another.
+            # No other renewal begins until this one has ended.
             self._due = math.inf
             self._beside(self._renew)
         return self._headers

@@ -1,9 +1,9 @@
-"""One connection to the server: made, kept, one request at a time; every byte with the instant at which it arrived.
+"""One connection to the server: one request at a time, with the arrival instant of every received piece.
 
-The instant is the kernel's receive stamp where it gives one: it is right however late the bytes are read. (TCP has one
-stamp for what is read at once, that of the last segment: a client that is so late that it reads several chunks together
-sees them together.) Owns HTTP/1.1 framing (by httptools' parser) and TLS. Leaves out what a body says, which request
-comes next and what a broken connection means to it: its owner is told.
+The instant is the kernel's receive stamp where available: it is right however late the bytes are read. (TCP has one
+stamp for all that is read at once, that of the last segment: a client that is so late that it reads several chunks
+together sees them arrive together.) Owns HTTP/1.1 framing (by httptools' parser) and TLS. Leaves out the meaning of a
+body, the choice of the next request and the consequence of a broken connection: the connection notifies its owner.
 """
 
 import contextlib
@@ -25,51 +25,51 @@ if TYPE_CHECKING:
     from bezel.bench.client.sse_template import Alike
     from bezel.bench.client.tls import Tls
 
-# include/uapi/asm-generic/socket.h: as an option of a socket and as the type of what it adds to a message; a timespec.
+# include/uapi/asm-generic/socket.h: both the socket's option and the type of the ancillary message, a timespec.
 _SO_TIMESTAMPNS: Final = 35
 _TIMESPEC: Final = struct.Struct("qq")
 _timespec: Final = _TIMESPEC.unpack
 _ROOM: Final = socket.CMSG_SPACE(_TIMESPEC.size)
-# One for all connections of a process: a piece is copied out of it before the next is read.
+# Size of the one receive buffer of a process: a piece is copied out of it before the next is read.
 _MOST: Final = 1024 * 1024
 _BYTES: Final = bytearray(_MOST)
 _BUFFER: Final = memoryview(_BYTES)
 _BUFFERS: Final = (_BUFFER,)
-# An event's own end, then that of its frame: a body ends before the second, so what ends thus ends between two frames.
+# An event's end, then its frame's end. A body ends before the latter, so data with this end stops between two frames.
 _EVENT_AND_FRAME_END: Final = b"\n\n\r\n"
 _FIRST_FINAL: Final = 200
 
 
 class Owner(Protocol):
-    """Who is told what becomes of a connection."""
+    """Receiver of a connection's notifications."""
 
     def opened(self, connection: "Connection") -> None:
-        """It can send."""
+        """The connection can send."""
 
     def not_opened(self, connection: "Connection", error: OSError) -> None:
-        """It could not be made."""
+        """The connection could not be made."""
 
     def more(self, answer: ResponseBuffer) -> None:
-        """Enough of an answer is there to be read."""
+        """Enough of a response has arrived to be read."""
 
     def answered(self, connection: "Connection", answer: ResponseBuffer, *, kept: bool) -> None:
-        """An answer is complete; whether the connection can send another."""
+        """A response is complete; ``kept`` is whether the connection can send another request."""
 
     def closed(self, connection: "Connection") -> None:
-        """The server closed it while it was idle."""
+        """The server closed the connection while it was idle."""
 
     def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
-        """It ended before the answer did.
+        """The connection ended before the response did.
 
         Args:
-            answer: What came of it; its connection is closed.
-            begun: Whether any byte came.
-            error: What the system, TLS or the HTTP parser said; None where the server just closed.
+            answer: The part of the response that arrived; its connection is closed.
+            begun: Whether any byte arrived.
+            error: The error of the system, TLS or the HTTP parser; None where the server just closed.
         """
 
 
 class Connection:
-    """See the module. It opens, is idle, asks (an answer is awaited), idles again, and is closed once for all."""
+    """A connection in one of these states: opening, idle, awaiting a response, idle again, closed for good."""
 
     __slots__ = (
         "_address",
@@ -94,9 +94,9 @@ class Connection:
         self._address = -1
         self._answer: ResponseBuffer | None = None
         self._begun = False
-        # The parser's, and no method: what it calls for every chunk is a list's own.
+        # Filled by the parser through list.append itself: a method would cost a call for every chunk.
         self._bodies: list[bytes] = []
-        # Set between two frames of "chunked", while frames of one event each come that are alike.
+        # Set between two frames of "chunked", while each frame holds one event of the known template.
         self._frames: Alike | None = None
         self.on_body = self._bodies.append
         self._parser: httptools.HttpResponseParser | None = None
@@ -106,7 +106,7 @@ class Connection:
         self._unsent: memoryview | None = None
 
     def open(self) -> None:
-        """Begin to connect to the next of the route's addresses; the owner is told how it went, after this returns."""
+        """Begin to connect to the next of the route's addresses; the owner is notified after this returns."""
         self._address += 1
         family, address = self._route.addresses[self._address]
         try:
@@ -117,14 +117,14 @@ class Connection:
             return
         self._socket = made
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Where a sandbox's kernel knows no stamps, the loop's own clock is read instead.
+        # A sandbox's kernel may lack stamps: then the loop's own clock is read instead.
         with contextlib.suppress(OSError):
             made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         made.connect_ex(address)
         self._loop.watch(made.fileno(), WRITE, self._connecting)
 
     def ask(self, request: bytes, answer: ResponseBuffer) -> None:
-        """Send a request; the owner is told of its answer, or that there will be none."""
+        """Send a request; the owner is notified of its response, or that there will be none."""
         self._answer, self._begun = answer, False
         try:
             data = self._tls.encrypt(request) if self._tls else request
@@ -136,7 +136,7 @@ class Connection:
         self._write(data)
 
     def close(self) -> None:
-        """Close it; nobody is told."""
+        """Close the connection without notifying the owner."""
         if self._socket is not None:
             self._loop.forget(self._socket.fileno())
             self._socket.close()
@@ -144,14 +144,14 @@ class Connection:
         self._socket = self._parser = self._answer = self._tls = None
 
     def on_headers_complete(self) -> None:
-        """The parser's: the status is known."""
+        """Parser callback: the status is known."""
         if self._answer is not None and self._parser is not None:
             self._answer.sample.status = self._parser.get_status_code()
 
     def on_message_complete(self) -> None:
-        """The parser's: the answer has ended as its framing said."""
+        """Parser callback: the response has ended as its framing defines."""
         answer, parser = self._answer, self._parser
-        # 100 Continue and its like are no answers.
+        # 100 Continue and other 1xx are not final responses.
         if answer is None or parser is None or answer.sample.status < _FIRST_FINAL:
             return
         self._take()
@@ -166,7 +166,7 @@ class Connection:
         made = self._socket
         if made is None:
             return
-        # Asked again, connect tells what became of it.
+        # A second connect reports the result of the first.
         error = made.connect_ex(self._route.addresses[self._address][1])
         if error in {errno.EINPROGRESS, errno.EALREADY}:
             return
@@ -228,7 +228,7 @@ class Connection:
         except BlockingIOError:
             size = 0
         except OSError:
-            # Reading tells what happened, after what the server may still have said (413, 431).
+            # Reading reports the error, after a response that the server may still have sent (413, 431).
             return
         if size < len(data):
             self._unsent = memoryview(data)[size:]
@@ -237,7 +237,7 @@ class Connection:
             self._watch()
 
     def _watch(self) -> None:
-        """Be told of what arrived and is unread, of what arrives, and of room for what is unsent."""
+        """Register for unread data, new data, and room for unsent data."""
         if self._socket is None:
             return
         if self._unsent is None:
@@ -246,7 +246,7 @@ class Connection:
             self._loop.change(self._socket.fileno(), ARRIVES | WRITE, self._writable)
 
     def _readable(self, event: int) -> None:
-        # The way of every chunk: what could be a call of its own stands here.
+        # The hot path of every chunk: inlined instead of calls.
         made = self._socket
         if made is None:
             return
@@ -261,18 +261,18 @@ class Connection:
             self._end(None)
             return
         if event & ENDS or size == _MOST:
-            # There is more, and what has arrived is told of once.
+            # There is more, and the edge-triggered event fires only once.
             self._watch()
         at = monotonic_ns()
         if stamps:
             seconds, nanoseconds = _timespec(stamps[0][2])
             stamp = seconds * 1_000_000_000 + nanoseconds + self._loop.offset
-            # Outside of these only if the wall clock was set: then our own look is the better one.
+            # Outside of these only if the wall clock was set: then the instant of reading is the better one.
             if self._sent <= stamp <= at:
                 at = stamp
         else:
             self._loop.stamped = False
-        # What is counted so leaves the parser where it is: between two frames.
+        # Frames counted here bypass the parser, which stays between two frames.
         frames = self._frames
         if frames is None or not frames.frame(at, _BYTES, size):
             self._received(at, _BUFFER[:size])
@@ -297,14 +297,14 @@ class Connection:
         except ssl.SSLError as error:
             self._end(error)
             return
-        # Tickets and new keys may want an answer.
+        # Session tickets and key updates may need a reply.
         if self._unsent is None and (answer := tls.records()):
             self._write(answer)
 
     def _parse(self, data: bytes | memoryview) -> None:
         parser = self._parser
         if parser is None or self._answer is None:
-            # Nothing was asked: a server that says it will close says so before it does.
+            # No request is open: a server may announce that it closes before it does.
             self._end(None)
             return
         self._begun = True
@@ -312,20 +312,20 @@ class Connection:
         try:
             parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
-            # Raised on this side, by what was called back: by whoever says what comes next.
+            # Raised by a callback on this side, not by the parser.
             raise (error.__context__ or error) from None
         except httptools.HttpParserError as error:
             wrong = error
         if self._bodies:
             self._take()
-            # (What TLS decrypts lies in another buffer, and goes through the parser.)
+            # (Bytes decrypted by TLS are in another buffer, and go through the parser.)
             if self._tls is None and self._answer is not None and data[-4:] == _EVENT_AND_FRAME_END:
                 self._frames = self._answer.alike
         if wrong is not None and self._socket is not None:
             self._end(wrong)
 
     def _take(self) -> None:
-        """Give the answer what was parsed of its body."""
+        """Pass the parsed part of the body to the response."""
         answer, at = self._answer, self._stamp
         if answer is not None:
             for body in self._bodies:

@@ -1,4 +1,4 @@
-"""How late the client wakes for its own timer: the sign of a client that cannot keep up."""
+"""Lateness of the client's own timer: the sign of a client that cannot keep up."""
 
 from array import array
 from typing import Final
@@ -18,16 +18,16 @@ class Lag:
         self._late.append(max(0, now - due))
 
     def clear(self) -> None:
-        """Forget what was seen before the clock started."""
+        """Discard the observations before the clock started."""
         del self._late[:]
 
     @property
     def p99_ms(self) -> float:
-        """The 99th percentile (nearest rank); 0 before the first tick."""
+        """Return the 99th percentile (nearest rank); 0 before the first tick."""
         late = sorted(self._late)
         return late[-(-len(late) * 99 // 100) - 1] / 1e6 if late else 0.0
 
     @property
     def max_ms(self) -> float:
-        """The worst; 0 before the first tick."""
+        """Return the largest lateness; 0 before the first tick."""
         return max(self._late, default=0) / 1e6

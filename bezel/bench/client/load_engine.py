@@ -1,7 +1,7 @@
-"""Sends a load and returns what was seen: one process where one core is enough, several where the load says so.
+"""Load engine: sends a load in one process, or in several where the load requires it, and returns the samples.
 
-Owns the run: who sends, that Ctrl-C and SIGTERM end it with what there is, and that someone is told how far it is.
-Leaves out every figure: `bezel.bench.metrics.definitions`.
+Owns the run: the choice of sender, the end by Ctrl-C or SIGTERM with the samples so far, and the progress messages.
+Leaves out every figure (`bezel.bench.metrics.definitions`).
 """
 
 import contextlib
@@ -24,34 +24,34 @@ _TELL_SECONDS: Final = 2.0
 
 
 class Sending(Protocol):
-    """Whoever sends: this process, or several."""
+    """A sender of load: this process, or several."""
 
     def run(self) -> Measured:
-        """Send all."""
+        """Send everything."""
 
     def interrupt(self) -> None:
         """Send nothing more and wait for nothing."""
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Requests begun, answered or failed, and awaited; for how long (ns) none of these was answered."""
+        """Return requests begun, ended, and awaited, and for how long (ns) none of these got a response."""
 
 
 def run_load(
     load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None], spill: Path | None = None
 ) -> Measured:
-    """Send a load, and wait for every answer or its deadline.
+    """Send a load, and wait for every response or its deadline.
 
-    Every request is one sample, also one that failed: none is sent again. Where no request at all is answered for as
-    long as a single one may take (`deadline_seconds`), the server hangs, and the load ends with what there is. Ctrl-C
-    and SIGTERM (in the main thread) end it early: what was open is marked as the client's own doing, and
+    Every request is one sample, also a failed one: none is sent again. Where no request gets a response for as long as
+    a single one may take (`deadline_seconds`), the server hangs, and the load ends with the samples so far. Ctrl-C and
+    SIGTERM (in the main thread) end it early: open requests are marked as ended by the client, and
     `client.interrupted` is set.
 
     Args:
-        load: What is sent.
-        bodies: What its requests say.
-        headers: What authorises each request.
-        show: Takes a line every two seconds, in another thread.
-        spill: A file that what was measured so far is kept in (of several workers with their numbers added).
+        load: The load to send.
+        bodies: The bodies of its requests.
+        headers: Source of the headers that authorise each request.
+        show: Receives a line every two seconds, in another thread.
+        spill: A file for the samples so far (several workers append their numbers to its name).
 
     Raises:
         UserError: The load cannot be sent, no connection can be made, or a worker died.
@@ -64,7 +64,7 @@ def run_load(
     if load.workers == 1:
         sending = Sender(load, bodies, headers, spill=spill)
     else:
-        # Only here: what it imports is a third of the time in which a small load is ready.
+        # Imported here: its imports take a third of the start of a small load.
         from bezel.bench.client.workers import Workers
 
         sending = Workers(load, bodies, headers, spill)
@@ -80,7 +80,7 @@ def _interruptible(interrupt: Callable[[], None]) -> Iterator[None]:
 
     def once(number: int, _: object) -> None:
         interrupt()
-        # Whoever asks again does not want to wait.
+        # A second signal ends the process at once.
         signal.signal(number, before[number])
 
     before = {int(number): signal.signal(number, once) for number in (signal.SIGINT, signal.SIGTERM)}

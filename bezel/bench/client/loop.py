@@ -1,8 +1,8 @@
-"""The event loop of one sender: epoll, timers that are exact to some tens of microseconds, idle work, its own lag.
+"""Event loop of one sender: epoll, timers exact to some tens of microseconds, idle work, and its own lag.
 
-Why no asyncio: only a loop that reads the sockets itself gets the kernel's receive stamps (SO_TIMESTAMPNS), and those
-stay true while the loop or the machine is busy; and timers of whole milliseconds would be an error of the schedule.
-Leaves out what is read and written (`bezel.bench.client.connection`).
+Not asyncio, because only a loop that reads the sockets itself gets the kernel's receive stamps (SO_TIMESTAMPNS), which
+stay right while the loop or the machine is busy; and timers of whole milliseconds would be an error of the schedule.
+Leaves out the content of reads and writes (`bezel.bench.client.connection`).
 """
 
 import heapq
@@ -18,13 +18,13 @@ WRITE: Final = select.EPOLLOUT
 ENDS: Final = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
 """The other side sends nothing more, or the connection broke."""
 ARRIVES: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
-"""What arrives is told of once: else the kernel looks again at every socket that was just read. Whoever leaves
-something unread asks anew by `Loop.change`; the end of a connection is read after what came before it."""
-# So many sockets are served before the timers are looked at again: about 2 ms of work.
+"""Edge-triggered: else the kernel checks every socket again that was just read. A reader that leaves data unread
+re-arms by `Loop.change`; the end of a connection is read after the data before it."""
+# Sockets served before the timers are checked again: about 2 ms of work.
 _BATCH: Final = 128
-# epoll rounds up to whole milliseconds: the rest is waited by select, which knows microseconds.
+# epoll rounds up to whole milliseconds: select, which takes microseconds, waits for the rest.
 _COARSE_NS: Final = 2_000_000
-# To sleep for less is no rest.
+# A shorter rest is not worth a sleep.
 _SHORTEST_NS: Final = 100_000
 Ready = Callable[[int], None]
 
@@ -33,15 +33,15 @@ class Loop:
     """Serves watched sockets, then timers, then idle work, until it is stopped.
 
     Attributes:
-        offset: What added to an instant of CLOCK_REALTIME gives that of CLOCK_MONOTONIC (ns), as of the last tick.
-        lag: How late its ticks were.
-        rest: After sockets were served, none is looked at for so long (ns), unless a timer is due: see
+        offset: CLOCK_MONOTONIC less CLOCK_REALTIME (ns), as of the last tick.
+        lag: The lateness of its ticks.
+        rest: After sockets were served, none is read for this long (ns), unless a timer is due: see
             `bezel.bench.client.read_coalescing`.
-        stamped: Whether the kernel says when what is read arrived; once it did not, the loop rests no more.
+        stamped: Whether the kernel stamps arrivals; after one read without a stamp, the loop rests no more.
     """
 
     def __init__(self, idle: Callable[[], bool]) -> None:
-        """Args: idle: does a little waiting work, if there is any; whether more waits."""
+        """Args: idle: does a little of the pending work, if there is any; returns whether more is pending."""
         self.lag = Lag()
         self.offset = _offset()
         self.rest = 0
@@ -55,26 +55,26 @@ class Loop:
         self._ticks: list[Callable[[int], None]] = []
 
     def close(self) -> None:
-        """Free the loop's own file."""
+        """Close the loop's own file descriptor."""
         self._epoll.close()
 
     def watch(self, file: int, events: int, ready: Ready) -> None:
-        """Call `ready` with what happened at a socket."""
+        """Watch a socket; `ready` is called with its events."""
         self._watched[file] = ready
         self._epoll.register(file, events)
 
     def change(self, file: int, events: int, ready: Ready) -> None:
-        """Watch a watched socket for something else, or call another."""
+        """Change the events or the callback of a watched socket."""
         self._watched[file] = ready
         self._epoll.modify(file, events)
 
     def forget(self, file: int) -> None:
-        """Watch a socket no more."""
+        """Stop watching a socket."""
         if self._watched.pop(file, None):
             self._epoll.unregister(file)
 
     def at(self, instant: int, call: Callable[[], None]) -> None:
-        """Call once the instant (ns) has come."""
+        """Call once at the instant (ns)."""
         self._count += 1
         heapq.heappush(self._timers, (instant, self._count, call))
 
@@ -83,7 +83,7 @@ class Loop:
         self._ticks.append(call)
 
     def run(self, finished: Callable[[], bool]) -> None:
-        """Serve until `finished`, which is asked after every round."""
+        """Serve until `finished` returns true; it is checked after every round."""
         poll, watched, timers = self._epoll.poll, self._watched, self._timers
         busy = True
         happened: list[tuple[int, int]] = []
@@ -101,7 +101,7 @@ class Loop:
                     self._rest(now)
                 happened = self._wait()
             for file, event in happened:
-                # One that was served before it in this round may have closed it.
+                # A socket served earlier in this round may have closed this one.
                 if ready := watched.get(file):
                     ready(event)
             busy = self._idle()
@@ -132,7 +132,7 @@ class Loop:
 
 
 def _offset() -> int:
-    """CLOCK_MONOTONIC less CLOCK_REALTIME; the tightest of three looks, as the process may be interrupted in one."""
+    """Return CLOCK_MONOTONIC less CLOCK_REALTIME; the tightest of three reads, as one may be interrupted."""
     looks = []
     for _ in range(3):
         before, wall, after = monotonic_ns(), time_ns(), monotonic_ns()

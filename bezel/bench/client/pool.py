@@ -1,7 +1,7 @@
-"""The connections of one sender: as many as are wanted, made before they are, kept alive, counted when made again.
+"""Connection pool of one sender: opened before they are needed, kept alive, counted when opened again.
 
-No limit is silent: a request that finds no idle connection has one made for it, and one that cannot be made fails the
-request. Leaves out which request is sent.
+No limit is silent: a request that finds no idle connection gets a new one, and if that cannot be opened the request
+fails. Leaves out the choice of requests.
 """
 
 import resource
@@ -20,18 +20,18 @@ _AT_ONCE: Final = 100
 _CONNECT_NS: Final = 10_000_000_000
 # Files of the process beside its connections.
 _OTHER_FILES: Final = 64
-# An open loop may need more connections than it begins with.
+# Reserve of an open loop, which may need more connections than it begins with.
 _LATER_FILES: Final = 16_384
 
 
 class Pool:
-    """Idle connections and those on their way.
+    """Idle connections and those being opened.
 
     Attributes:
-        made: Connections made.
-        failed: Connections that could not be made.
-        error: Why the last of these could not.
-        waiting: Requests that wait for a connection, by the answer that they will have.
+        made: Connections opened.
+        failed: Connections that could not be opened.
+        error: The error of the last of these.
+        waiting: Requests that wait for a connection, by their response buffer.
     """
 
     def __init__(
@@ -40,39 +40,39 @@ class Pool:
         take: Callable[[Connection, ResponseBuffer], None],
         miss: Callable[[ResponseBuffer, OSError], None],
     ) -> None:
-        """Make none yet.
+        """Create a pool without connections.
 
         Args:
-            make: Makes a connection that is not open.
-            take: Takes a connection for a request that waited for one.
-            miss: Is told of a request that will have none.
+            make: Creates an unopened connection.
+            take: Receives a connection for a request that waited for one.
+            miss: Receives a request that gets no connection.
         """
         self.made = self.failed = 0
         self.error: OSError | None = None
         self.waiting: deque[ResponseBuffer] = deque()
         self._make, self._take, self._miss = make, take, miss
-        # In the order of their last use: the one used last is the least likely to be closed by the server.
+        # In the order of their last use: the server is least likely to close the one used last.
         self._idle: dict[Connection, None] = {}
         self._opening: dict[Connection, int] = {}
         self._wanted = 0
         self._spare = 0
 
     def fill(self, count: int) -> None:
-        """Begin to make so many, some at once; `filled` says when it is done."""
+        """Begin to open that many, some at once; `filled` reports when it is done."""
         self._wanted = count
         self._fill()
 
     @property
     def filled(self) -> bool:
-        """Whether all that were wanted are made, or could not be."""
+        """Whether all requested connections are open, or have failed."""
         return not self._wanted and not self._opening
 
     def keep_spare(self, count: int) -> None:
-        """From now on have so many idle ones ready before they are needed."""
+        """Maintain that many idle connections from here on."""
         self._spare = count
 
     def want(self, answer: ResponseBuffer) -> None:
-        """Have a connection taken for a request: at once if one is idle, else when one is made or given back."""
+        """Request a connection: at once if one is idle, else when one is opened or returned."""
         if self._idle:
             self._take(self._idle.popitem()[0], answer)
         else:
@@ -82,21 +82,21 @@ class Pool:
             self._open()
 
     def give(self, connection: Connection) -> None:
-        """Take a connection back."""
+        """Return a connection to the pool."""
         if self.waiting:
             self._take(connection, self.waiting.popleft())
         else:
             self._idle[connection] = None
 
     def opened(self, connection: Connection) -> None:
-        """One was made."""
+        """Take a connection that has opened."""
         self.made += 1
         self._opening.pop(connection, None)
         self.give(connection)
         self._fill()
 
     def not_opened(self, connection: Connection, error: OSError) -> None:
-        """One could not be made: the request that waits longest goes without, unless another is on its way."""
+        """Note a failed connection: the longest waiting request fails, unless another connection is being opened."""
         self.failed += 1
         self.error = error
         self._opening.pop(connection, None)
@@ -105,11 +105,11 @@ class Pool:
         self._fill()
 
     def closed(self, connection: Connection) -> None:
-        """The server closed an idle one."""
+        """Note that the server closed an idle connection."""
         self._idle.pop(connection, None)
 
     def expire(self, now: int) -> None:
-        """Give up those that the server does not accept in time (10 s)."""
+        """Give up connections that the server does not accept in time (10 s)."""
         for connection, until in [*self._opening.items()]:
             if until > now:
                 break
@@ -117,7 +117,7 @@ class Pool:
             self.not_opened(connection, TimeoutError("the server took no connection within 10 s"))
 
     def close(self) -> None:
-        """Close all that are idle or on their way."""
+        """Close all connections that are idle or being opened."""
         for connection in (*self._idle, *self._opening):
             connection.close()
 
@@ -133,10 +133,10 @@ class Pool:
 
 
 def allow_files(connections: int) -> None:
-    """Let this process have so many connections.
+    """Raise this process's limit of open files for that many connections.
 
     Raises:
-        UserError: The system does not.
+        UserError: The system does not allow it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections + _OTHER_FILES

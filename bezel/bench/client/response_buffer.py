@@ -1,6 +1,6 @@
-"""An answer on its way: pieces as they arrived, read when there is a moment, and never more of them than is bounded.
+"""Buffer of a response in progress: a bounded number of unread pieces, parsed when the sender has time.
 
-A piece that differs from those before it in its text alone is counted at once: that is as fast as keeping it.
+A piece that differs from the earlier ones in its text alone is counted at once, which is as fast as storing it.
 """
 
 from array import array
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 MANY: Final = 4
 LARGE: Final = 16 * 1024
-"""Pieces, or bytes of one, that are read before the answer's end: a long stream is not kept whole, and one whose first
-pieces are read is read on at once."""
-# Answers that wait to be read: beyond, each that comes has one read at once.
+"""Pieces, or bytes of one, after which a response is read before its end: a long stream is not stored whole, and
+reading continues at once after its first pieces."""
+# Responses that may wait to be read: beyond it, each new one has the oldest read at once.
 _WAITING: Final = 4096
 
 
 class ResponseBuffer:
-    """One answer, from its request to its end.
+    """One response, from its request to its end.
 
     Attributes:
-        sample: What is filled in.
-        user: Who waits for it in a closed loop; None in an open one.
-        body: Of the request.
-        at: When it ended (ns), 0 before.
-        cut: It ended because the connection did.
-        failure: Kind and text of a failure that the answer does not show itself.
-        queued: It waits to be read.
-        pieces: Of the body, as they arrived and not yet read.
-        instants: When each did (ns).
-        alike: The events that need no reading; None while they are not known, or any piece is kept unread.
+        sample: The sample to fill.
+        user: The user who waits for it in a closed loop; None in an open one.
+        body: The request's body.
+        at: The instant at which it ended (ns), 0 before.
+        cut: Whether it ended because the connection did.
+        failure: Kind and text of a failure that the response itself does not show.
+        queued: Whether it waits to be read.
+        pieces: Pieces of the body that arrived and are not yet read.
+        instants: The arrival of each (ns).
+        alike: The template of events that need no parsing; None while unknown, or while any piece is unread.
     """
 
     __slots__ = ("_reader", "alike", "at", "body", "cut", "failure", "instants", "pieces", "queued", "sample", "user")
@@ -53,10 +53,10 @@ class ResponseBuffer:
         self.alike: Alike | None = None
 
     def keep(self, at: int, piece: bytes) -> bool:
-        """Keep a piece of the body that is not `alike`; whether enough is kept to be read.
+        """Store a piece of the body that is not `alike`; return whether enough is stored to be read.
 
         Args:
-            at: When it arrived (ns).
+            at: Its arrival (ns).
             piece: Not empty.
         """
         self.alike = None
@@ -65,7 +65,7 @@ class ResponseBuffer:
         return len(self.pieces) >= MANY or len(piece) >= LARGE
 
     def read(self) -> None:
-        """Read what is kept, and finish the sample if the answer has ended."""
+        """Read the stored pieces, and finish the sample if the response has ended."""
         self.queued = False
         reader = self._reader
         if self.pieces:
@@ -82,20 +82,20 @@ class ResponseBuffer:
 
 
 class Backlog:
-    """Answers that wait to be read, the oldest first.
+    """Responses that wait to be read, the oldest first.
 
     Attributes:
-        most: The most that ever waited.
+        most: The largest number that ever waited.
     """
 
     def __init__(self, ended: Callable[[Sample], None] | None = None) -> None:
-        """Wait for answers; `ended` is called with each sample once it is complete."""
+        """Create an empty backlog; `ended` is called with each sample once it is complete."""
         self.most = 0
         self._waiting: deque[ResponseBuffer] = deque()
         self._ended = ended
 
     def add(self, answer: ResponseBuffer) -> None:
-        """Have an answer read later, or the oldest one now if too many wait."""
+        """Queue a response, or read the oldest one now if too many wait."""
         if answer.queued:
             return
         answer.queued = True
@@ -105,13 +105,13 @@ class Backlog:
             self._read()
 
     def read_one(self) -> bool:
-        """Read the oldest; whether more wait."""
+        """Read the oldest response; return whether more wait."""
         if self._waiting:
             self._read()
         return bool(self._waiting)
 
     def read_all(self) -> None:
-        """Read all that waits."""
+        """Read all waiting responses."""
         while self.read_one():
             pass
 

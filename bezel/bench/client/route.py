@@ -1,4 +1,4 @@
-"""The way to one server: its addresses, its certificate's authority and the head of every request to it."""
+"""Route to one server: its addresses, its certificate's authority and the head of every request to it."""
 
 import socket
 from collections.abc import Mapping
@@ -11,22 +11,22 @@ from bezel.errors import UserError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _LINE_ENDS: Final = frozenset("\r\n")
-# What is longer in a header's value is taken for a secret: "Bearer" is none.
+# A longer word in a header's value counts as a secret: "Bearer" does not.
 _WORD: Final = 7
 
 
 class Route:
-    """The way to one target, looked up once.
+    """Route to one target, resolved once.
 
     Attributes:
-        addresses: Family and address of each that the name has, in the system's order.
+        addresses: Family and address of each result of the name, in the system's order.
     """
 
     def __init__(self, target: Target) -> None:
-        """Look the name up.
+        """Resolve the name.
 
         Raises:
-            UserError: The name is unknown, or the CA file is none.
+            UserError: The name is unknown, or the CA file is not one.
         """
         parts = urlsplit(target.url)
         self._host = parts.hostname or ""
@@ -51,14 +51,14 @@ class Route:
         self._secrets: set[str] = set()
 
     def tls(self) -> Tls | None:
-        """TLS for a new connection; None where the server is asked in plain."""
+        """Return TLS for a new connection; None for plain HTTP."""
         return Tls(self._context, self._host) if self._context else None
 
     def request(self, headers: Mapping[str, str], body: bytes) -> bytes:
-        """The bytes of a request.
+        """Return the bytes of a request.
 
         Raises:
-            UserError: A header would end its line.
+            UserError: A header contains a line end.
         """
         if headers != self._headers:
             for name, value in headers.items():
@@ -70,7 +70,7 @@ class Route:
         return b"%b%d\r\n\r\n%b" % (self._made, len(body), body)
 
     def without_secrets(self, text: str) -> str:
-        """A text from the server, without the values of the headers that it may have repeated."""
+        """Return a text from the server without the values of headers that it may have repeated."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text

@@ -1,7 +1,8 @@
-"""One process that sends load: connects, waits for the start, sends what is due, and gives what it saw.
+"""One process that sends load: connects, waits for the start, sends each request when due, returns the samples.
 
-Owns which request goes when (by the plan's windows and instants), its deadline, and what a broken connection means.
-Leaves out the plan (`bezel.bench.load.patterns`), several processes (`bezel.bench.client.workers`) and every figure.
+Owns the timing of requests (by the plan's windows and instants), their deadlines, and the consequence of a broken
+connection. Leaves out the plan (`bezel.bench.load.patterns`), several processes (`bezel.bench.client.workers`) and
+every figure.
 """
 
 import contextlib
@@ -34,9 +35,9 @@ from bezel.bench.result.spill import Spill
 from bezel.errors import UserError
 
 _SECOND: Final = 1_000_000_000
-# After a failure without any answer a user waits, so that a server that is gone is not asked as fast as a loop turns.
+# After a failure without a response a user waits, so that requests to a lost server are not sent in a tight loop.
 _PAUSE_NS: Final = 100_000_000
-# Idle connections that an open loop has ready beyond those in use.
+# Idle connections that an open loop holds ready beyond those in use.
 _SPARE: Final = 16
 _MOST_AHEAD: Final = 1024
 
@@ -45,20 +46,20 @@ class Sender:
     """One process's share of a load: `run`, or `connect` and then `send`.
 
     Attributes:
-        samples: One a request that was begun, in the order of their beginning.
+        samples: One for each request begun, in the order of their beginning.
     """
 
     def __init__(
         self, load: Load, bodies: Bodies, headers: TokenSource, worker: int = 0, spill: Path | None = None
     ) -> None:
-        """Look the server up, and connect nothing yet.
+        """Resolve the server's name, without connecting.
 
         Args:
-            load: Of all workers together.
-            bodies: What the requests say.
-            headers: What authorises them.
-            worker: Which of the load's workers this is.
-            spill: A file that what was measured so far is kept in, for whoever finds it after a kill.
+            load: The load of all workers together.
+            bodies: The bodies of the requests.
+            headers: Source of the headers that authorise them.
+            worker: The number of this worker.
+            spill: A file for the samples so far, readable after a kill.
 
         Raises:
             UserError: The server has no address.
@@ -76,10 +77,10 @@ class Sender:
         if is_closed(load.pattern):
             windows = user_windows(load)
             self._users = [User(n, windows[n]) for n in range(worker, len(windows), load.workers)]
-        # In the order of their sending, which is that of their deadlines.
+        # In the order of sending, which is the order of deadlines.
         self._asking: dict[ResponseBuffer, Connection] = {}
         self._conversation = worker
-        # Users who may have more to ask, or the open loop that has.
+        # Users who may send more, or 1 for an open loop that may.
         self._coming = 0
         self._began = 0
         self._done = 0
@@ -95,10 +96,10 @@ class Sender:
             return self.send(monotonic_ns())
 
     def connect(self) -> None:
-        """Make the connections that the load begins with.
+        """Open the connections that the load begins with.
 
         Raises:
-            UserError: None could be made, or the system allows too few open files.
+            UserError: None could be opened, or the system allows too few open files.
         """
         wanted = len(self._users) or _ahead(self._load)
         allow_files(wanted)
@@ -112,7 +113,7 @@ class Sender:
             )
 
     def send(self, began: int) -> Measured:
-        """Send the load from an instant (ns) on, wait for every answer, and give what was seen."""
+        """Send the load from an instant (ns) on, wait for every response, and return the measurement."""
         connected = self._pool.made
         try:
             cpu = self._send_all(began)
@@ -145,7 +146,7 @@ class Sender:
         return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
 
     def _send_all(self, began: int) -> float:
-        """Send, and wait for every answer; the CPU seconds that it took."""
+        """Send, and wait for every response; return the CPU seconds used."""
         self._began = began
         if self._spill:
             self._spill.begin(began)
@@ -170,35 +171,35 @@ class Sender:
         self._interrupted = True
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Requests begun, answered or failed, and awaited; for how long (ns) none of these was answered."""
+        """Return requests begun, ended, and awaited, and for how long (ns) none of these got a response."""
         awaited = len(self._asking)
         return len(self.samples), self._done, awaited, self._silence.so_far(monotonic_ns()) if awaited else 0
 
     @property
     def _ends(self) -> bool:
-        """Whether nothing more is sent: somebody says so, or the server hangs."""
+        """Whether no more is sent: the load was interrupted, or the server hangs."""
         return self._interrupted or self._hangs
 
-    # What a connection tells.
+    # Notifications of a connection.
 
     def opened(self, connection: Connection) -> None:
-        """It can send."""
+        """The connection can send."""
         self._pool.opened(connection)
 
     def not_opened(self, connection: Connection, error: OSError) -> None:
-        """It could not be made."""
+        """The connection could not be made."""
         self._pool.not_opened(connection, error)
 
     def closed(self, connection: Connection) -> None:
-        """The server closed it while it was idle."""
+        """The server closed the connection while it was idle."""
         self._pool.closed(connection)
 
     def more(self, answer: ResponseBuffer) -> None:
-        """Enough of an answer is there to be read."""
+        """Enough of a response has arrived to be read."""
         self._backlog.add(answer)
 
     def answered(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
-        """An answer is complete; whether the connection can send another."""
+        """A response is complete; ``kept`` is whether the connection can send another request."""
         del self._asking[answer]
         self._silence.hears(monotonic_ns())
         if kept:
@@ -206,7 +207,7 @@ class Sender:
         self._ended(answer)
 
     def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
-        """It ended before the answer did."""
+        """The connection ended before the response did."""
         del self._asking[answer]
         if isinstance(error, httptools.HttpParserError):
             answer.failure = (kinds.BAD_JSON, f"the answer is no HTTP: {short(str(error))}")
@@ -226,10 +227,10 @@ class Sender:
             self._listen(answer)
         self._ended(answer)
 
-    # What is sent.
+    # Sending.
 
     def _next(self, user: User, planned: int) -> None:
-        """Have a user send the next request, ready to be sent at `planned`."""
+        """Send a user's next request, which is ready to be sent at `planned`."""
         begin = None if self._ends else user.present(planned - self._began)
         if begin is None:
             self._coming -= 1
@@ -280,12 +281,12 @@ class Sender:
         answer.body = b""
 
     def _keep(self, sample: Sample) -> None:
-        """Have what has ended outlast a kill."""
+        """Write an ended request to the spill file, so that it survives a kill."""
         sample.detail = self._route.without_secrets(sample.detail)
         if self._spill:
             self._spill.add(sample)
 
-    # How a request ends.
+    # Ends of requests.
 
     def _missed(self, answer: ResponseBuffer, error: OSError) -> None:
         answer.failure = of_connecting(error)
@@ -294,12 +295,12 @@ class Sender:
         self._ended(answer)
 
     def _listen(self, answer: ResponseBuffer) -> None:
-        """Look, where a request failed without an answer, whether the server hangs."""
+        """Check, after a request failed without a response, whether the server hangs."""
         if self._silence.misses(answer.sample.sent or answer.sample.planned, answer.at):
             self._hangs = self._hangs or self._has_more(answer)
 
     def _has_more(self, answer: ResponseBuffer) -> bool:
-        """Whether more is to be sent once an answer is there: else all that is waited for has its own deadline."""
+        """Whether more is to be sent after a response; else each awaited request has its own deadline."""
         if self._conversation * self._bodies.turns >= self._limit or not self._coming:
             return False
         return answer.user is None or answer.user.present(answer.at - self._began) is not None
@@ -317,7 +318,7 @@ class Sender:
         self._backlog.add(answer)
 
     def _expire(self, now: int) -> None:
-        """Give up what is past its deadline."""
+        """Give up requests past their deadline."""
         self._pool.expire(now)
         seconds = self._load.deadline_seconds
         earliest = now - round(seconds * _SECOND)
@@ -335,7 +336,7 @@ class Sender:
         self._ended(answer)
 
     def _abandon(self) -> None:
-        """End what an interruption, which is no failure of the server, or its silence left open."""
+        """End the requests left open by an interruption, which is not the server's failure, or by its silence."""
         for answer, connection in [*self._asking.items()]:
             self._give_up(answer, connection, self._why_abandoned(answer))
         while self._pool.waiting:
@@ -352,7 +353,7 @@ class Sender:
 
 @contextlib.contextmanager
 def gc_disabled() -> Iterator[None]:
-    """Without the garbage collector: a collection takes tens of milliseconds in a process with many samples."""
+    """Disable the garbage collector: a collection takes tens of milliseconds in a process with many samples."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -363,7 +364,7 @@ def gc_disabled() -> Iterator[None]:
 
 
 def _ahead(load: Load) -> int:
-    """Connections that an open loop's worker makes before the start: for answers of one second."""
+    """Return the connections that an open loop's worker opens before the start: enough for responses of one second."""
     match load.pattern:
         case Constant(rate) | Poisson(rate) | Burst(rate, _):
             level = rate

@@ -1,8 +1,8 @@
-"""Events of a stream that differ in their text alone: what stands before and after it is learnt from one of them.
+"""Template of a stream's events that differ in their text alone, learnt from one of them.
 
-Those that have both around a text that is surely JSON need no parser of JSON, and where one frame holds one of them,
-none of HTTP. Exact: whatever is not surely another such event is left to the parsers. Pure; leaves
-out what an event means (`bezel.bench.client.stream`) and what was received (`bezel.bench.client.connection`).
+Events that match the template around a text that is surely JSON need no JSON parser, and where one frame holds one such
+event, no HTTP parser either. Exact: anything else is left to the parsers. Pure; leaves out the meaning of an event
+(`bezel.bench.client.stream`) and receiving it (`bezel.bench.client.connection`).
 """
 
 import re
@@ -10,34 +10,34 @@ from collections.abc import Callable
 from typing import Final, Self
 
 _TEXT: Final = re.compile(rb'"(?:content|text|reasoning|reasoning_content)":"([^"\\]+)"')
-# ASCII of a JSON string that is not empty, its escapes but those by number among it.
+# A non-empty JSON string of ASCII, with its escapes except the numeric ones.
 _PLAIN: Final = re.compile(rb'(?:[ !#-\[\]-~]|\\["\\/bfnrt])[ !#-\[\]-~]*(?:\\["\\/bfnrt][ !#-\[\]-~]*)*').fullmatch
 _CRLF: Final = b"\r\n"
 
-# Of frames of the usual sizes: what they begin with, and its length (RFC 9112, section 7.1).
+# Size lines of frames of the usual sizes, with their length (RFC 9112, section 7.1).
 _SIZE_LINES: Final = {
     len(line) + size + len(_CRLF): (line, len(line)) for size in range(1, 2048) for line in (b"%x\r\n" % size,)
 }
 
 
 class Alike:
-    """The events of one answer that are like one of it."""
+    """Template of the events of one response."""
 
     __slots__ = ("_after", "_before", "_before_size", "_count", "_end_size", "_frame_end")
 
     def __init__(self, before: bytes, after: bytes, count: Callable[[int], None]) -> None:
-        """Args: before: the text of an event; after: it, line ends included; count: is called with each's instant."""
+        """Args: before: precedes the text; after: follows it, with line ends; count: called with each instant."""
         self._before, self._after, self._count = before, after, count
         self._frame_end = after + _CRLF
         self._before_size, self._end_size = len(before), len(self._frame_end)
 
     @classmethod
     def learn(cls, data: bytes, count: Callable[[int], None]) -> Self | None:
-        """What is like the event with these data; None where they do not hold one text.
+        """Return the template of the event with these data; None where they do not hold one text.
 
         Args:
-            data: What follows ``data:``, without line ends.
-            count: Is called with the instant of each.
+            data: The event's data after ``data:``, without line ends.
+            count: Called with the instant of each event.
         """
         texts = [*_TEXT.finditer(data)]
         if len(texts) != 1:
@@ -45,7 +45,7 @@ class Alike:
         return cls(b"data:" + data[: texts[0].start(1)], data[texts[0].end(1) :] + b"\n\n", count)
 
     def event(self, at: int, event: bytes) -> bool:
-        """Count what arrived at an instant if it is one event like it, line ends included; whether it was."""
+        """Count the arrived bytes if they are one matching event, line ends included; return whether they were."""
         before, after = self._before, self._after
         if event.startswith(before) and event.endswith(after) and _PLAIN(event, len(before), len(event) - len(after)):
             self._count(at)
@@ -53,12 +53,12 @@ class Alike:
         return False
 
     def frame(self, at: int, data: bytearray, size: int) -> bool:
-        """Count what arrived at an instant if it is one frame of "chunked" with one event like it; whether it was.
+        """Count the arrived bytes if they are one frame of "chunked" with one matching event; return whether they were.
 
         Args:
             at: The instant (ns).
-            data: Begins with what arrived.
-            size: Of what arrived.
+            data: Buffer that begins with the arrived bytes.
+            size: The number of arrived bytes.
         """
         usual = _SIZE_LINES.get(size)
         if usual is None:

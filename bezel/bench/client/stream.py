@@ -1,8 +1,8 @@
-"""Reads one answer, whole or in pieces, into its `Sample`: events, tokens of every channel, `usage`, errors inside.
+"""Reader of one response, whole or in pieces, into its `Sample`: events, tokens, `usage`, errors inside.
 
-Pure: pieces of a body go in with the instants at which they arrived, however the network cut them. Owns what counts as
-a token, and which complete answer is a failure. Leaves out HTTP, and when pieces are read: the sender keeps them until
-it has a moment, so that reading one answer delays no other. What needs no parser is known by
+Pure: takes pieces of a body with their arrival instants, however the network cut them. Owns the definition of a token
+of any channel, and of the complete responses that are failures. Leaves out HTTP, and when pieces are read: the sender
+stores them until it has time, so that reading one response delays no other. Events that need no parser are matched by
 `bezel.bench.client.sse_template`.
 """
 
@@ -22,14 +22,14 @@ _LESSONS: Final = 4
 
 
 class AnswerReader:
-    """Fills the sample of one answer.
+    """Fills the sample of one response.
 
-    An event counts at the instant of the piece that completed its line. Of several failures the first found stays.
+    An event counts at the instant of the piece that completed its line. Of several failures the first is recorded.
 
     Attributes:
-        alike: The events like one that was read, once one is known.
-        rest: The begin of a line that has not ended yet.
-        sample: What is filled.
+        alike: The template of the stream's events, once known.
+        rest: The beginning of an unfinished line.
+        sample: The sample to fill.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class AnswerReader:
         self._ended = False
         self._failure = ("", "")
         self._usage: Any = None
-        # Chunks with a token and no text.
+        # Chunks with a token but without text.
         self._wordless = 0
         self._chunk = sample.chunks.append
         self.alike: Alike | None = None
@@ -77,17 +77,17 @@ class AnswerReader:
                     self._event(at, line[5:])
 
     def finish(self, at: int, *, cut: bool = False) -> Sample:
-        """The sample, with `failure` and `detail` set.
+        """Return the sample, with `failure` and `detail` set.
 
         Args:
-            at: When the answer ended (ns).
-            cut: The connection closed before the answer's end, or where only its closing could tell the end.
+            at: The instant at which the response ended (ns).
+            cut: Whether the connection closed before the response's end, or only its closing could mark the end.
         """
         if self.rest[:5] == b"data:":
             found = self._failure
             self._event(at, self.rest[5:])
             if self._failure[0] == kinds.BAD_JSON:
-                # Half an event is no wrong one: the stream was cut.
+                # Half an event is not a malformed one: the stream was cut.
                 self._failure = found
         sample = self.sample
         if sample.chunks:
@@ -130,7 +130,7 @@ class AnswerReader:
                 self._usage = usage
             texts = self._texts()
             self._choices(at, event.get("choices") or ())
-            # Not of the first, which may hold a role.
+            # Not from the first event, which may hold a role.
             if self._lessons and texts and self._texts() > texts:
                 self._learn(data)
         except orjson.JSONDecodeError:
@@ -156,7 +156,7 @@ class AnswerReader:
         if content or text or call:
             self._token(at, content=content, text=content or text)
         elif choices:
-            # A token without a text, which `usage` counts: bytes of no whole character, a special token.
+            # A token without a text, which `usage` counts: part of a character's bytes, or a special token.
             self.sample.last = at
 
     def _token(self, at: int, *, content: bool, text: bool) -> None:
@@ -170,11 +170,11 @@ class AnswerReader:
         self._wordless += not text
 
     def _texts(self) -> int:
-        """Chunks that held a text."""
+        """Return the number of chunks that held a text."""
         return len(self.sample.chunks) - self._wordless
 
     def _whole(self, at: int, document: bytes, *, cut: bool) -> None:
-        """An answer that is one document: its tokens are there when all of it is."""
+        """Read a response that is one document: its tokens arrive when all of it has."""
         try:
             answer = orjson.loads(document)
             if answer.get("error") or answer.get("object") == "error":
@@ -199,14 +199,14 @@ class AnswerReader:
                 self.sample.last = at
 
     def _count(self) -> None:
-        """Take the counts of `usage`, and say what cannot be true of them."""
+        """Take the counts of `usage`, and record contradictions among them."""
         sample, usage = self.sample, self._usage
         if isinstance(usage, dict):
             sample.prompt_tokens = _number(usage.get("prompt_tokens"))
             sample.output_tokens = _number(usage.get("completion_tokens"))
             sample.cached_tokens = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
             sample.reasoning_tokens = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
-        # Tokens without a text are tokens, which the server generated and counts: their first one was not to be seen.
+        # Tokens without a text count too, as the server generated them: only the arrival of the first is unknown.
         if not sample.chunks and (sample.output_tokens < 1 or not sample.last):
             self._fail(kinds.NO_TOKEN, "the answer is complete and holds no token")
         elif not isinstance(usage, dict):
@@ -222,7 +222,7 @@ class AnswerReader:
 
 
 def _calls(calls: Any) -> bool:
-    """Whether a delta of tool calls says anything: one with neither name nor arguments is empty."""
+    """Whether a delta of tool calls has content: one with neither name nor arguments is empty."""
     return any(
         (call.get("function") or {}).get("name") or (call.get("function") or {}).get("arguments") for call in calls
     )

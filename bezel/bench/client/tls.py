@@ -12,7 +12,7 @@ _BUFFER: Final = memoryview(bytearray(16 * 1024))
 
 
 def trusting(ca_file: str) -> ssl.SSLContext:
-    """A client's context that trusts the authorities of a PEM file, or the machine's own where it is "".
+    """Return a client's context that trusts the authorities of a PEM file, or of the machine where it is "".
 
     Raises:
         UserError: The file holds no certificate.
@@ -38,18 +38,18 @@ class Tls:
         self._object = context.wrap_bio(self._in, self._out, server_hostname=host)
 
     def take(self, records: memoryview | bytes) -> None:
-        """Take what the socket received."""
+        """Take bytes that the socket received."""
         self._in.write(records)
 
     def records(self) -> bytes:
-        """What is to be sent, b"" for nothing."""
+        """Return the bytes to send, b"" for none."""
         return self._out.read() if self._out.pending else b""
 
     def shaken(self) -> bool:
-        """Go on with the handshake; whether it is done.
+        """Continue the handshake; return whether it is done.
 
         Raises:
-            ssl.SSLError: It cannot be; `SSLCertVerificationError` where the certificate is not trusted.
+            ssl.SSLError: The handshake failed; `SSLCertVerificationError` where the certificate is not trusted.
         """
         try:
             self._object.do_handshake()
@@ -58,12 +58,12 @@ class Tls:
         return True
 
     def encrypt(self, data: bytes) -> bytes:
-        """The records that carry these bytes."""
+        """Return the records that carry these bytes."""
         self._object.write(data)
         return self._out.read()
 
     def plain(self) -> Iterator[memoryview]:
-        """Plain bytes of what was taken, each good until the next; an empty one says that the other side has closed.
+        """Yield the decrypted bytes, each piece valid until the next; an empty one means that the peer has closed.
 
         Raises:
             ssl.SSLError: The records are broken.

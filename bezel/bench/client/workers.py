@@ -1,7 +1,7 @@
-"""A load that one core cannot send: several processes of this machine, each with its share, their results put together.
+"""Worker processes of a load that one core cannot send: each sends its share, and the results are merged.
 
-They connect first and begin at one instant; CLOCK_MONOTONIC is the same for all. A worker that dies takes the run with
-it: what the rest measured would be another load. Leaves out other machines.
+They connect first and begin at one instant; CLOCK_MONOTONIC is the same for all. If a worker dies the whole run fails:
+the measurement of the rest would be of another load. Leaves out other machines.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ Progress = tuple[int, int, int, int]
 
 
 class Workers:
-    """The processes of one load: `send` is its whole life."""
+    """The processes of one load; `run` is their whole life."""
 
     def __init__(self, load: Load, bodies: Bodies, headers: TokenSource, spill: Path | None = None) -> None:
         self._spill = spill
@@ -43,12 +43,12 @@ class Workers:
         self._interrupted = True
 
     def progress(self) -> Progress:
-        """As `Sender.progress`, as the workers said last: the longest silence is that of one worker's requests."""
+        """Return `Sender.progress` of all, as last reported: the longest silence is that of one worker's requests."""
         begun, done, awaited, silent = zip(*self._progress, strict=True)
         return sum(begun), sum(done), sum(awaited), max(silent)
 
     def run(self) -> Measured:
-        """Start the workers, have them connect, send the load and give what all saw.
+        """Start the workers, have them connect and send the load, and return the merged measurement.
 
         Raises:
             UserError: One cannot connect, or died.
@@ -77,7 +77,7 @@ class Workers:
                 pipe.close()
 
     def _gather(self, wanted: str, sent: dict[str, str]) -> list[Any]:
-        """One message of a kind from each worker, in their order."""
+        """Receive one message of a kind from each worker, in their order."""
         got: dict[int, Any] = {}
         stopped = False
         while len(got) < len(self._pipes):
@@ -115,14 +115,14 @@ class Workers:
 
     def _tell(self, kind: str, value: object) -> None:
         for pipe in self._pipes:
-            # A dead one is found where it is heard.
+            # A dead worker is detected when its reply is read.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 pipe.send((kind, value))
 
 
 def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], number: int, spill: Path | None) -> None:
-    """A worker's whole life, in its own process."""
-    # Ctrl-C reaches the whole group: the parent says what comes of it.
+    """Run a worker in its own process."""
+    # Ctrl-C reaches the whole group: the parent decides what happens.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     current = headers
     started = threading.Event()
@@ -150,7 +150,7 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
                     sender.interrupt()
                     started.set()
         except (EOFError, OSError):
-            # Nobody would take the result.
+            # The parent is gone: no one would take the result.
             os._exit(1)
 
     try:
@@ -164,12 +164,12 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
             say("measured", sender.send(began or monotonic_ns()))
     except UserError as error:
         say("failed", str(error))
-    # The parent ends it when it has all.
+    # The parent ends this process once it has everything.
     threading.Event().wait()
 
 
 def merged(parts: Sequence[Measured]) -> Measured:
-    """What several senders of one load saw, as if one had."""
+    """Merge the measurements of several senders of one load into one."""
     clients = [part.client for part in parts]
     began, ended = min(part.began for part in parts), max(part.ended for part in parts)
     return Measured(

@@ -1,9 +1,9 @@
-"""Many machines' parts as one load: their instants on one clock. Pure.
+"""Merge of many machines' parts into one load, with their instants on one clock. Pure.
 
 CLOCK_MONOTONIC begins anew on each machine, so every part is shifted by way of CLOCK_REALTIME, which the machines of a
-platform keep together. How far that can be believed is measured: each task told a third clock (that of the place where
-the parts met), so between any two tasks there is a widest possible disagreement, and it is reported with the start.
-A part that is missing, or not wholly itself, is no part of a result: the merge refuses.
+platform synchronise. The accuracy is measured: each task reported a third clock (that of the place where the parts are
+collected), so between any two tasks there is a widest possible disagreement, which is reported with the start. The
+merge refuses a missing or incomplete part.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from bezel.bench.result.sample import Measured
 
 MOST_CLOCK_ERROR_NS: Final = 100_000_000
-"""A clock that is off by more for certain (100 ms) moves latencies' places in the load, and the start."""
+"""A clock that is certainly off by more (100 ms) would shift requests' times within the load, and the start."""
 _INSTANTS: Final = ("planned", "begun", "sent", "first", "first_content", "last", "done")
 
 
 @dataclass(frozen=True)
 class Skew:
-    """How far the tasks were from starting as one, in ns.
+    """Spread of the tasks' starts and clocks, in ns.
 
     Attributes:
-        first_sends: Between the earliest and the latest task, each by how late its first request was.
+        first_sends: Difference between the earliest and the latest task in the lateness of the first request.
         clocks: Widest possible disagreement of two tasks' clocks.
-        drift: The most that a clock was corrected during the load.
+        drift: The largest correction of a clock during the load.
     """
 
     first_sends: int
@@ -53,9 +53,9 @@ class Merged:
     """One load of many machines.
 
     Attributes:
-        measured: All of it, on the clock that was asked for.
-        by: What sent the first task's share, as it told.
-        notes: For the reader, whole sentences.
+        measured: The whole load, on the requested clock.
+        by: The client that sent the first task's share, as it reported.
+        notes: Notes for the reader, whole sentences.
     """
 
     measured: Measured
@@ -65,7 +65,7 @@ class Merged:
 
 
 def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> Merged:
-    """The parts of all tasks as one load. The parts' samples become those of the result.
+    """Merge the parts of all tasks into one load. The parts' samples become those of the result.
 
     Args:
         parts: One a task, in any order.
@@ -94,10 +94,10 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
 
 
 def check_clock(task: int, clock: ClockOffset) -> None:
-    """Refuse a clock that is off for certain.
+    """Refuse a clock that is certainly off.
 
     Raises:
-        UserError: With by how much.
+        UserError: The clock is off; the text gives the amount.
     """
     off = max(clock.low, -clock.high)
     if off > MOST_CLOCK_ERROR_NS:
@@ -108,7 +108,7 @@ def check_clock(task: int, clock: ClockOffset) -> None:
 
 
 def _shifted(part: Part, shift: int) -> Measured:
-    """A part's load with its instants moved by so many ns; those that were not reached stay 0."""
+    """Return a part's load with its instants shifted by `shift` ns; those not reached stay 0."""
     for sample in part.measured.samples:
         for name in _INSTANTS:
             if at := getattr(sample, name):

@@ -1,7 +1,7 @@
-"""What the tasks of a many-machine load and whoever planned it tell each other: small documents, and packed samples.
+"""Exchange between the planner and the tasks of a many-machine load: small documents, and packed samples.
 
-Owns their names and shapes. Leaves out where they lie (``Place`` is passed in), what a task does with them
-(``bezel.bench.distributed.worker``) and how parts become one load (``bezel.bench.distributed.merge``). numpy is loaded
+Owns their names and shapes. Leaves out their storage (``Place`` is passed in), a task's work
+(``bezel.bench.distributed.worker``) and the merge of the parts (``bezel.bench.distributed.merge``). numpy is loaded
 only to pack samples.
 """
 
@@ -24,33 +24,33 @@ _FAILURES = ("", *KINDS)
 
 
 class Place(Protocol):
-    """Where the documents of one run lie: every task and the planner read and write there."""
+    """Storage of the documents of one run: every task and the planner read and write there."""
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """A document, None where there is none (yet)."""
+        """Return a document, None where there is none (yet)."""
 
     def write(self, name: str, document: dict[str, Any]) -> int:
-        """Put a document there; the place's own clock when it arrived, ns since the epoch."""
+        """Store a document; return the place's own clock at its arrival, ns since the epoch."""
 
     def get(self, name: str) -> bytes:
-        """Bytes that are there."""
+        """Return stored bytes."""
 
     def put(self, name: str, content: bytes) -> None:
-        """Put bytes there."""
+        """Store bytes."""
 
 
 def ready(task: int) -> str:
-    """Name of the document by which a task says that it can start."""
+    """Name the document by which a task reports that it can start."""
     return f"ready-{task:05d}.json"
 
 
 def part(task: int) -> str:
-    """Name of the document by which a task says how its share went."""
+    """Name the document by which a task reports on its share."""
     return f"part-{task:05d}.json"
 
 
 def samples(task: int) -> str:
-    """Name of a task's packed samples."""
+    """Name the file of a task's packed samples."""
     return f"part-{task:05d}.npz"
 
 
@@ -59,7 +59,7 @@ _SENDING = ("client", "distributed", "load", "prompts", "result", "server")
 
 
 def code() -> str:
-    """A short digest of the engine's sources: tasks of another version would measure otherwise."""
+    """Return a short digest of the engine's sources: tasks of another version would measure differently."""
     digest = sha256()
     for path in sorted(path for room in _SENDING for path in (Path(__file__).parents[1] / room).glob("*.py")):
         digest.update(f"{path.name}\n".encode() + path.read_bytes())
@@ -68,13 +68,13 @@ def code() -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """What every task reads first.
+    """Document that every task reads first.
 
     Attributes:
-        load: Of all tasks together; its ``workers`` are the tasks.
-        wait_seconds: How long a task waits for the start before it gives up.
+        load: The load of all tasks together; its ``workers`` are the tasks.
+        wait_seconds: The time that a task waits for the start before it gives up.
         code: ``code()`` of the planner.
-        texts: Whether the texts of the prompts' file lie beside it.
+        texts: Whether the texts of the prompts' file are stored beside it.
     """
 
     load: Load
@@ -83,13 +83,13 @@ class Plan:
     texts: bool = False
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the plan as JSON."""
         load = json.loads(to_json(self.load))
         return {"load": load, "wait_seconds": self.wait_seconds, "code": self.code, "texts": self.texts}
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Plan:
-        """What ``document`` made.
+        """Read the output of ``Plan.document``.
 
         Raises:
             UserError: It is none of this version.
@@ -103,12 +103,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How a machine's clocks stand, in ns.
+    """Offsets of a machine's clocks, in ns.
 
     Attributes:
         realtime: CLOCK_REALTIME at some moment before the start.
         monotonic: CLOCK_MONOTONIC at the same moment.
-        drift: By how much CLOCK_REALTIME has gained on CLOCK_MONOTONIC from then to the end of the load.
+        drift: The gain of CLOCK_REALTIME on CLOCK_MONOTONIC from then to the end of the load.
         low: The place's clock is ahead of CLOCK_REALTIME by this at least,
         high: and by this at most.
     """
@@ -122,12 +122,12 @@ class ClockOffset:
 
 @dataclass
 class Part:
-    """A task's share of the load, as it was measured there.
+    """A task's share of the load, as measured there.
 
     Attributes:
-        measured: Instants of that machine's CLOCK_MONOTONIC.
-        by: What sent it: `Client` of `bezel.bench.result.manifest_schema`, as JSON.
-        notes: What a reader must know of the prompts.
+        measured: The measurement, in instants of that machine's CLOCK_MONOTONIC.
+        by: The client that sent it: `Client` of `bezel.bench.result.manifest_schema`, as JSON.
+        notes: Notes on the prompts for the reader.
     """
 
     task: int
@@ -137,14 +137,14 @@ class Part:
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """All but the samples, as JSON."""
+        """Return all but the samples, as JSON."""
         measured = self.measured
         times = {"began": measured.began, "ended": measured.ended, "client": asdict(measured.client)}
         return {"task": self.task, "clock": asdict(self.clock), "by": self.by, "notes": list(self.notes)} | times
 
     @classmethod
     def of(cls, document: dict[str, Any], packed: bytes) -> Part:
-        """What ``document`` and ``pack`` made.
+        """Read the output of ``Part.document`` and ``pack``.
 
         Raises:
             UserError: They are none of this version.
@@ -159,7 +159,7 @@ class Part:
 
 
 def pack(found: list[Sample]) -> bytes:
-    """Samples as a compressed numpy archive: their columns, and what failures said."""
+    """Pack samples into a compressed numpy archive: their columns, and the texts of failures."""
     import numpy as np
 
     from bezel.bench.result.columns import Columns
@@ -173,10 +173,10 @@ def pack(found: list[Sample]) -> bytes:
 
 
 def unpack(packed: bytes) -> list[Sample]:
-    """The samples that ``pack`` was given.
+    """Return the samples that ``pack`` was given.
 
     Raises:
-        ValueError: It is no such archive.
+        ValueError: It is not such an archive.
         KeyError: A column is missing.
     """
     import numpy as np

@@ -1,9 +1,9 @@
-"""One task of a many-machine load: gets ready, waits for the common start, sends its share, tells what it saw.
+"""One task of a many-machine load: prepares, waits for the common start, sends its share, reports its part.
 
-The start is an instant of the planner's choosing, some seconds ahead, when every task has said that it is ready: tasks
-come up one after the other, and each must have had time to learn of it. Prompts are made and tokens fetched before;
-connections are made shortly before the instant, as servers close those that wait. A task that cannot begin in time, or
-fails, says why in the place of its part, and ends. Leaves out where the documents lie and who the task is.
+The planner chooses the start some seconds ahead, once every task has reported that it is ready: tasks come up one after
+the other, and each needs time to read the start. Prompts are made and tokens fetched before; connections are opened
+shortly before the start, because servers close idle ones. A task that cannot begin in time, or fails, writes the reason
+in place of its part, and ends. Leaves out the storage of the documents and the identity of the task.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bezel.bench.load.plan import Load, Target, TokenSource
 
 LEAD_SECONDS: Final = 4.0
-"""From the planner's word to the start."""
+"""Time from the planner's announcement to the start."""
 _CONNECT_SECONDS: Final = 2.5
 _POLL_SECONDS: Final = 0.25
 _TELL_SECONDS: Final = 10.0
@@ -38,16 +38,16 @@ _SECOND: Final = 1_000_000_000
 def run_task(
     place: Place, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
 ) -> None:
-    """Send a task's share of the load whose plan lies in a place, and put the part beside it.
+    """Send a task's share of the load, and store its part beside the load's plan.
 
     Args:
-        place: Where the documents of the run lie.
-        task: Which task this is, from 0.
-        headers_for: Makes what authorises requests to a server.
-        show: Takes a line about what is done or waited for.
+        place: Storage of the run's documents.
+        task: The task's number, from 0.
+        headers_for: Returns the source of headers that authorise requests to a server.
+        show: Receives progress messages.
 
     Raises:
-        UserError: The share could not be sent; the same stands in the place of the part.
+        UserError: The share could not be sent; the same text is stored in place of the part.
     """
     try:
         part = _measured(place, task, headers_for, show)
@@ -55,7 +55,7 @@ def run_task(
         place.write(protocol.part(task), {"task": task, "failed": str(error)})
         raise
     place.put(protocol.samples(task), protocol.pack(part.measured.samples))
-    # Last: whoever finds it finds the samples.
+    # Written last: a reader of the part relies on its samples.
     place.write(protocol.part(task), part.document())
     show(f"task {task}: {len(part.measured.samples)} requests, told")
 
@@ -72,7 +72,7 @@ def _measured(
     before = _clocks()
     arrived = place.write(protocol.ready(task), {"task": task})
     after = time.time_ns()
-    # The place tells whole milliseconds of the past.
+    # The place's clock is truncated to whole milliseconds.
     clock = ClockOffset(*before, drift=0, low=arrived - after, high=arrived + 1_000_000 - before[0])
     check_clock(task, clock)
     show(f"task {task}: ready, waits for the start")
@@ -88,7 +88,7 @@ def _measured(
         measured = sender.send(start)
     now = _clocks()
     drift = (now[0] - now[1]) - (clock.realtime - clock.monotonic)
-    # Only now: what it imports would make the task late.
+    # Imported here: the import would make the task late.
     from bezel.bench.server.manifest import this_client
 
     by = this_client(workers=1, tls=load.target.url.startswith("https:")).model_dump(mode="json")
@@ -110,7 +110,7 @@ def _plan(place: Place) -> Plan:
 
 
 def _with_texts(place: Place, plan: Plan, folder: Path) -> Load:
-    """The load, its file of texts (if it has one) in a folder of this machine."""
+    """Return the load, with its file of texts (if it has one) copied to a folder of this machine."""
     if not plan.texts:
         return plan.load
     file = folder / Path(plan.load.prompts.file).name
@@ -119,7 +119,7 @@ def _with_texts(place: Place, plan: Plan, folder: Path) -> Load:
 
 
 def _start(place: Place, task: int, seconds: float, show: Callable[[str], None]) -> int:
-    """The instant of CLOCK_REALTIME at which all begin."""
+    """Wait for the common start; return its instant of CLOCK_REALTIME."""
     deadline, tell = time.monotonic() + seconds, time.monotonic() + _TELL_SECONDS
     while (document := place.read(protocol.START)) is None:
         now = time.monotonic()
@@ -145,7 +145,7 @@ def _sleep_until(instant: int) -> None:
 
 
 def _clocks() -> tuple[int, int]:
-    """CLOCK_REALTIME and CLOCK_MONOTONIC at one moment; the tightest of three looks, as each may be interrupted."""
+    """Return CLOCK_REALTIME and CLOCK_MONOTONIC together: the tightest of three reads, as one may be interrupted."""
     looks = []
     for _ in range(3):
         before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

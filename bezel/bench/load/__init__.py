@@ -1,1 +1,1 @@
-"""The load: patterns, virtual users, limits of what can be sent. Pure."""
+"""Definition of a load: patterns, virtual users, limits of what can be sent. Pure."""

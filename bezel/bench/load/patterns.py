@@ -1,4 +1,4 @@
-"""When requests are sent: planned instants of an open loop, times of presence of a closed loop's users. Pure.
+"""Timing of requests: planned instants of an open loop, presence windows of a closed loop's users. Pure.
 
 The same pattern, stop and seed give the same plan. All times are seconds from the start of the run. An open loop's
 latencies count from these instants, whether or not the request could be sent then.
@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterable, Iterator
 from bezel.bench.load.plan import Burst, Closed, Constant, Load, Pattern, Poisson, Replay, Stage, Staged, Stop
 
 Window = tuple[float, float]
-"""From when until when a user begins requests; the second may be infinite."""
+"""Begin and end of the time in which a user begins requests; the end may be infinite."""
 
 
 def instants(pattern: Pattern, stop: Stop, seed: int) -> Iterator[float]:
-    """The planned instants of an open loop, in order, to its end; endless where nothing stops it.
+    """Yield the planned instants of an open loop, in order; endless where nothing stops it.
 
     Args:
-        pattern: Any that plans instants.
-        stop: Cuts it off after so many, and at so many seconds (an instant at the very end is not sent).
-        seed: Of the random gaps.
+        pattern: A pattern that plans instants.
+        stop: Limits the number of instants and their time (an instant at the very end is not sent).
+        seed: The seed of the random gaps.
 
     Raises:
         ValueError: A closed loop plans no instants.
@@ -34,10 +34,10 @@ def instants(pattern: Pattern, stop: Stop, seed: int) -> Iterator[float]:
 
 
 def user_windows(load: Load) -> list[list[Window]]:
-    """For each user of a closed loop, when the user begins requests; what runs at a window's end is finished.
+    """Return for each user of a closed loop when it begins requests; requests open at a window's end are finished.
 
-    Users of one level come one after the other over ``ramp_seconds``, the first at once; those of a stage at its
-    begin. ``Stop.seconds`` closes what is open.
+    Users of one level start one after the other over ``ramp_seconds``, the first at once; those of a stage at its
+    begin. ``Stop.seconds`` closes open windows.
 
     Raises:
         ValueError: An open loop has no users.
@@ -57,7 +57,7 @@ def _endless(pattern: Pattern, seed: int) -> Iterator[float]:
     dice = random.Random(seed)  # noqa: S311 - gaps, no secrets
     match pattern:
         case Constant(rate):
-            # Counted, not summed: the millionth is still where it belongs.
+            # Multiplied, not summed: no rounding error accumulates up to the millionth.
             return (number / rate for number in itertools.count())
         case Poisson(rate):
             return _summed(lambda: dice.expovariate(rate))
@@ -75,7 +75,7 @@ def _summed(gap: Callable[[], float]) -> Iterator[float]:
 
 
 def _staged(stages: Iterable[Stage]) -> Iterator[float]:
-    """Instants where the area below the stages reaches a whole number: none is lost where two stages meet."""
+    """Yield instants where the area below the stages reaches a whole number: none is lost between two stages."""
     begin = area = 0.0
     for stage in stages:
         whole = math.ceil(area)

@@ -1,9 +1,9 @@
-"""What a load is: where to, in which pattern, how long, and of which prompts. Frozen, and JSON in and out.
+"""Definition of a load: target, pattern, duration and prompts. Frozen, and convertible to and from JSON.
 
-Owns the words in which every part of the benchmark speaks of a load. Leaves out which loads can be sent
-(``bezel.bench.load.plan_rules``), when a request is sent (``bezel.bench.load.patterns``), what it says
-(``bezel.bench.prompts.prompts``) and sending it (``bezel.bench.client.load_engine``). Imports the standard library
-only: worker processes and jobs begin with it.
+Owns the terms that every part of the benchmark uses for a load. Leaves out the rules for loads that can be sent
+(``bezel.bench.load.plan_rules``), the timing of requests (``bezel.bench.load.patterns``), their content
+(``bezel.bench.prompts.prompts``) and sending them (``bezel.bench.client.load_engine``). Imports the standard library
+only, because worker processes and jobs begin with it.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from bezel.errors import UserError
 
-# The headers that authorise a request, asked for at each one: whoever makes it renews them in time.
+# Returns the headers that authorise a request, called for each one; the source renews them in time.
 TokenSource = Callable[[], Mapping[str, str]]
 Endpoint = Literal["chat", "completions"]
 PromptKind = Literal["unique", "shared_prefix", "multi_turn", "file"]
@@ -27,10 +27,10 @@ class Target:
     Attributes:
         url: Its address, without the path.
         model: The served id.
-        endpoint: Which of ``PATHS`` is asked.
-        public: Whether anybody may call it: then no identity token is asked for.
-        audience: Of the identity token; "" is the address itself.
-        ca_file: PEM file of the authority that the server's certificate is checked by; "" is the machine's own.
+        endpoint: The endpoint, one of ``PATHS``.
+        public: Whether unauthenticated calls are allowed: then no identity token is requested.
+        audience: Audience of the identity token; "" is the address itself.
+        ca_file: PEM file of the authority that verifies the server's certificate; "" is the machine's own.
     """
 
     url: str
@@ -42,13 +42,13 @@ class Target:
 
     @property
     def path(self) -> str:
-        """The path of the endpoint."""
+        """Return the path of the endpoint."""
         return PATHS[self.endpoint]
 
 
 @dataclass(frozen=True)
 class Closed:
-    """So many users, each of whom sends the next request when the last is answered."""
+    """A number of users, each of whom sends the next request when the last one's response is complete."""
 
     users: int
 
@@ -82,7 +82,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class Stage:
-    """One level, held so many seconds."""
+    """One level, held for a number of seconds."""
 
     level: float
     seconds: float
@@ -116,7 +116,7 @@ _PATTERNS: Mapping[str, type[Any]] = {
 
 @dataclass(frozen=True)
 class Stop:
-    """When no further request is sent: after so many, or so many seconds, whichever comes first. Answers are awaited.
+    """End of sending: after a number of requests or of seconds, whichever comes first. Open responses are awaited.
 
     Each turn of a conversation is a request. Both None is for ``Staged`` and ``Replay``, which end by themselves.
     """
@@ -127,21 +127,21 @@ class Stop:
 
 @dataclass(frozen=True)
 class PromptPlan:
-    """What the requests say.
+    """Content of the requests.
 
     Attributes:
         kind: ``unique``: no two begin alike; ``shared_prefix``: those of one group begin with the same
-            ``prefix_tokens``; ``multi_turn``: conversations of ``turns``, each turn repeating what was said before;
+            ``prefix_tokens``; ``multi_turn``: conversations of ``turns``, each turn repeating the earlier ones;
             ``file``: the texts of ``file``, in their order, over and over.
         input_tokens: Exact length of a prompt as the server counts it, chat template included; of a multi-turn
             conversation, of its first turn and of what each later one adds. Unused by ``file``.
-        output_tokens: Exact length of an answer: generation goes on past the end of the text.
-        prefix_tokens: Of ``shared_prefix``: how many of ``input_tokens`` a group shares, template included.
-        groups: Of ``shared_prefix``: how many different prefixes.
+        output_tokens: Exact length of a response: generation continues past the end of the text.
+        prefix_tokens: Of ``shared_prefix``: the part of ``input_tokens`` that a group shares, template included.
+        groups: Of ``shared_prefix``: number of different prefixes.
         turns: Of ``multi_turn``: requests in a conversation.
         file: Of ``file``: one text a line, plain or JSON (a string, or an object with ``prompt``).
-        seed: Of the words.
-        run: Makes the prompts others than those of a run with the same settings, which the server may still hold in
+        seed: Seed of the words.
+        run: Makes the prompts differ from those of a run with the same settings, which the server may still hold in
             its cache; the same value makes the same prompts again.
     """
 
@@ -158,13 +158,13 @@ class PromptPlan:
 
 @dataclass(frozen=True)
 class Load:
-    """One run.
+    """One load.
 
     Attributes:
-        deadline_seconds: Of one request, from when it is sent; what is not answered by then failed as ``timeout``.
-        ramp_seconds: In a closed loop, the time over which the users begin, one after the other.
+        deadline_seconds: Deadline of one request from its sending; if incomplete by then it fails as ``timeout``.
+        ramp_seconds: In a closed loop, the time over which the users start, one after the other.
         workers: Processes that send it; each takes every ``workers``-th request or user.
-        extra_body: Fields of every request's body beside those that the plan makes; they win.
+        extra_body: Additional fields of every request's body; they override the plan's.
     """
 
     target: Target
@@ -178,12 +178,12 @@ class Load:
 
 
 class Body(NamedTuple):
-    """One request as it is sent.
+    """One request's body.
 
     Attributes:
         data: The JSON of its body.
-        asked_tokens: Its ``max_tokens``.
-        turn: Which one of its conversation, from 0.
+        asked_tokens: The requested ``max_tokens``.
+        turn: Its number in its conversation, from 0.
         group: Its group of a shared prefix, -1 for none.
     """
 
@@ -194,33 +194,33 @@ class Body(NamedTuple):
 
 
 class Bodies(Protocol):
-    """The requests of a run, by number. Cheap to ask, and the same again whoever asks: each worker has its own copy."""
+    """The requests of a load, by number. Cheap and deterministic, because each worker has its own copy."""
 
     @property
     def turns(self) -> int:
-        """Requests that one user sends in their order before the next ``index``; 1 but for conversations."""
+        """The requests that one user sends in order before the next ``index``; 1 except for conversations."""
 
     def body(self, index: int, turn: int = 0) -> Body:
-        """The ``turn``-th request of conversation ``index``, both from 0."""
+        """Return the ``turn``-th request of conversation ``index``, both from 0."""
 
 
 def is_closed(pattern: Pattern) -> bool:
-    """Whether users wait for answers, so that no instant is planned."""
+    """Whether users wait for responses, so that no instant is planned."""
     return isinstance(pattern, Closed) or (isinstance(pattern, Staged) and pattern.of == "users")
 
 
 def to_json(load: Load) -> str:
-    """A load as JSON text; holds no secret, and ``from_json`` makes the same load of it."""
+    """Return a load as JSON text, without secrets; ``from_json`` makes the same load of it."""
     kind = next(name for name, made in _PATTERNS.items() if isinstance(load.pattern, made))
     record = asdict(replace(load, extra_body={})) | {"extra_body": dict(load.extra_body)}
     return json.dumps(record | {"pattern": {"kind": kind, **asdict(load.pattern)}})
 
 
 def from_json(text: str) -> Load:
-    """The load that ``to_json`` wrote.
+    """Read the load that ``to_json`` wrote.
 
     Raises:
-        UserError: It is none.
+        UserError: It is not a load of this version.
     """
     try:
         record = json.loads(text)

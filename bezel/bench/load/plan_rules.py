@@ -1,4 +1,4 @@
-"""Which loads can be sent: pure. Each refusal says the value, what it would cause, and what repairs it."""
+"""Rules for loads that can be sent. Pure. Each refusal gives the value, its consequence and the repair."""
 
 import itertools
 import math
@@ -23,10 +23,10 @@ from bezel.errors import UserError
 
 
 def checked(load: Load) -> Load:
-    """The load, if it can be sent.
+    """Return the load, if it can be sent.
 
     Raises:
-        UserError: It cannot; all that is wrong, one a line.
+        UserError: It cannot; the text lists all problems, one a line.
     """
     if found := problems(load):
         raise UserError("\n   ".join(["this load cannot be sent:", *found]))
@@ -34,7 +34,7 @@ def checked(load: Load) -> Load:
 
 
 def problems(load: Load) -> list[str]:
-    """What is wrong with a load: value, consequence, repair, each in one line; [] if it can be sent."""
+    """Return the problems of a load: value, consequence, repair, each in one line; [] if it can be sent."""
     found = [*target_problems(load.target), *_pattern_problems(load.pattern), *_prompt_problems(load.prompts)]
     stop = load.stop
     if stop.requests is None and stop.seconds is None and not isinstance(load.pattern, Staged | Replay):
@@ -57,7 +57,7 @@ def problems(load: Load) -> list[str]:
 
 
 def target_problems(target: Target) -> list[str]:
-    """What is wrong with a target, as `problems`."""
+    """Return the problems of a target, as `problems` does."""
     found = []
     try:
         parts = urlsplit(target.url)
@@ -67,7 +67,7 @@ def target_problems(target: Target) -> list[str]:
     if not good:
         found.append(f"url {target.url!r} is no http(s) address. Give e.g. http://127.0.0.1:8000.")
     elif parts.username or parts.password:
-        # Not shown: what stands there is a secret.
+        # Not shown: the value is a secret.
         found.append("the url holds a password, which would stand in results. Leave it out.")
     if not target.model:
         found.append("no model is named, so no request can be made. Give the served id, as GET /v1/models lists it.")

@@ -1,22 +1,22 @@
-"""How far a load is, in one line, and how long it may still take. Pure."""
+"""Progress of a load: one line, and an estimate of the time left. Pure."""
 
 import math
 
 from bezel.bench.load.plan import Burst, Closed, Constant, Load, Poisson, Replay, Staged
 
-# Of silence before a user is told of it.
+# Silence before the progress line reports it.
 _SILENT_SECONDS = 5.0
 
 
 def progress_line(load: Load, seconds: float, *, begun: int, done: int, silent: float = 0.0) -> str:
-    """What a user sees while a load runs.
+    """Return the progress line of a running load.
 
     Args:
-        load: What is sent.
-        seconds: Since its start.
+        load: The load.
+        seconds: Time since its start.
         begun: Requests sent so far.
-        done: Those of them that were answered, or have failed.
-        silent: Seconds for which requests were awaited, and none answered.
+        done: Those of them that have succeeded or failed.
+        silent: Seconds for which requests were awaited without any response.
     """
     total = load.stop.requests
     of = "" if total is None else f" of {total}"
@@ -29,9 +29,9 @@ def progress_line(load: Load, seconds: float, *, begun: int, done: int, silent: 
 
 
 def seconds_left(load: Load, seconds: float, done: int) -> float | None:
-    """Until the last request is sent, by the plan, or answered, at the pace so far; None where nobody can tell.
+    """Return the time until the last request is sent, by the plan, or completed, at the pace so far; None if unknown.
 
-    That is so before the first answer, and once all is sent by the plan and only answers are awaited.
+    It is unknown before the first response, and once all is sent by the plan and only responses are awaited.
     """
     end = planned_seconds(load)
     if load.stop.requests is not None and isinstance(load.pattern, Closed):
@@ -42,7 +42,7 @@ def seconds_left(load: Load, seconds: float, done: int) -> float | None:
 
 
 def planned_seconds(load: Load) -> float:
-    """When the last request begins, by the plan; infinite where answers decide."""
+    """Return when the last request begins, by the plan; infinite where it depends on responses."""
     count = math.inf if load.stop.requests is None else load.stop.requests
     match load.pattern:
         case Constant(rate) | Poisson(rate) | Burst(rate, _):

@@ -1,4 +1,4 @@
-"""One user of a closed loop: where in the own conversation, and when present. Pure."""
+"""One user of a closed loop: position in its conversation, and times of presence. Pure."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -9,12 +9,12 @@ _SECOND: Final = 1_000_000_000
 
 
 class User:
-    """A user and the own place in the load.
+    """A user with its position in the load.
 
     Attributes:
-        number: Among all users of the load, from 0.
-        conversation: The one that is asked now.
-        turn: The next one of it.
+        number: The user's number in the load, from 0.
+        conversation: The current conversation.
+        turn: Its next turn.
     """
 
     __slots__ = ("_windows", "conversation", "number", "turn")
@@ -24,7 +24,7 @@ class User:
         self._windows = [(round(begin * _SECOND), until * _SECOND) for begin, until in windows]
 
     def present(self, at: int) -> int | None:
-        """When the user may begin a request that is ready at `at` (ns since the start), now or later; None is never."""
+        """Return when the user may begin a request that is ready at `at` (ns since the start); None is never."""
         while self._windows and at >= self._windows[0][1]:
             del self._windows[0]
         return max(at, self._windows[0][0]) if self._windows else None

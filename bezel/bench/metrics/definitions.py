@@ -1,8 +1,8 @@
-"""Every figure of a cell: one small definition each, with its formula, its unit and what it needs.
+"""Definitions of a cell's figures: one for each, with its formula, its unit and what it needs.
 
-Owns what the names mean; `docs/metrics.md` is made of `DEFINITIONS`. A figure that cannot be measured is null and says
-what is missing. Leaves out which requests count (bezel.bench.metrics.steady), the arithmetic of spreads and intervals
-(bezel.bench.metrics.statistics) and whether a figure can be believed (bezel.bench.validity.checks).
+Owns the meaning of the names; `docs/metrics.md` is made of `DEFINITIONS`. A figure that cannot be measured is null and
+names the missing value. Leaves out the choice of requests that count (bezel.bench.metrics.steady), the arithmetic of
+spreads and intervals (bezel.bench.metrics.statistics) and the validity of a figure (bezel.bench.validity.checks).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _STATISTICS = {"mean": None, "p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 @dataclass(frozen=True)
 class Definition:
-    """One figure.
+    """Definition of one figure.
 
     Attributes:
         formula: As text, in the words of the other definitions.
-        needs: What must be known for it.
-        of: Computes it.
+        needs: The values that it requires.
+        of: The function that computes it.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Definition:
 
 
 def measure(facts: MetricInputs) -> dict[str, Metric]:
-    """Every figure, by name."""
+    """Compute every figure, by name."""
     return {one.name: one.of(facts) for one in DEFINITIONS}
 
 

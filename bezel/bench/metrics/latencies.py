@@ -1,4 +1,4 @@
-"""Figures and spreads of latencies, in milliseconds."""
+"""Latency figures and distributions, in milliseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def latency(name: str, statistic: str, share: float | None, facts: MetricInputs) -> Metric:
-    """A statistic of a latency: the mean, or the percentile of ``share``."""
+    """Compute a statistic of a latency: the mean, or the percentile of ``share``."""
     values = facts.latencies[name]
     if len(values) == 0:
         return absent("ms", _why_no(name, facts))
@@ -44,7 +44,7 @@ def _why_no(name: str, facts: MetricInputs) -> str:
 
 
 def distributions(facts: MetricInputs) -> dict[str, Distribution]:
-    """The spread of every latency (ms) and of the lengths (tokens), where there is any value."""
+    """Return the distribution of every latency (ms) and of the lengths (tokens) that has any value."""
     spreads = {name: (facts.latencies[name], "ms") for name in LATENCIES}
     for name in ("prompt_tokens", "output_tokens"):
         lengths = facts.counted[name]

@@ -1,4 +1,4 @@
-"""What figures of a cell are computed from, and the times of each request by their names.
+"""Inputs of a cell's figures, and the latencies of each request by name.
 
 Owns the choice of requests that count and the origin of a latency. Leaves the figures to
 bezel.bench.metrics.definitions.
@@ -29,15 +29,15 @@ NO_TEXT = "no answer held a text: all of its tokens were special ones, or bytes 
 
 @dataclass(frozen=True)
 class MetricInputs:
-    """What figures are computed from.
+    """Inputs of a cell's figures.
 
     Attributes:
         columns: All requests of the load.
-        steady: Which part of it counts.
+        steady: The part of it that counts.
         open_loop: Requests were planned by the clock: their latencies count from the planned instant.
-        gained: What the server's counters gained over the whole load; None where that is not known.
-        usd_per_hour: Of everything that served it; None where that is not known.
-        slos: What a request must keep to count for goodput.
+        gained: The increase of the server's counters over the whole load; None where unknown.
+        usd_per_hour: The price of all serving hardware; None where unknown.
+        slos: Limits that a request must meet to count for goodput.
     """
 
     columns: Columns
@@ -49,24 +49,24 @@ class MetricInputs:
 
     @functools.cached_property
     def good(self) -> Columns:
-        """Those that succeeded, in the order of their ends, wherever they lie."""
+        """Return the requests that succeeded, in the order of their ends, inside or outside the part that counts."""
         return self.columns.good().by_end()
 
     @functools.cached_property
     def counted(self) -> Columns:
-        """Those of them that ended in the part that counts."""
+        """Return the successful requests that ended in the part that counts."""
         return self.good.where(self.steady.counts(self.good))
 
     @functools.cached_property
     def latencies(self) -> dict[str, Floats]:
-        """Milliseconds of each kind, of the counted requests that have it, in the order of their ends."""
+        """Return milliseconds of each latency, of the counted requests that have it, in the order of their ends."""
         rows = self.counted
         spans, has = latencies_of(rows, open_loop=self.open_loop)
         return {name: values[has[name]] / 1e6 for name, values in spans.items()} | {"itl": rows.gaps() / 1e6}
 
 
 def latencies_of(rows: Columns, *, open_loop: bool) -> tuple[dict[str, Floats], dict[str, Flags]]:
-    """Nanoseconds of each latency of each request but itl, and which requests have it."""
+    """Return nanoseconds of each latency except itl for each request, and the requests that have it."""
     origin = rows["planned"] if open_loop else rows["sent"]
     every = np.ones(len(rows), np.bool_)
     steps = np.maximum(rows["output_tokens"] - 1, 1)
@@ -87,9 +87,9 @@ def latencies_of(rows: Columns, *, open_loop: bool) -> tuple[dict[str, Floats], 
 
 
 def meets(rows: Columns, slos: Sequence[Slo], *, open_loop: bool) -> Flags:
-    """Which requests keep every limit; what has no such latency (one token: no tpot) keeps its limit.
+    """Return which requests meet every limit; a request without a latency (one token: no tpot) meets its limit.
 
-    But for ttft: nobody saw the first token of an answer without a text in time.
+    Except for ttft: the first token of a response without a text was not observed in time.
     """
     spans, has = latencies_of(rows, open_loop=open_loop)
     longest = np.zeros(len(rows))
@@ -104,15 +104,15 @@ def meets(rows: Columns, slos: Sequence[Slo], *, open_loop: bool) -> Flags:
 
 
 def absent(unit: str, why: str) -> Metric:
-    """A figure that cannot be measured, and why."""
+    """Return a figure that cannot be measured, with the reason."""
     return Metric(value=None, unit=unit, why=why)
 
 
 def with_interval(value: float, unit: str, n: int, interval: tuple[float, float] | None) -> Metric:
-    """A figure and, where there is one, its interval over sections of the run."""
+    """Return a figure and, where there is one, its interval over sections of the run."""
     if interval is None:
         return Metric(value=value, unit=unit, n=n)
-    # What is measured here cannot be negative, an interval around it can.
+    # The figures cannot be negative, but an interval around them can.
     return Metric(
         value=value,
         unit=unit,

@@ -1,9 +1,9 @@
-"""Figures a second, and what they cost.
+"""Figures per second, and their cost.
 
-Waiting is no work: a request counts where it was completed, a prompt where its first token came, all of it at that
-instant; only generated tokens, which come one after the other, are spread over their time. Spread from sending on, a
-request that waits in a queue would count before anything is done for it, and a server that is offered more than it can
-do would seem to do more than it does.
+Waiting is not work: a request counts at its completion, a prompt at its first token, entirely at that instant; only
+generated tokens, which come one after the other, are spread over their time. If requests were spread from their sending
+on, one that waits in a queue would count before any work is done for it, and an overloaded server would seem to do more
+than it does.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ def _rate(
     *,
     at_end: bool = True,
 ) -> Metric:
-    """Amounts a second.
+    """Compute amounts per second.
 
     Args:
-        unit: Of the figure.
-        amounts: Of each request.
-        span: The time of a request in which they come about.
-        facts: What is known.
-        at_end: They count at the end of that time; else evenly over it.
+        unit: Unit of the figure.
+        amounts: Amount of each request.
+        span: Fields of the begin and end of a request's time in which the amount arises.
+        facts: The inputs.
+        at_end: Whether amounts count at the end of that time; else evenly over it.
     """
     rows, steady = facts.good, facts.steady
     if len(facts.counted) == 0 or steady.seconds <= 0:
         return absent(unit, NONE_GOOD)
     given = amounts(rows)
-    # Of an answer without a text nobody saw the first token: it counts when it ends.
+    # The first token of a response without a text was not observed: it counts when it ends.
     texts = rows["first"] > 0
     ends = rows["done"] if span[1] == "done" else np.where(texts, rows[span[1]], rows["last"])
     begins = np.where(texts, rows[span[0]], ends if facts.open_loop else rows["sent"])
@@ -59,20 +59,20 @@ def _rate(
     value = between(steady.begins, steady.ends, whole=at_end)
     edges = np.linspace(steady.begins, steady.ends, statistics.SECTIONS + 1).astype(np.int64).tolist()
     enough = len(facts.counted) >= 2 * statistics.SECTIONS
-    # Users of a closed loop come in step: an edge between two rounds would show as chance what is none. As always the
-    # same number of them is under way, spreading their requests over their time counts nothing twice.
+    # Users of a closed loop come in step: an edge between two rounds would add an artificial variance. As a constant
+    # number of them is under way, spreading their requests over their time counts nothing twice.
     whole = at_end and facts.open_loop
     sections = [between(*edge, whole=whole) for edge in itertools.pairwise(edges)] if enough and steady.cut else []
     return with_interval(value, unit, len(facts.counted), statistics.around(value, sections) if sections else None)
 
 
 def requests_per_second(facts: MetricInputs) -> Metric:
-    """Requests that succeeded."""
+    """Compute the rate of requests that succeeded."""
     return _rate("requests/s", lambda rows: np.ones(len(rows)), ("sent", "done"), facts)
 
 
 def offered_requests_per_second(facts: MetricInputs) -> Metric:
-    """Requests that an open loop planned, from the first to the last of them."""
+    """Compute the rate that an open loop planned, from its first to its last request."""
     unit, due = "requests/s", facts.columns["planned"]
     if not facts.open_loop:
         return absent(unit, "users of a closed loop offer as much as is completed")
@@ -82,19 +82,19 @@ def offered_requests_per_second(facts: MetricInputs) -> Metric:
 
 
 def output_tokens_per_second(facts: MetricInputs) -> Metric:
-    """Generated tokens."""
+    """Compute the rate of generated tokens."""
     return _rate(
         "tokens/s", lambda rows: rows["output_tokens"].astype(np.float64), ("first", "last"), facts, at_end=False
     )
 
 
 def prompt_tokens_per_second(facts: MetricInputs) -> Metric:
-    """Prompt tokens that were sent, cached ones included."""
+    """Compute the rate of prompt tokens sent, cached ones included."""
     return _rate("tokens/s", lambda rows: rows["prompt_tokens"].astype(np.float64), ("sent", "first"), facts)
 
 
 def input_tokens_per_second(facts: MetricInputs) -> Metric:
-    """Prompt tokens that were computed: without cached ones, or not measurable."""
+    """Compute the rate of computed prompt tokens, without cached ones; not measurable if these are unknown."""
     cached = cached_share(facts)
     if cached.value is None:
         return absent("tokens/s", cached.why)
@@ -112,7 +112,7 @@ def input_tokens_per_second(facts: MetricInputs) -> Metric:
 
 
 def in_flight(facts: MetricInputs) -> Metric:
-    """How many requests ran at once, on average."""
+    """Compute the average number of requests under way."""
     steady, rows = facts.steady, facts.columns.where(facts.columns["sent"] > 0)
     if steady.seconds <= 0 or len(rows) == 0:
         return absent("requests", "no request was sent")
@@ -121,7 +121,7 @@ def in_flight(facts: MetricInputs) -> Metric:
 
 
 def goodput(facts: MetricInputs) -> Metric:
-    """Requests that met every SLO."""
+    """Compute the rate of requests that met every SLO."""
     if not facts.slos:
         return absent("requests/s", "no SLO was given")
     rows = facts.good
@@ -132,7 +132,7 @@ def goodput(facts: MetricInputs) -> Metric:
 
 
 def goodput_share(facts: MetricInputs) -> Metric:
-    """Share of all ended requests that met every SLO; a failed one met none."""
+    """Compute the share of all ended requests that met every SLO; a failed one met none."""
     if not facts.slos:
         return absent("share", "no SLO was given")
     ended = facts.columns.where(facts.steady.counts(facts.columns))
@@ -143,7 +143,7 @@ def goodput_share(facts: MetricInputs) -> Metric:
 
 
 def cost(name: str, rate: Callable[[MetricInputs], Metric], facts: MetricInputs) -> Metric:
-    """What a million tokens cost at a rate of them, if they bear the whole price."""
+    """Compute the cost of a million tokens at a rate, if they bear the whole price."""
     unit = f"USD per million {name}"
     found = rate(facts)
     if facts.usd_per_hour is None:

@@ -1,13 +1,13 @@
-"""Whether an open loop sent more than the server completes, so that its queue grew. Pure.
+"""Test of an open loop's saturation: a queue that grows because more was sent than completed. Pure.
 
-In a queue that grows each request waits longer than those planned before it: the time from plan to end rises by
-`offered / completed - 1` seconds a second. That rise is looked for, as it is seen where hardly anything was completed
-before the last request was sent, and as it stays at 0 where answers only take long.
+In a growing queue each request waits longer than those planned before it: the time from plan to end rises by
+`offered / completed - 1` seconds per second. The test looks for that rise, as it also appears where hardly anything was
+completed before the last request was sent, and stays at 0 where responses merely take long.
 
-Neighbours in a queue wait together, so that waits wander without any trend, the more the nearer the load is to what the
-server can do. The rise is therefore tested by the steps from section to section, which wander around 0 then, and not by
-a line through the sections. What was planned before the first answer met a server that was not full, and is left out
-where enough others are there.
+Neighbours in a queue wait together, so waits wander without any trend, the more the nearer the load is to the server's
+capacity. The rise is therefore tested by the steps from section to section, which then wander around 0, and not by a
+line through the sections. Requests planned before the first response met a server that was not full, and are left out
+where enough others remain.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from bezel.bench.load.plan import Load
     from bezel.bench.result.columns import Columns, Floats
 
-# Of the offered rate: below it the queue counts as growing, if that is no accident.
+# Share of the offered rate: below it the queue counts as growing, if the difference is significant.
 COMPLETED_SHARE = 0.98
 CERTAINTY = 0.975
 _LEAST = 2 * statistics.SECTIONS
 
 
 def completed_share(load: Load, columns: Columns, began: int) -> float | None:
-    """Requests completed, by requests offered in the same time, where fewer were completed for certain; else None.
+    """Return requests completed by requests offered in the same time, where certainly fewer were completed; else None.
 
-    Of stages that of the one in which the least came back.
+    Of a staged load the smallest share of a stage.
 
     Args:
-        load: What was sent.
+        load: The load.
         columns: All of its requests.
-        began: When the clock started, in nanoseconds.
+        began: The start of the clock, in nanoseconds.
     """
     if is_closed(load.pattern):
         return None
@@ -69,7 +69,7 @@ def _share(planned: Floats, ended: Floats) -> float | None:
     steps = np.diff([wait for _, wait in means])
     degrees = len(steps) - 1
     error = float(steps.std(ddof=1)) / len(steps) ** 0.5
-    # Burst or trace: what was planned at one instant has no rate.
+    # Burst or trace: requests planned at one instant have no rate.
     if last <= first or float(steps.mean()) <= statistics.t_quantile(CERTAINTY, degrees) * error:
         return None
     share = float(1 / (1 + (after - before) / (last - first)))

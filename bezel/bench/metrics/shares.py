@@ -1,4 +1,4 @@
-"""Figures that are shares, lengths and counts: what was cached, what succeeded, what drafts gained."""
+"""Figures that are shares, lengths and counts: cached tokens, successes, gains of drafts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def success_share(facts: MetricInputs) -> Metric:
-    """Share of the sent requests that succeeded."""
+    """Compute the share of the sent requests that succeeded."""
     if len(facts.columns) == 0:
         return absent("share", "nothing was sent")
     return Metric(value=len(facts.good) / len(facts.columns), unit="share", n=len(facts.columns))
 
 
 def cached_share(facts: MetricInputs) -> Metric:
-    """Share of the prompt tokens that the prefix cache answered for: by usage, else by the counters."""
+    """Compute the share of the prompt tokens served from the prefix cache: by usage, else by the counters."""
     rows = facts.good
     if len(rows) == 0:
         return absent("share", NONE_GOOD)
@@ -36,7 +36,7 @@ def cached_share(facts: MetricInputs) -> Metric:
 
 
 def tokens_per_chunk(facts: MetricInputs) -> Metric:
-    """How many tokens a chunk carries."""
+    """Compute the tokens per chunk."""
     rows = facts.counted.where(facts.counted.chunk_counts > 0)
     chunks = int(rows.chunk_counts.sum())
     if chunks == 0:
@@ -45,7 +45,7 @@ def tokens_per_chunk(facts: MetricInputs) -> Metric:
 
 
 def mean_length(name: str, facts: MetricInputs) -> Metric:
-    """Mean of a count of tokens."""
+    """Compute the mean of a count of tokens."""
     lengths = facts.counted[name]
     if len(lengths) == 0 or (lengths < 0).any():
         return absent("tokens", NONE_GOOD if len(lengths) == 0 else "usage does not tell it")
@@ -53,7 +53,7 @@ def mean_length(name: str, facts: MetricInputs) -> Metric:
 
 
 def reasoning_share(facts: MetricInputs) -> Metric:
-    """Share of the output that was reasoning."""
+    """Compute the share of the output that was reasoning."""
     rows = facts.counted
     if len(rows) == 0:
         return absent("share", NONE_GOOD)
@@ -63,7 +63,7 @@ def reasoning_share(facts: MetricInputs) -> Metric:
 
 
 def acceptance_rate(facts: MetricInputs) -> Metric:
-    """Share of the drafted tokens that the model agreed to."""
+    """Compute the share of the drafted tokens that the model accepted."""
     gained = facts.gained
     if gained is None or not gained.draft_tokens or gained.accepted_tokens is None:
         return absent("share", _why_no_drafts(gained))
@@ -71,7 +71,7 @@ def acceptance_rate(facts: MetricInputs) -> Metric:
 
 
 def acceptance_length(facts: MetricInputs) -> Metric:
-    """Tokens that a step with a draft yields."""
+    """Compute the tokens that a step with a draft yields."""
     gained = facts.gained
     if gained is None or not gained.drafts or gained.accepted_tokens is None:
         return absent("tokens", _why_no_drafts(gained))

@@ -1,9 +1,9 @@
-"""Percentiles from every value, spreads, and intervals that do not take neighbours for independent.
+"""Statistics on plain numbers: exact percentiles, distributions, and intervals for dependent values.
 
-Owns the arithmetic on plain numbers. Leaves what the numbers mean to bezel.bench.metrics.definitions.
+Owns the arithmetic. Leaves the meaning of the numbers to bezel.bench.metrics.definitions.
 
-Requests of one run wait for each other, so their latencies are no independent draws, and the textbook interval over
-them is far too narrow. Two ways are right and used here: repeats of a run are independent (`of_repeats`), and long
+Requests of one run wait for each other, so their latencies are not independent draws, and the textbook interval over
+them is far too narrow. Two methods are valid and used here: repeats of a run are independent (`of_repeats`), and long
 consecutive sections of one run nearly so (`of_sections`: Asmussen and Glynn, Stochastic Simulation, 2007, III.5a).
 """
 
@@ -29,7 +29,7 @@ Interval = tuple[float, float]
 
 
 def percentile(values: Floats, share: float) -> float:
-    """The value below which ``share`` (0 to 1) of ``values`` lies, interpolated between its two neighbours.
+    """Return the value below which ``share`` (0 to 1) of ``values`` is, interpolated between its two neighbours.
 
     Raises:
         ValueError: There are no values.
@@ -40,12 +40,12 @@ def percentile(values: Floats, share: float) -> float:
 
 
 def needed(share: float) -> int:
-    """How many values a percentile needs so that at least one lies above it: 100 for p99. A median needs one."""
+    """Return the values that a percentile needs so that at least one is above it: 100 for p99. A median needs one."""
     return round(1 / (1 - share)) if share > 0.5 else 1
 
 
 def distribution(values: Floats, unit: str) -> Distribution:
-    """All about some values, at least one; a percentile that no value lies above is not one, and is left out."""
+    """Summarise at least one value; a percentile without a value above it is left out."""
     shares = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
     known = {name: share for name, share in shares.items() if len(values) >= needed(share)}
     found = dict(zip(known, np.quantile(values, list(known.values())), strict=True))
@@ -61,7 +61,7 @@ def distribution(values: Floats, unit: str) -> Distribution:
 
 
 def of_repeats(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """The interval of the mean of independent repeats, by Student's t; None for fewer than two."""
+    """Return the interval of the mean of independent repeats, by Student's t; None for fewer than two."""
     if len(values) < 2:
         return None
     mean = math.fsum(values) / len(values)
@@ -73,13 +73,13 @@ def of_repeats(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
 def of_sections(
     values: Floats, figure: Callable[[Floats], float], least: int = 2, confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """The interval of a figure of values in the order of time: how much it differs between consecutive sections.
+    """Return the interval of a figure of values in time order, from its variation between consecutive sections.
 
     Args:
-        values: In the order in which they came to be.
-        figure: What is computed of all of them, and of each section.
-        least: How many values a section needs for the figure; with fewer there is no interval.
-        confidence: That the interval holds the figure.
+        values: Values in time order.
+        figure: The function computed on all of them, and on each section.
+        least: The values that a section needs for the figure; with fewer there is no interval.
+        confidence: The probability that the interval holds the figure.
     """
     if len(values) < SECTIONS * max(least, 2):
         return None
@@ -87,7 +87,7 @@ def of_sections(
 
 
 def around(value: float, sections: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The interval of a figure whose values in equal sections of the run are known."""
+    """Return the interval of a figure whose values in equal sections of the run are known."""
     deviation = math.sqrt(math.fsum((one - value) ** 2 for one in sections) / (len(sections) - 1))
     half = t_quantile((1 + confidence) / 2, len(sections) - 1) * deviation / math.sqrt(len(sections))
     return value - half, value + half
@@ -95,7 +95,7 @@ def around(value: float, sections: Sequence[float], confidence: float = CONFIDEN
 
 @functools.cache
 def t_quantile(share: float, degrees: int) -> float:
-    """The value that Student's t with so many degrees of freedom stays below with probability ``share`` (0.5 to 1).
+    """Return the quantile of Student's t with ``degrees`` degrees of freedom at probability ``share`` (0.5 to 1).
 
     Raises:
         ValueError: ``share`` or ``degrees`` is out of range.
@@ -112,7 +112,7 @@ def t_quantile(share: float, degrees: int) -> float:
 
 
 def _t_share(t: float, degrees: int) -> float:
-    """Student's distribution function for t >= 0: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """Return Student's distribution function for t >= 0: Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(degrees))
     cosine = math.cos(angle)
     term = cosine if degrees % 2 else 1.0
@@ -125,7 +125,7 @@ def _t_share(t: float, degrees: int) -> float:
 
 
 def _histogram(values: Floats) -> Histogram:
-    """Bins that grow by a constant factor where all values are above 0, else of one width."""
+    """Return bins that grow by a constant factor where all values are above 0, else of equal width."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         return Histogram(edges=[low, math.nextafter(high, math.inf)], counts=[len(values)])

@@ -1,18 +1,18 @@
-"""Which part of a load counts: warm-up and cool-down are cut by one rule, from the samples alone.
+"""Steady part of a load: warm-up and cool-down are cut by one rule, from the samples alone.
 
 The rule of `steady_window`:
 
-1. It begins when everything is answered that was sent before both the first answer and the last user's first request:
-   what started together came in step, and to a server that was not yet full.
-2. It begins later where cutting more lowers the standard error of the mean of e2e by 30 % or more (MSER-5 over the
+1. It begins when every request is complete that was sent before both the first response and the last user's first
+   request: requests started together came in step, and met a server that was not yet full.
+2. It begins later where a longer cut lowers the standard error of the mean of e2e by 30 % or more (MSER-5 over the
    requests in the order of their ends; K. P. White Jr., An effective truncation heuristic, Simulation 69(6), 1997), up
-   to half of what is left: a server that compiled, or filled its caches, at first.
-3. It ends when the last request is sent: from then on fewer and fewer run. In a closed loop it ends at the last answer
-   before that with which as many answers as users, or a multiple, have ended inside: users come in step, and an end
-   between two rounds would count a part of the users for the whole time of a round.
+   to half of the remainder: a server that compiled, or filled its caches, at first.
+3. It ends when the last request is sent: from then on fewer and fewer run. In a closed loop it ends at the last
+   response before that with which the number of responses inside is a multiple of the users: users come in step, and
+   an end between two rounds would count a part of the users for the whole time of a round.
 
-A request counts where its answer ended inside. A load too short for this, or one whose level changes on purpose, counts
-whole and says so.
+A request counts where its response ended inside. A load too short for this, or one whose level changes on purpose,
+counts whole and is marked so.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ import numpy as np
 if TYPE_CHECKING:
     from bezel.bench.result.columns import Columns, Flags, Floats, Ints
 
-# Fewer batches of five than this, and the minimum of MSER is an accident.
+# With fewer batches of five the minimum of MSER is chance.
 _BATCHES = 20
 _BATCH = 5
-# The square of the standard error that a cut must leave at most: even runs find smaller gains by chance.
+# Largest remaining share of the squared standard error after a cut: even runs show smaller gains by chance.
 _GAIN = 0.5
 
 
@@ -36,7 +36,7 @@ _GAIN = 0.5
 class Steady:
     """The part that counts: instants in nanoseconds, and the rule in words.
 
-    ``cut`` says whether anything was cut: where not, a steady state is not claimed.
+    ``cut`` is whether anything was cut: otherwise no steady state is claimed.
     """
 
     begins: int
@@ -46,17 +46,17 @@ class Steady:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """Return its length."""
         return (self.ends - self.begins) / 1e9
 
     def counts(self, columns: Columns) -> Flags:
-        """Which requests ended inside."""
+        """Return which requests ended inside."""
         done = columns["done"]
         inside: Flags = (done > self.begins) & (done <= self.ends)
         return inside | (done == self.begins) if not self.cut else inside
 
     def share(self, begins: Ints, ends: Ints) -> Floats:
-        """The part of each span that lies inside, 0 to 1; an instant is inside or not."""
+        """Return the part of each span that is inside, 0 to 1; an instant is inside or not."""
         inside = np.minimum(ends, self.ends) - np.maximum(begins, self.begins)
         length = ends - begins
         instant = (ends > self.begins) & (ends <= self.ends)
@@ -64,14 +64,14 @@ class Steady:
 
 
 def steady_window(columns: Columns, began: int, ended: int, *, users: int, changing: bool = False) -> Steady:
-    """The part of a load that counts.
+    """Return the part of a load that counts.
 
     Args:
         columns: All of its requests.
-        began: When the clock started, in nanoseconds.
-        ended: When the last answer ended.
-        users: Of a closed loop; 0 where requests were planned by the clock.
-        changing: The level changed on purpose (stages, a replayed trace): there is no steady state to find.
+        began: The start of the clock, in nanoseconds.
+        ended: The end of the last response.
+        users: Users of a closed loop; 0 where requests were planned by the clock.
+        changing: The level changed on purpose (stages, a replayed trace): there is no steady state.
     """
     whole = Steady(began, max(ended, began), "", cut=False)
     if changing:
@@ -111,7 +111,7 @@ def _because(whole: Steady, reason: str) -> Steady:
 
 
 def _truncation(values: Ints) -> int:
-    """How many of the first values MSER-5 drops, at most half."""
+    """Return how many of the first values MSER-5 drops, at most half."""
     batches = len(values) // _BATCH
     if batches < _BATCHES:
         return 0

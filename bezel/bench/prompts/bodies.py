@@ -1,4 +1,4 @@
-"""Request bodies for chat and completions: everything but the words is made once, the words are put between."""
+"""Request bodies for chat and completions: a frame made once, with the words of each request put between."""
 
 import json
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ _USER, _MODEL, _END = b'{"role":"user","content":"', b'{"role":"assistant","cont
 
 @dataclass(frozen=True)
 class Frame:
-    """What stands around the texts of every request of a load; picklable, for workers.
+    """JSON around the texts of every request of a load; picklable, for workers.
 
     Attributes:
         begin: The JSON before the texts.
         end: The JSON after them.
-        chat: Whether texts are messages, by turns of the user and of the model; else one prompt, a text a line.
-        asked_tokens: The ``max_tokens`` that is sent.
+        chat: Whether texts are messages, alternately of the user and of the model; else one prompt, a text a line.
+        asked_tokens: The requested ``max_tokens``.
     """
 
     begin: bytes
@@ -27,7 +27,7 @@ class Frame:
     asked_tokens: int
 
     def body(self, texts: Sequence[bytes]) -> bytes:
-        """The request that says these texts, each as it stands inside a JSON string."""
+        """Return the request with these texts, each escaped as in a JSON string."""
         if not self.chat:
             return self.begin + b"\\n".join(texts) + self.end
         if len(texts) == 1:
@@ -37,7 +37,7 @@ class Frame:
 
 
 def frame(load: Load) -> Frame:
-    """The frame of a load's requests: streamed, with ``usage``, of exactly so many tokens unless told otherwise."""
+    """Return the frame of a load's requests: streamed, with ``usage``, of an exact length unless overridden."""
     fields: dict[str, Any] = {
         "model": load.target.model,
         "max_tokens": load.prompts.output_tokens,
@@ -59,5 +59,5 @@ def frame(load: Load) -> Frame:
 
 
 def quoted(text: str) -> bytes:
-    """A text as it stands inside a JSON string."""
+    """Return a text escaped as in a JSON string."""
     return json.dumps(text)[1:-1].encode()

@@ -1,12 +1,12 @@
-"""What requests say: prompts of an exact length, by number, the same for whoever asks.
+"""Prompts of an exact length in tokens, by number, deterministic in every worker.
 
-A prompt is ``LEAD``, words that are its own and come first (so that no cached prefix answers for the server), and
-words that fill it up. Its own words are picked by a digest of seed, run, every setting that shapes the run, and its
-number: prompts of another run are others. A word is one token (``bezel.bench.prompts.token_calibration``), so lengths
-are counted in words; the longest prompt of each load is counted by the server before it is sent.
+A prompt is ``LEAD``, then its own words (which come first so that no cached prefix serves it), then words that fill it
+up. Its own words are picked by a digest of seed, run, every setting that shapes the run, and its number: prompts of
+another run differ. A word is one token (``bezel.bench.prompts.token_calibration``), so lengths are counted in words;
+the server counts the longest prompt of each load before it is sent.
 
-Of a conversation the model's turns are words too, not what the server answered: every run of a plan sends the same
-requests, and a server that cached its own answer finds the prompt before it, not the answer.
+In a conversation the model's turns are generated words too, not the server's responses: every run of a plan sends the
+same requests, and a server that cached its own response matches the prompt before it, not the response.
 """
 
 import json
@@ -22,9 +22,9 @@ from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
 from bezel.bench.server.http_probe import Ask
 from bezel.errors import UserError
 
-_OWN = 12  # words of its own at the begin of a prompt
+_OWN = 12  # own words at the beginning of a prompt
 _FILLERS = 8
-# Below that many bits two of some thousand prompts may begin alike.
+# With fewer bits two of some thousand prompts may begin alike.
 _BITS = 32
 
 
@@ -34,7 +34,7 @@ class Prompts:
 
     Attributes:
         bodies: By number; picklable.
-        notes: What a reader of the figures must know of them; empty where the server counted what was asked for.
+        notes: Notes for the reader of the figures; empty where the server counted the requested length.
     """
 
     bodies: Bodies
@@ -43,7 +43,7 @@ class Prompts:
 
 @dataclass(frozen=True)
 class _Words:
-    """Words by a key: which ones a place has, nobody can tell but by the key."""
+    """Words selected by a key: the words of a position are predictable only with the key."""
 
     key: bytes
     words: tuple[str, ...]
@@ -60,7 +60,7 @@ class _Words:
 
 @dataclass(frozen=True)
 class _Single:
-    """One request a number: a prefix of its group (or none), words of its own, words that fill it up."""
+    """One request a number: its group's prefix (or none), its own words, words that fill it up."""
 
     frame: Frame
     words: _Words
@@ -78,7 +78,7 @@ class _Single:
 
 @dataclass(frozen=True)
 class _Conversation:
-    """So many turns a number; each repeats what was said before it."""
+    """Several turns a number; each repeats the earlier ones."""
 
     frame: Frame
     words: _Words
@@ -97,7 +97,7 @@ class _Conversation:
 
 @dataclass(frozen=True)
 class _Texts:
-    """The texts of a file, over and over."""
+    """The texts of a file, repeated in order."""
 
     frame: Frame
     texts: tuple[bytes, ...]
@@ -111,15 +111,15 @@ _LEAD = LEAD.encode()
 
 
 def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> Prompts:
-    """The prompts of a load: one question to the server to learn its tokens, one to see that a prompt is as long.
+    """Make the prompts of a load: one request to learn the server's tokens, one to verify a prompt's length.
 
     Args:
-        load: What is sent.
-        ask: Asks the server; one that cannot count tokens gets prompts of so many words, which is noted.
-        vocabulary: Learned before from the same server and model: then only the second question is asked.
+        load: The load.
+        ask: Sends the server a request; a server without token counts gets prompts of as many words, which is noted.
+        vocabulary: The vocabulary, if already learned from the same server and model: it saves the first request.
 
     Raises:
-        UserError: A prompt would be too short to hold what it must, or the file cannot be read.
+        UserError: A prompt would be too short for its required words, or the file cannot be read.
     """
     plan, made = load.prompts, frame(load)
     if plan.kind == "file":
@@ -141,13 +141,13 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
 
 
 def learn(load: Load, ask: Ask) -> Vocabulary:
-    """The vocabulary of a load's server, to be used for several loads of the same model and endpoint."""
+    """Learn the vocabulary of a load's server, for several loads of the same model and endpoint."""
     made = frame(load)
     return Tokenizer(ask, load).learn(lambda text: made.body((quoted(text),)))
 
 
 def read_texts(file: Path) -> list[str]:
-    """The texts of a file: one a line, plain, or as JSON (a string, or an object with ``prompt``).
+    """Read the texts of a file: one a line, plain, or as JSON (a string, or an object with ``prompt``).
 
     Raises:
         UserError: It cannot be read, or holds none.
@@ -177,7 +177,7 @@ def read_texts(file: Path) -> list[str]:
 
 
 def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:
-    """The bodies, and how many tokens the last turn of each has."""
+    """Return the bodies, and the tokens of the last turn of each."""
     plan = load.prompts
     words = _Words(
         _key(load), known.words, tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
@@ -211,10 +211,10 @@ def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) ->
 
 
 def _own(plan: PromptPlan, room: int, known: Vocabulary) -> int:
-    """How many words of its own a text with room for so many has.
+    """Return the number of own words of a text with room for `room` words.
 
     Raises:
-        UserError: Too few to tell some thousand texts apart.
+        UserError: Too few to make some thousand texts distinct.
     """
     needed = math.ceil(_BITS / math.log2(len(known.words)))
     if room < needed and not known.doubt:
@@ -227,7 +227,7 @@ def _own(plan: PromptPlan, room: int, known: Vocabulary) -> int:
 
 
 def _turn_frame(made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> int:
-    """Tokens that one more turn adds beside its words and those of the answer before it."""
+    """Return the tokens that one more turn adds beside its words and those of the response before it."""
     counted = tokenizer.tokens(made.body((_LEAD, _LEAD, _LEAD)))
     single = known.head + known.tail
     return single if isinstance(counted, str) else len(counted) - single

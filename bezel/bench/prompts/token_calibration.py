@@ -1,10 +1,9 @@
-"""What a server counts as a token, learned with one request: which words are one, and what its template adds.
+"""Token calibration with one request: which words are one token of a server, and what its template adds.
 
-vLLM's ``POST /tokenize`` answers ``{"count", "tokens"}`` for a prompt or for messages, template
-included. All words are sent at once, each between two of the same separator word, which stands several times at the
-end: the id that comes several times in a row is the separator's, and what lies between two is a word's tokens. That
-holds for any tokenizer that does not merge across words; whether it does shows when whole prompts are counted
-(``bezel.bench.prompts.prompts``).
+vLLM's ``POST /tokenize`` returns ``{"count", "tokens"}`` for a prompt or for messages, template included. All words are
+sent at once, each between two of the same separator word, which is repeated several times at the end: the id repeated
+in a row is the separator's, and the ids between two separators are a word's tokens. That holds for any tokenizer that
+does not merge across words; a violation shows when whole prompts are counted (``bezel.bench.prompts.prompts``).
 """
 
 import itertools
@@ -19,21 +18,21 @@ from bezel.bench.server.http_probe import Ask
 LEAD = "Read"
 """Begins each text, so that every word has a space in front."""
 _SEPARATOR = "the"
-_RUN = 8  # times that it stands at the end besides
+_RUN = 8  # additional separators at the end
 _TABLE = 256  # words are picked by the bytes of a digest
 _FEWEST = 32
-# Of a server that cannot be asked: a template's marks around a text are some ten tokens.
+# Assumed without /tokenize: a template's marks around a text are some ten tokens.
 _ASSUMED_FRAME = 10
-# Fields of a request that change what its template makes of it; /tokenize takes them too.
+# Fields of a request that change its rendered template; /tokenize takes them too.
 _SHAPING = ("add_special_tokens", "chat_template", "chat_template_kwargs", "mm_processor_kwargs", "tools")
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What prompts are made with.
+    """Words and template size for making prompts.
 
     Attributes:
-        words: Each is one token with a space in front.
+        words: Words that are each one token with a space in front.
         head: Tokens of a prompt before its first word: the template's and ``LEAD``.
         tail: Tokens after its last word.
         doubt: Why lengths are approximate, "" if they are exact.
@@ -49,8 +48,8 @@ class Tokenizer:
     """Counts prompts as the server of a load does.
 
     Args:
-        ask: Asks that server.
-        load: Whose requests are counted.
+        ask: Sends that server a request.
+        load: The load whose requests are counted.
     """
 
     def __init__(self, ask: Ask, load: Load) -> None:
@@ -59,7 +58,7 @@ class Tokenizer:
         self._shaping = {name: value for name, value in load.extra_body.items() if name in _SHAPING}
 
     def tokens(self, body: bytes) -> list[int] | str:
-        """The ids of a request's prompt, or in words why they cannot be had."""
+        """Return the ids of a request's prompt, or the reason why they are unavailable."""
         request = json.loads(body)
         said = {name: request[name] for name in ("messages", "prompt") if name in request}
         answer = self._ask("/tokenize", {"model": self._model, **self._shaping, **said})
@@ -70,14 +69,14 @@ class Tokenizer:
         return tokens
 
     def learn(self, body_of: Callable[[str], bytes]) -> Vocabulary:
-        """The vocabulary, from one request; where it cannot be learned, an assumed one and the reason."""
+        """Learn the vocabulary with one request; where that fails, return an assumed one with the reason."""
         others = [word for word in WORDS if word != _SEPARATOR]
         text = " ".join([LEAD, _SEPARATOR, *(f"{word} {_SEPARATOR}" for word in others), *[_SEPARATOR] * _RUN])
         tokens = self.tokens(body_of(text))
         if isinstance(tokens, str):
             return Vocabulary(doubt=f"{tokens}: a word of a prompt is taken for one token")
         run, separator = max((len(list(same)), token) for token, same in itertools.groupby(tokens))
-        # A template's own words come first: the last so many separators are those of the text.
+        # A template's own words come first: the last separators, as many as were sent, are those of the text.
         places = [at for at, token in enumerate(tokens) if token == separator][-len(others) - 1 - _RUN :]
         spans = [after - before - 1 for before, after in itertools.pairwise(places)]
         single = [word for word, span in zip(others, spans, strict=False) if span == 1]

@@ -1,4 +1,4 @@
-"""The words that prompts are made of: short and common, so that most tokenizers have each as one token."""
+"""Vocabulary of prompts: short and common words, most of them one token in most tokenizers."""
 
 _TEXT = """
 the of and to in is for on with as by at from that this it be are or not if else new all one two no an we you he

@@ -1,1 +1,1 @@
-"""Results as a page, as Markdown and as pictures. Leaves out what a figure means (bezel.bench.metrics.definitions)."""
+"""Report of results: HTML page, Markdown and pictures. Leaves out the meaning of figures (bezel.bench.metrics)."""

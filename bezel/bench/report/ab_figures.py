@@ -1,4 +1,4 @@
-"""The differences that a comparison of variants found, each with its interval."""
+"""Figures of a comparison of variants: the differences, each with its interval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = ("difference", "no_difference_shown")
 
 
 def arm_figures(results: Sequence[Result]) -> list[Figure]:
-    """One figure of each comparison."""
+    """Return one figure of each comparison."""
     compared = [result for result in results if any(finding.name in _NAMES for finding in result.findings)]
     return [
         _figure(result, f"differences{f'-{place}' if len(compared) > 1 else ''}", several=len(compared) > 1)

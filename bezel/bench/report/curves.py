@@ -1,4 +1,4 @@
-"""Which loads make one line of a chart, how a line is called, and which loads stand out of it. Pure."""
+"""Curves of a chart: the loads of each line, the line's name, and the loads to emphasise. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_OF_ONE, _MOST = 4, 5
 
 @dataclass(frozen=True)
 class Curve:
-    """Loads of one subject at one context, rising. `mark` is the load that stands out, and why."""
+    """Loads of one subject at one context, rising. `mark` is the load to emphasise, and the reason."""
 
     label: str
     subject: Subject
@@ -27,7 +27,7 @@ class Curve:
 
 
 def curves_of(subjects: Sequence[Subject]) -> tuple[list[Curve], str]:
-    """The lines of a report, and what they leave out: one subject by up to four contexts, several by one context."""
+    """Return the lines of a report, and a note on omissions: one subject by up to four contexts, several by one."""
     if len(subjects) == 1:
         contexts = [context for context in _contexts(subjects[0]) if len(_at(subjects[0], context)) > 1]
         shown = _spread(contexts, _MOST_OF_ONE)

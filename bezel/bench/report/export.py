@@ -1,8 +1,8 @@
-"""A result in other people's shapes: a CSV table, and the JSON that `vllm bench serve` writes.
+"""Export of a result: a CSV table, and the JSON that `vllm bench serve` writes.
 
-Owns the translation. The JSON has vLLM's names with vLLM's definitions (of the whole load, of what succeeded, its start
-and its end included), so that a figure in it may differ from the same cell's: docs/metrics.md says by how much and why.
-Generated texts are not kept, and so left out.
+Owns the translation. The JSON has vLLM's names with vLLM's definitions (over the whole load, of successful requests,
+its start and its end included), so a figure in it may differ from the same cell's; docs/metrics.md gives the amount and
+the reason. Generated texts are not stored, and so left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PERCENTILES = (50, 90, 95, 99)
 
 
 def as_csv(result: Result) -> str:
-    """One row a cell: what it is, what became of it, and every figure with its unit in the header. Unknown is empty."""
+    """Return one row a cell: its load, its state, and every figure with its unit in the header. Unknown is empty."""
     text = io.StringIO()
     header = ["nature", *_CELL_FIELDS, "failed", *(f"{one.name} [{one.unit}]" for one in DEFINITIONS)]
     writer = csv.writer(text, lineterminator="\n")
@@ -42,11 +42,11 @@ def as_csv(result: Result) -> str:
 
 
 def as_vllm(result: Result, cell: Cell, rows: Columns, began: int) -> dict[str, Any]:
-    """A cell in the shape of `vllm bench serve --save-result --save-detailed`.
+    """Return a cell in the shape of `vllm bench serve --save-result --save-detailed`.
 
     Args:
-        result: That it is of.
-        cell: One that was measured.
+        result: The cell's result.
+        cell: A measured cell.
         rows: Its samples.
         began: The origin of their instants.
     """

@@ -1,4 +1,4 @@
-"""The tables of a report: the summary side by side, what was found, checks that fired, failures, cells, manifests."""
+"""Tables of a report: the summary side by side, findings, failed checks, failures, cells, manifests."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _LONG = 300
 
 
 def best(subject: Subject) -> Spot | None:
-    """Its ok load of the highest throughput of those that were found to be enough; None where none was found.
+    """Return the ok load with the highest throughput among the loads found sufficient; None where there is none.
 
-    Found are knees behind which a plateau was seen, and the highest load within limits.
+    Sufficient are knees with an observed plateau behind them, and the highest load within limits.
     """
     named = {
         (finding.numbers.get("context_tokens"), finding.numbers.get("users"))
@@ -40,7 +40,7 @@ def best(subject: Subject) -> Spot | None:
 
 
 def told(subject: Subject) -> tuple[Spot | None, str]:
-    """The load that stands for a server, and what is said of a best one; no load where none is ok."""
+    """Return the load that represents a server, and a note on a best one; no load where none is ok."""
     if spot := best(subject):
         return spot, _where(spot)
     spot = _highest(_good(subject))
@@ -59,7 +59,7 @@ def _highest(spots: Iterable[Spot]) -> Spot | None:
 
 
 def summary(subjects: Sequence[Subject]) -> Table:
-    """Each server at one load: a column a server, so that many figures and few servers fit on a page."""
+    """Return each server at one load: a column a server, so that many figures and few servers fit on a page."""
     columns = [_summarised(subject) for subject in subjects]
     heads = [f"{name}, {_UNITS.get(name, 'ms')}" for name in _FIGURES]
     names = ["kind", "model", "hardware", "best load", "figures at", *heads, "failed requests"]
@@ -85,7 +85,7 @@ def _summarised(subject: Subject) -> list[str]:
 
 
 def side_by_side(subjects: Sequence[Subject]) -> Table | None:
-    """The loads that several servers have in common; None where there are none."""
+    """Return the loads that several servers have in common; None where there are none."""
     loads: dict[tuple[int, int, float, str, str], dict[str, Spot]] = {}
     for subject in subjects:
         for spot in subject.spots:
@@ -105,25 +105,25 @@ def side_by_side(subjects: Sequence[Subject]) -> Table | None:
 
 
 def findings(results: Sequence[Result]) -> list[str]:
-    """What the results say of themselves, each with its title where there are several."""
+    """Return the results' own findings, each with its result's title where there are several."""
     several = len(results) > 1
     return [f"{result.manifest.title}: {text}" if several else text for result in results for text in _told(result)]
 
 
 def _told(result: Result) -> list[str]:
-    """Knees last: a sweep has one of each context, or none of it. What a surface leaves out stands in its map."""
+    """Order a result's findings, knees last: a sweep has one for each context. A map lists a surface's omissions."""
     of_contexts = ("knee", "no_plateau")
     first = [one.text for one in result.findings if one.name not in (*of_contexts, "excluded")]
     return [*first, *result.notes, *(one.text for one in result.findings if one.name in of_contexts)]
 
 
 def fired(subjects: Sequence[Subject]) -> Table | None:
-    """The checks that did not pass, those that failed first; equal ones once, with the loads that they are of."""
+    """Return the checks that did not pass, failed ones first; equal ones once, with their loads."""
     groups: dict[tuple[str, str, str, str], list[tuple[Spot, Check]]] = {}
     for subject in subjects:
         for spot in subject.spots:
             for check in (check for cell in spot.every for check in cell.checks if check.state != "passed"):
-                # Texts with figures of one cell differ from cell to cell: the first of a kind speaks for all.
+                # Texts with figures of one cell differ from cell to cell: the first of a kind represents all.
                 text = check.text if check.state == "unknown" else ""
                 groups.setdefault((check.state, check.name, subject.label, text), []).append((spot, check))
     order = {"failed": 0, "suspect": 1, "unknown": 2}
@@ -138,7 +138,7 @@ def fired(subjects: Sequence[Subject]) -> Table | None:
 
 
 def checks_told(subjects: Sequence[Subject]) -> str:
-    """How many checks were made, by their state."""
+    """Return how many checks were made, by their state."""
     made = Counter(check.state for subject in subjects for cell in subject.cells for check in cell.checks)
     if not made:
         return "No check was made."
@@ -146,7 +146,7 @@ def checks_told(subjects: Sequence[Subject]) -> str:
 
 
 def failures(subjects: Sequence[Subject]) -> Table | None:
-    """The failed requests by kind, with what one of each said; None where none failed."""
+    """Return the failed requests by kind, with the text of one of each; None where none failed."""
     rows = []
     for subject in subjects:
         kinds: Counter[str] = Counter()
@@ -170,7 +170,7 @@ def failures(subjects: Sequence[Subject]) -> Table | None:
 
 
 def odd_cells(subjects: Sequence[Subject]) -> Table | None:
-    """The loads that are not ok, and why; loads of one reason together."""
+    """Return the loads that are not ok, and the reason; loads with the same reason together."""
     groups: dict[tuple[str, str, str], list[Spot]] = {}
     for subject in subjects:
         for spot in subject.spots:
@@ -184,7 +184,7 @@ def odd_cells(subjects: Sequence[Subject]) -> Table | None:
 
 
 def all_cells(subjects: Sequence[Subject]) -> Table:
-    """Every load with its figures and intervals."""
+    """Return every load with its figures and intervals."""
     open_loop = any(spot.value(OFFERED) is not None for subject in subjects for spot in subject.spots)
     offered = [OFFERED] if open_loop else []
     names = (THROUGHPUT, *offered, "requests_per_second", "ttft_p50", "ttft_p99", "tpot_p50", "itl_p50", "e2e_p50")
@@ -205,7 +205,7 @@ def all_cells(subjects: Sequence[Subject]) -> Table:
 
 
 def manifest(result: Result) -> Table:
-    """What was run, with what, where, at what price."""
+    """Return the model, engine, hardware, place and price of the run."""
     one = result.manifest
     served, place, client = one.served_by, one.platform, one.client
     tls = "on" if client.tls else "off"
@@ -244,7 +244,7 @@ def manifest(result: Result) -> Table:
 
 
 def _lone(table: Table, subjects: Sequence[Subject]) -> Table:
-    """The table without the column that names the server, where there is one."""
+    """Return the table without the column that names the server, where there is only one."""
     if len(subjects) > 1:
         return table
     place = table.head.index("server")

@@ -1,4 +1,4 @@
-"""What a figure of the report is: a picture that can be drawn at any width, its words, and the table behind it."""
+"""Figure of the report: a picture that can be drawn at any width, its words, and the table behind it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Picture(Protocol):
-    """What draws itself."""
+    """A drawing."""
 
     def drawn(self, width: float) -> Element:
-        """An `svg` element, about that many pixels wide."""
+        """Return an `svg` element, about that many pixels wide."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Figure:
     """One figure.
 
     Attributes:
-        name: Of its anchor and of its file: letters and hyphens.
-        kind: How its values came about: "measured", "simulated", "measured and inferred", ...
-        caption: What to know to read it, whole sentences.
-        broad: It wants the whole width of a page.
+        name: Name of its anchor and of its file: letters and hyphens.
+        kind: Origin of its values: "measured", "simulated", "measured and inferred", ...
+        caption: Explanation for the reader, whole sentences.
+        broad: Whether it needs the whole width of a page.
     """
 
     name: str

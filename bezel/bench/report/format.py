@@ -1,4 +1,4 @@
-"""Numbers and names as a reader sees them. What is not known is said to be "unknown". Pure."""
+"""Formatting of numbers and names for a reader. An unknown value is printed as "unknown". Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATES = {
     "queueing": "queueing before the server",
     "not_asked": "not asked",
 }
-# How a cell of each state is marked where there is no room for a word.
+# Marks of the cell states where there is no room for a word.
 MARKS = {
     "failed": "x",
     "infeasible": "-",
@@ -26,7 +26,7 @@ MARKS = {
 
 
 def number(value: float | None) -> str:
-    """Three digits that count, all of a number above 1000; "unknown" for None."""
+    """Format with three significant digits, all digits above 1000; "unknown" for None."""
     if value is None:
         return UNKNOWN
     size = abs(value)
@@ -38,7 +38,7 @@ def number(value: float | None) -> str:
 
 
 def compact(value: float) -> str:
-    """At most four characters, for a cell or a tick: 940, 1.2k, 35k, 0.12."""
+    """Format with at most four characters, for a cell or a tick: 940, 1.2k, 35k, 0.12."""
     size = abs(value)
     for limit, unit in ((999.5e6, "G"), (999.5e3, "M"), (999.5, "k")):
         if size >= limit:
@@ -48,7 +48,7 @@ def compact(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as per cent; one that is not 0 never reads as 0 %, one that is not whole never as 100 %."""
+    """Format a share as per cent; one above 0 never reads as 0 %, one below 1 never as 100 %."""
     if share == 0 or share == 1:
         return f"{share:.0%}".replace("%", " %")
     if 0 < share < 0.001:
@@ -59,16 +59,16 @@ def percent(share: float) -> str:
 
 
 def span(low: float | None, high: float | None) -> str:
-    """An interval's two ends, or nothing."""
+    """Format an interval's two ends; empty without an interval."""
     return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
 def shortened(text: str, most: int) -> str:
-    """`text`, or its beginning with an ellipsis."""
+    """Return `text`, or its beginning with an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def rounded_up(value: float) -> float:
-    """The next of 1, 2, 5 x 10^n that is not below a positive value."""
+    """Return the next of 1, 2, 5 x 10^n that is not below a positive value."""
     base: float = 10.0 ** math.floor(math.log10(value))
     return next(base * step for step in (1.0, 2.0, 5.0, 10.0) if base * step >= value * (1 - 1e-9))

@@ -1,4 +1,4 @@
-"""Figures of how latencies are spread (TTFT, ITL), and of how far drafts are accepted."""
+"""Figures of latency distributions (TTFT, ITL), and of the acceptance of drafts by position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DRAWN = ("p50", "p90", "p99")
 
 @dataclass(frozen=True)
 class _Sight:
-    """One load's distribution."""
+    """The distribution of one load."""
 
     label: str
     subject: Subject
@@ -37,7 +37,7 @@ class _Sight:
 
 
 def shape_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
-    """The figures, and why others cannot be drawn."""
+    """Return the figures, and the reasons why others cannot be drawn."""
     figures, missing = [], []
     for name, what in (("ttft", "requests"), ("itl", "gaps between chunks")):
         sights = _sights(subjects, name)
@@ -51,7 +51,7 @@ def shape_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]
 
 
 def _sights(subjects: Sequence[Subject], name: str) -> list[_Sight]:
-    """Of one subject up to four loads of its context with the most; of several the highest load that all have."""
+    """Return of one subject up to four loads of its context with the most; of several the highest common load."""
     found = {id(one): [spot for spot in one.spots if _cell(spot, name)] for one in subjects}
     having = [one for one in subjects if found[id(one)]]
     if len(having) == 1:
@@ -108,7 +108,7 @@ def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
     words += _left_out(len(sights))
     words += failures_told([sight.spot for sight in sights])
     unit = sights[0].values.unit
-    # Chunks that arrive together are 0 apart: no place for that on a logarithmic axis.
+    # Chunks that arrive together are 0 apart, which a logarithmic axis cannot show.
     x = Axis(f"{name}, {unit}", log=all(sight.values.min > 0 for sight in sights))
     y = Axis(f"share of {what}", low=0.0, high=1.0, as_percent=True)
     chart = Chart(title, " ".join(words), lines, x, y)
@@ -135,7 +135,7 @@ def _curve(metric: str, sight: _Sight) -> Line:
     counted = accumulate(values.histogram.counts)
     shares = {edge: total / values.n for edge, total in zip(values.histogram.edges[1:], counted, strict=True)}
     known = {name: value for name in _SHARES if (value := getattr(values, name)) is not None}
-    # Percentiles lie on the curve, also where many values are equal and share one bin.
+    # Percentiles are points of the curve, also where many values are equal and share one bin.
     places = sorted([(values.min, 0.0), *shares.items(), *((known[name], _SHARES[name]) for name in known)])
     dots = [
         Dot(
@@ -159,7 +159,7 @@ def _acceptance(subjects: Sequence[Subject]) -> Figure | None:
         if not accepted:
             continue
         having.append(subject)
-        # Loads may differ in how many tokens they draft: each position by those that have it.
+        # Loads may differ in their number of draft tokens: each position uses the loads that have it.
         shares = [
             fmean([one[place] for one in accepted if place < len(one)]) for place in range(max(map(len, accepted)))
         ]

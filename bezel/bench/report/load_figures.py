@@ -1,4 +1,4 @@
-"""Figures over the load: throughput, latency against throughput with the knee, what a million tokens costs."""
+"""Figures over the load: throughput, latency against throughput with the knee, cost of a million tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COST_TOLD = (
 
 
 def load_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
-    """The figures, and why others cannot be drawn."""
+    """Return the figures, and the reasons why others cannot be drawn."""
     curves, told = curves_of(subjects)
     curves = [curve for curve in curves if len({spot.load for spot in curve.spots}) > 1]
     missing: list[str] = []
@@ -35,7 +35,7 @@ def load_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
 
 
 def failures_told(spots: Sequence[Spot]) -> list[str]:
-    """How many requests of these loads failed; never nothing."""
+    """Return the number of failed requests of these loads in words, also where none failed."""
     requests, failed = sum(spot.requests for spot in spots), sum(spot.failed for spot in spots)
     told = (
         [f"{number(failed)} of {number(requests)} requests failed ({percent(failed / requests)})"] if requests else []
@@ -116,7 +116,7 @@ def _throughput(spot: Spot) -> float | None:
 
 
 def _dots(curve: Curve, across: Callable[[Spot], float | None], metric: str, upper: str, *, label: bool) -> list[Dot]:
-    """The dots of a curve; `upper` is the metric that its bar reaches up to, "" for the interval of `metric`."""
+    """Return the dots of a curve; `upper` is the metric at the top of its bar, "" for the interval of `metric`."""
     dots = []
     for spot in curve.spots:
         x, figure = across(spot), spot.figure(metric)
@@ -180,7 +180,7 @@ def _words(curves: list[Curve], told: str) -> list[str]:
 
 
 def _offered(curves: list[Curve]) -> list[str]:
-    """What an open loop offered, beside what was completed of it."""
+    """Return the rate that an open loop offered, beside the completed one."""
     return [OFFERED] if any(spot.value(OFFERED) is not None for curve in curves for spot in curve.spots) else []
 
 

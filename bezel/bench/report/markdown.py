@@ -1,8 +1,8 @@
-"""The report as Markdown tables, for a pull request.
+"""Markdown report of tables, for a pull request.
 
-What a server or a file says stands in `code` elements with every mark of it as a character reference: there it is no
-markup, no mention and no link, also for a reader that takes what is folded for plain HTML and never looks for Markdown
-in it. Our own words stand as they are.
+Texts from a server or a file are put into `code` elements with every special character as a character reference, so
+they contain no markup, no mention and no link, also for a reader that takes folded content for plain HTML and never
+looks for Markdown in it. Bezel's own words are written unchanged.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from bezel.bench.report.report import Report
 
-# Words and figures of our own making; anything else of a cell may have come from outside.
+# Words and figures of Bezel's own making; anything else in a cell may have come from outside.
 _TAME = re.compile(r"([A-Za-z0-9 ,.;:/%~·+()<=*'↓→-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))*")
 _CELL = 200
-# What of our own words is a mark of Markdown or of HTML.
+# Characters of Bezel's own words that are marks of Markdown or of HTML.
 _MARKS = re.compile(r"[~<>*]")
 _ANY_MARK = re.compile(r"[^A-Za-z0-9 ]")
 
 
 def as_markdown(report: Report) -> str:
-    """The text."""
+    """Return the report's text."""
     return "\n".join(_lines(report)) + "\n"
 
 
@@ -87,7 +87,7 @@ def _cell(text: str) -> str:
 
 
 def _tame(text: str) -> str:
-    """`text` as it is where it holds nothing that Markdown could read, else as code."""
+    """Return `text` unchanged if it holds nothing that Markdown could interpret, else as code."""
     shown = " ".join(plain(text).split())
     if _TAME.fullmatch(shown) and "<" not in shown.replace("< ", "") and "://" not in shown and "www." not in shown:
         return _MARKS.sub(_reference, shown)

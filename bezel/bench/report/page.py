@@ -1,6 +1,6 @@
-"""The report as one HTML page that needs nothing else: no script, no request, each chart drawn as SVG.
+"""Self-contained HTML page of a report: no script, no request, each chart drawn as SVG.
 
-Its own policy (Content-Security-Policy) forbids scripts and requests, were anything to slip in.
+Its Content-Security-Policy forbids scripts and requests, in case one were ever injected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FINDINGS = 5
 
 
 def as_page(report: Report) -> str:
-    """The page's text."""
+    """Return the page's text."""
     head = el(
         "head",
         {},
@@ -48,7 +48,7 @@ def as_page(report: Report) -> str:
 
 
 def _sections(report: Report) -> Iterator[tuple[str, Element]]:
-    """Name in the list of contents, and section."""
+    """Yield the name in the table of contents, and the section."""
     summary = _section("summary", "Summary")
     if len(report.subjects) == 1:
         add(summary, _tiles(report.subjects[0]))
@@ -109,7 +109,7 @@ def _footer(report: Report) -> Element:
 
 
 def _tiles(subject: Subject) -> Element:
-    """The figures of one server at its best load, or else at the highest throughput that was measured."""
+    """Return the figures of one server at its best load, or else at the highest measured throughput."""
     spot, named = told(subject)
     requests, failed = sum(one.requests for one in subject.spots), sum(one.failed for one in subject.spots)
     ok = sum(one.state == "ok" for one in subject.spots)
@@ -159,7 +159,7 @@ def _figure(figure: Figure) -> Element:
 
 
 def _long(table: Table) -> Element:
-    """A table, folded where it has many rows."""
+    """Return a table, folded where it has many rows."""
     shown = _table(table)
     if len(table.rows) <= _ALWAYS_OPEN:
         return shown
@@ -184,7 +184,7 @@ def _row(row: Iterable[str], kind: str) -> Element:
 
 
 def _broken(name: str) -> Iterator[Node]:
-    """A name that a narrow place may break behind its underscores."""
+    """Yield a name with possible line breaks behind its underscores."""
     first, *others = name.split("_")
     yield first
     for part in others:

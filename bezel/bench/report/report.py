@@ -1,4 +1,4 @@
-"""What a report holds, in its order, for a page, Markdown and pictures alike. Pure."""
+"""Content of a report, in its order, for page, Markdown and pictures alike. Pure."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Report:
 
     Attributes:
         nature: "measured", "simulated", or both.
-        warnings: What to know before any figure, whole sentences.
-        trouble: Tables of what is not as it should be.
-        missing: Which figures cannot be drawn, and why.
+        warnings: Caveats to show before any figure, whole sentences.
+        trouble: Tables of problems.
+        missing: Figures that cannot be drawn, and why.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Report:
 
 
 def report_of(results: Sequence[Result]) -> Report:
-    """The report of one or more results."""
+    """Build the report of one or more results."""
     subjects = subjects_of(results)
     grids, no_grids = grid_figures(subjects)
     loads, no_loads = load_figures(subjects)

@@ -1,4 +1,4 @@
-"""What a report compares: each server of each result, its loads, and the figures of a load over its repeats. Pure."""
+"""Series of a report: each server of each result, its loads, and the figures of a load over its repeats. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Spot:
-    """One load on one server, over its repeats: of those of its state only, so that none is mixed with a failed one."""
+    """One load on one server, over its repeats of one state only, so that none is mixed with a failed one."""
 
     context: int | None
     load: float | None
@@ -40,7 +40,7 @@ class Spot:
     every: tuple[Cell, ...]
 
     def figure(self, metric: str) -> Estimate | None:
-        """The figure, or None where it is not known."""
+        """Return the figure, or None where unknown."""
         found = [one for cell in self.cells if (one := cell.metrics.get(metric)) and one.value is not None]
         values = [one.value for one in found if one.value is not None]
         if not values:
@@ -50,30 +50,30 @@ class Spot:
         return Estimate(fmean(values), min(values), max(values), found[0].unit, len(values))
 
     def value(self, metric: str) -> float | None:
-        """The figure's value."""
+        """Return the figure's value."""
         found = self.figure(metric)
         return found.value if found else None
 
     @property
     def told_load(self) -> str:
-        """The load, as a reader names it."""
+        """Return the load, as named for a reader."""
         if self.load is None:
             return plain(self.every[0].pattern)
         return "1 user" if self.load == 1 and self.unit == "users" else f"{number(self.load)} {self.unit}"
 
     @property
     def output(self) -> int | None:
-        """Tokens of an answer, as asked for."""
+        """Return the requested tokens of a response."""
         return self.every[0].output_tokens
 
     @property
     def requests(self) -> int:
-        """All that were sent, of every repeat."""
+        """Return the requests sent, over all repeats."""
         return sum(cell.requests for cell in self.every)
 
     @property
     def failed(self) -> int:
-        """How many of them failed."""
+        """Return the failed requests among them."""
         return sum(sum(cell.failures.values()) for cell in self.every)
 
 
@@ -88,22 +88,22 @@ class Subject:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All of its cells."""
+        """Return all of its cells."""
         return tuple(cell for spot in self.spots for cell in spot.every)
 
     @property
     def simulated(self) -> bool:
-        """Whether no figure of it says anything of hardware."""
+        """Whether its figures are simulated and no evidence about hardware."""
         return self.result.nature == "simulated"
 
     @property
     def contexts(self) -> list[int]:
-        """Of its loads, rising."""
+        """Return the contexts of its loads, rising."""
         return sorted({spot.context for spot in self.spots if spot.context is not None})
 
 
 def subjects_of(results: Sequence[Result]) -> list[Subject]:
-    """Every server of every result, each with a name that no other has."""
+    """Return every server of every result, each with a unique name."""
     found: list[Subject] = []
     for result in results:
         for variant in result.variants or ("",):
@@ -114,7 +114,7 @@ def subjects_of(results: Sequence[Result]) -> list[Subject]:
 
 
 def nature(subjects: Iterable[Subject]) -> str:
-    """How the figures of these came about: "measured", "simulated", or both."""
+    """Return the nature of the subjects' figures: "measured", "simulated", or both."""
     return " and ".join(sorted({one.result.nature for one in subjects}))
 
 

@@ -1,4 +1,4 @@
-"""The heat maps of a sweep: throughput with its inferred cells, and the time to the first token."""
+"""Heat maps of a sweep: throughput with its inferred cells, and the time to the first token."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _METRICS = ("output_tokens_per_second", "requests_per_second", "input_tokens_per_second")
 _LATENCY = "ttft_p50"
-_FEW = 6  # columns that half of a page has room for
+_FEW = 6  # most columns on half of a page
 
 
 def grid_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
-    """Two maps of each server that has at least two contexts and two loads; and why there are none."""
+    """Return two maps of each server with at least two contexts and two loads; and the reasons for missing ones."""
     figures: list[Figure] = []
     wide = [one for one in subjects if len(one.contexts) > 1 and len({spot.load for spot in one.spots}) > 1]
     for place, subject in enumerate(wide, 1):
@@ -34,7 +34,7 @@ def grid_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
 
 
 def _metric(subject: Subject) -> str:
-    """What the sweep's surface is of, else the first throughput that is known."""
+    """Return the metric of the sweep's surface, else the first known throughput."""
     inferred = [one.metric for one in subject.result.inferred]
     known = [name for name in _METRICS if any(spot.value(name) is not None for spot in subject.spots)]
     return [*inferred[:1], *known, _METRICS[0]][0]

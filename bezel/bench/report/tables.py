@@ -1,4 +1,4 @@
-"""What a table of the report is, for a page as for Markdown. Pure."""
+"""Table of the report, for the page as for Markdown. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text below heads; every cell is untrusted. `title` names it, `told` says how to read it."""
+    """Rows of text below heads; every cell is untrusted. `title` names the table, `told` explains how to read it."""
 
     title: str
     head: list[str]
@@ -16,5 +16,5 @@ class Table:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell reads as a figure, which is set to the right."""
+    """Whether a cell reads as a figure, which is aligned to the right."""
     return text[:1].isdigit() or text[:2] in ("< ", "> ") or (text[:1] in "+-~" and text[1:2].isdigit())

@@ -1,1 +1,1 @@
-"""The result document: samples, columns, figures, cell status, files and exports."""
+"""Result document: samples, columns, figures, cell status, files and exports."""

@@ -1,4 +1,4 @@
-"""What became of a cell: ok, or why it is not (failed, client_limited, saturated, ...), with the rule that says so.
+"""Status of a cell: ok, or the reason why not (failed, client_limited, saturated, ...), with the rule that applies.
 
 Pure. Owns the order of the rules and their limits. Leaves the checks to bezel.bench.validity.checks.
 """
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from bezel.bench.result.document import Check, ClientFigures, State
 
 ACHIEVED_SHARE = 0.98
-# Late by less is no fault of a figure, however fast the server; nor by less than that share of what is measured.
+# A smaller lateness does not harm a figure, however fast the server; nor one below this share of the measured time.
 LATE_MS = 10.0
 LATE_SHARE = 0.05
 CPU_SHARE = 0.85
-# How vLLM begins its refusal of a request that cannot fit.
+# Phrases in vLLM's refusal of a request that cannot fit.
 _TOO_LONG = ("maximum context length", "max_model_len")
 
 
 def infeasible(
     context_tokens: int, output_tokens: int, *, max_model_len: int | None, kv_cache_tokens: int | None
 ) -> str:
-    """The rule by which a request can never be served, "" where there is none.
+    """Return the rule by which a request can never be served, "" where there is none.
 
     Args:
-        context_tokens: Of the prompt.
-        output_tokens: Of the answer.
-        max_model_len: Of the server; None where that is not known.
-        kv_cache_tokens: That its cache holds; None where that is not known.
+        context_tokens: Tokens of the prompt.
+        output_tokens: Tokens of the response.
+        max_model_len: The server's limit; None where unknown.
+        kv_cache_tokens: Tokens that its cache holds; None where unknown.
     """
     length = f"{context_tokens} prompt + {output_tokens} output tokens = {context_tokens + output_tokens}"
     if max_model_len is not None and context_tokens + output_tokens > max_model_len:
@@ -55,18 +55,18 @@ def state_of(
     saturated: str = "",
     silent_seconds: float | None = None,
 ) -> tuple[State, str]:
-    """The state of a measured cell, and why it is not ok.
+    """Return the state of a measured cell, and why it is not ok.
 
     Args:
-        checks: What was found.
-        interrupted: Somebody ended the load before its end.
-        requests: That were sent.
-        failures: How many failed, by kind.
-        examples: What one of each kind said.
-        client_limits: As of `limits_of_client`.
-        queueing: As of `queued`.
-        saturated: As of `backlogged`.
-        silent_seconds: For so long no request was answered, so that the load was ended; None where that was not so.
+        checks: The results of the checks.
+        interrupted: Whether the user ended the load early.
+        requests: The number of requests sent.
+        failures: The number of failures, by kind.
+        examples: The text of one failure of each kind.
+        client_limits: The result of `limits_of_client`.
+        queueing: The result of `queued`.
+        saturated: The result of `backlogged`.
+        silent_seconds: The time without any response after which the load was ended; None if it was not.
     """
     failed = sum(failures.values())
     if interrupted:
@@ -89,7 +89,7 @@ def state_of(
     if apart := _failed_apart(checks, requests, failures):
         also = f"; the client fell short, too: {'; '.join(client_limits)}" if client_limits else ""
         return "failed", f"{apart.name}: {apart.text}{also}"
-    # Before all other checks: what a client that falls short makes of a server is not the server's.
+    # Before all other checks: figures limited by the client are no evidence about the server.
     if client_limits:
         return "client_limited", f"the client was measured, not the server: {'; '.join(client_limits)}"
     if wrong := [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]:
@@ -100,7 +100,7 @@ def state_of(
 
 
 def _failed_apart(checks: Sequence[Check], requests: int, failures: Mapping[str, int]) -> Check | None:
-    """The check that too many requests failed, where the client's own failures alone would not say so."""
+    """Return the check that too many requests failed, unless only the client's own failures make it so."""
     theirs = sum(count for kind, count in failures.items() if kind != CLIENT)
     if CLIENT in failures and theirs <= FAILED_SHARE * requests:
         return None
@@ -108,13 +108,13 @@ def _failed_apart(checks: Sequence[Check], requests: int, failures: Mapping[str,
 
 
 def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: float | None = None) -> list[str]:
-    """Every way in which the client fell short.
+    """Return every way in which the client fell short.
 
     Args:
-        figures: How it fared.
-        achieved: The rate at which it began requests, by the planned one; None for a closed loop.
-        ttft_ms: The shortest time that is measured, in the median: to the first token, or to the end of an answer
-            without a text; None where nothing was.
+        figures: The client's figures.
+        achieved: The rate at which it began requests, relative to the planned one; None for a closed loop.
+        ttft_ms: The median of the shortest measured time: to the first token, or to the end of a response without a
+            text; None where nothing was measured.
     """
     most, of_what = LATE_MS, ""
     if ttft_ms is not None and ttft_ms * LATE_SHARE > LATE_MS:
@@ -134,11 +134,11 @@ def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: fl
 
 
 def queued(in_flight: int, *, instances: int | None, concurrency: int | None) -> str:
-    """How a load lies above what the platform lets through at once, "" where it does not or that is not known.
+    """Return how a load exceeds the requests that the platform admits at once, "" where it does not or this is unknown.
 
     Args:
-        in_flight: Requests that were under way at once at most.
-        instances: Of the service.
+        in_flight: The most requests under way at once.
+        instances: Instances of the service.
         concurrency: Requests that the platform sends to one instance at once.
     """
     if instances is None or concurrency is None or in_flight <= instances * concurrency:
@@ -151,12 +151,12 @@ def queued(in_flight: int, *, instances: int | None, concurrency: int | None) ->
 
 
 def backlogged(share: float | None, offered: float | None, completed: float | None) -> str:
-    """How an open loop's queue grew, "" where it did not.
+    """Return how an open loop's queue grew, "" where it did not.
 
     Args:
-        share: Requests completed by requests offered, as of `metrics.saturation`; None where none were left over.
-        offered: Requests a second.
-        completed: Requests a second.
+        share: Requests completed by requests offered, from `metrics.saturation`; None where none were left over.
+        offered: Requests offered per second.
+        completed: Requests completed per second.
     """
     if share is None:
         return ""

@@ -1,6 +1,6 @@
 """Samples as columns: one array a field, so that a million requests are counted in milliseconds.
 
-Owns the change of shape and the choice of rows. Leaves every definition of a figure to bezel.bench.metrics.definitions.
+Owns the conversion and the selection of rows. Leaves every definition of a figure to bezel.bench.metrics.definitions.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _CODES = {kind: code for code, kind in enumerate(("", *KINDS))}
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Requests by field; instants in nanoseconds (0: not reached), counts -1 where the server did not say.
+    """Requests by field; instants in nanoseconds (0: not reached), counts -1 where the server did not report them.
 
     Attributes:
         fields: One array of int64 for each of ``FIELDS``.
-        failure: Each request's place in ``("", *KINDS)``: 0 is one that succeeded.
-        chunks: The instants of all chunks with a token, request after request.
-        chunk_counts: How many of them each request has.
+        failure: Each request's index in ``("", *KINDS)``: 0 is a success.
+        chunks: The instants of all chunks with a token, request by request.
+        chunk_counts: The number of chunks of each request.
     """
 
     fields: dict[str, Ints]
@@ -49,7 +49,7 @@ class Columns:
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Columns:
-        """The columns of samples, in their order."""
+        """Convert samples to columns, in their order."""
         size = len(samples)
         return cls(
             {name: np.fromiter((getattr(one, name) for one in samples), np.int64, size) for name in FIELDS},
@@ -65,11 +65,11 @@ class Columns:
         return self.fields[name]
 
     def where(self, chosen: Flags | Ints) -> Columns:
-        """The rows of a mask, or of places in that order."""
+        """Return the rows of a mask, or of indices in that order."""
         rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         ends = np.cumsum(self.chunk_counts)
         counts = self.chunk_counts[rows]
-        # The place of each chosen chunk: the begin of its row, and how far it stands behind it.
+        # The index of each chosen chunk: the beginning of its row, plus its offset in the row.
         begins = np.repeat(ends[rows] - counts, counts)
         steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         return Columns(
@@ -80,15 +80,15 @@ class Columns:
         )
 
     def by_end(self) -> Columns:
-        """All rows, in the order in which they ended."""
+        """Return all rows, in the order in which they ended."""
         return self.where(np.argsort(self["done"], kind="stable"))
 
     def good(self) -> Columns:
-        """Those that succeeded."""
+        """Return the requests that succeeded."""
         return self.where(self.failure == 0)
 
     def gaps(self) -> Ints:
-        """Nanoseconds between neighbouring chunks of one request, request after request."""
+        """Return nanoseconds between neighbouring chunks of one request, request by request."""
         if len(self.chunks) == 0:
             return self.chunks
         ends = np.cumsum(self.chunk_counts)
@@ -98,6 +98,6 @@ class Columns:
         return np.diff(self.chunks, prepend=self.chunks[0])[inside]
 
     def failures(self) -> dict[str, int]:
-        """How many failed, by kind."""
+        """Return the number of failures, by kind."""
         counts = np.bincount(self.failure, minlength=len(_CODES))
         return {kind: int(counts[code]) for kind, code in _CODES.items() if kind and counts[code]}

@@ -1,16 +1,16 @@
-"""What a benchmark found, as one versioned JSON document: enough to believe a figure, to recompute it, or to refute it.
+"""Result document of the benchmark: versioned JSON that suffices to verify, recompute or refute a figure.
 
-Owns the document's shape, reading and writing. Leaves out how a figure comes about (bezel.bench.metrics.definitions),
-whether it can be believed (bezel.bench.validity.checks) and the raw samples, which lie in a file beside it
-(bezel.bench.result.sample_file).
+Owns the document's shape, reading and writing. Leaves out the computation of a figure
+(bezel.bench.metrics.definitions), its validity (bezel.bench.validity.checks) and the raw samples, which are in a file
+beside it (bezel.bench.result.sample_file).
 
 The rules of the document:
 
-- **Not known is null, never 0**, and a figure that is null says why. NaN and infinity cannot be written.
-- **Every cell that was wanted is in it**: what failed, could not be, or was queued stands there as such.
-- **The version is part of it.** A field more or less is another version; a reader refuses what it does not know.
+- **Unknown is null, never 0**, and a figure that is null gives the reason. NaN and infinity cannot be written.
+- **Every requested cell is in it**, also one that failed, was infeasible, or was queued, with that state.
+- **The version is part of it.** A field more or less is another version; a reader refuses an unknown version.
 - **Counts are whole numbers, latencies milliseconds, durations seconds**; every figure names its unit.
-- **The raw samples are named by digest**, so that a changed file is found out.
+- **The raw samples are named by digest**, so that a changed file is detected.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class ClientFigures(_Record):
         busiest_cpu_share: CPU seconds by wall seconds of the busiest of them: 1.0 is a whole core.
         connections: Made in all; ``reconnections`` after the clock had started.
         schedule_delay_p99_ms: From the planned instant to the one at which the request was begun.
-        interrupted: Somebody ended the load before its end.
+        interrupted: The load was interrupted before its end.
         silent_seconds: For so long no request was answered, so that the load was ended; null where that was not so.
     """
 
@@ -221,12 +221,12 @@ class Cell(_Record):
         return self
 
     def value(self, metric: str) -> float | None:
-        """The figure of that name, or null where it was not measured."""
+        """Return the figure of that name, or None where it was not measured."""
         found = self.metrics.get(metric)
         return found.value if found else None
 
     def check(self, name: str) -> Check | None:
-        """What the check of that name found, if it was made."""
+        """Return the result of the check of that name, if it was made."""
         return next((one for one in self.checks if one.name == name), None)
 
 
@@ -295,15 +295,15 @@ class Result(_Record):
         return self
 
     def as_json(self) -> str:
-        """The document as text, ending in a line end."""
+        """Return the document as text with a final line end."""
         return self.model_dump_json(by_alias=True, indent=1) + "\n"
 
 
 def load(path: Path) -> Result:
-    """Reads a result.
+    """Read a result.
 
     Raises:
-        ResultError: The file cannot be read, is no result, or is of another version.
+        ResultError: The file cannot be read, is not a result, or is of another version.
     """
     try:
         text = path.read_bytes()
@@ -313,10 +313,10 @@ def load(path: Path) -> Result:
 
 
 def parse(text: bytes | str, name: str) -> Result:
-    """Reads a result from a document's text; ``name`` is for the message.
+    """Read a result from a document's text; ``name`` is for the message.
 
     Raises:
-        ResultError: It is no result, or one of another version.
+        ResultError: It is not a result, or one of another version.
     """
     try:
         return Result.model_validate_json(text)
@@ -325,7 +325,7 @@ def parse(text: bytes | str, name: str) -> Result:
 
 
 def save(result: Result, path: Path) -> None:
-    """Writes a result whole: whatever ends the process, the file holds this one or what it held before.
+    """Write a result atomically: if the process is killed, the file holds either this result or its former content.
 
     Raises:
         OSError: It could not be written.

@@ -1,4 +1,4 @@
-"""Which kind of failure something is, and what it said, in one short line. Pure."""
+"""Classification of failures: the kind of each, and its message in one short line. Pure."""
 
 import errno
 import ssl
@@ -9,7 +9,7 @@ import orjson
 from bezel.bench.result import sample as kinds
 
 FAILED_SHARE: Final = 0.01
-"""Of the requests: where more failed, the rest was a lighter load than the one that is named."""
+"""Share of the requests: where more failed, the rest was a lighter load than the requested one."""
 _LONGEST: Final = 200
 _OF_STATUS: Final = {401: kinds.HTTP_401, 403: kinds.HTTP_403, 404: kinds.HTTP_404, 429: kinds.HTTP_429}
 _OWN: Final = {
@@ -22,14 +22,14 @@ _OWN: Final = {
 
 
 def of_status(status: int) -> str:
-    """The kind of an HTTP status; "" for one of success."""
+    """Return the kind of an HTTP status; "" for a success."""
     if 200 <= status < 300:
         return ""
     return _OF_STATUS.get(status) or (kinds.HTTP_5XX if status >= 500 else kinds.HTTP_4XX)
 
 
 def of_connecting(error: OSError) -> tuple[str, str]:
-    """Kind and text of a connection that could not be made."""
+    """Return kind and text of a failure to connect."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return kinds.REFUSED, (
             f"the certificate is not trusted: {error.verify_message}. Give the authority's certificate as the CA file"
@@ -40,13 +40,13 @@ def of_connecting(error: OSError) -> tuple[str, str]:
 
 
 def short(text: str) -> str:
-    """One line of at most 200 characters."""
+    """Return one line of at most 200 characters."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 def said(document: bytes) -> str:
-    """What an error document says: its message (as OpenAI, vLLM and Google write it), else its text."""
+    """Return an error document's message (as OpenAI, vLLM and Google write it), else its text."""
     try:
         return error_text(orjson.loads(document))
     except orjson.JSONDecodeError:
@@ -54,7 +54,7 @@ def said(document: bytes) -> str:
 
 
 def error_text(document: Any) -> str:
-    """The message of a parsed error document, of its `error`, or of whatever else it is."""
+    """Return the message of a parsed error document, of its `error`, or of whatever else it is."""
     inner = document
     for key in ("error", "message", "detail"):
         if isinstance(inner, dict) and inner.get(key):

@@ -1,4 +1,4 @@
-"""The shape of one figure, and of a spread of values: never a number that is none, never null without a reason."""
+"""Shape of one figure and of a distribution: finite numbers only, and no null without a reason."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What was measured, with what, where and at what price: the manifest of a result.
+"""Schema of a result's manifest: model, engine, hardware, place and price of what was measured.
 
-Owns its shape. Leaves finding it out to bezel.bench.server.manifest.
+Owns its shape. Leaves collecting the values to bezel.bench.server.manifest.
 """
 
 from __future__ import annotations

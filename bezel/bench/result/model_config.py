@@ -1,4 +1,4 @@
-"""What every record of a result keeps to: no unknown field, no change, no number that is none."""
+"""Shared model configuration of a result's records: no unknown field, no change, no NaN or infinity."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What a load gave: one `Sample` a request, one `Measured` a load.
+"""Measurement of a load: one `Sample` a request, one `Measured` a load.
 
-Raw facts only: instants, counts that the server said and the kind of each failure. Nothing is computed here that a
-reader might define another way (`ttft`, `tpot` and the rest are metrics), and nothing but the standard library is
-imported: what sends load must start fast.
+Raw facts only: instants, counts that the server reported and the kind of each failure. Nothing is computed here that a
+reader might define differently (`ttft`, `tpot` and the rest are metrics), and nothing but the standard library is
+imported, because the sender of a load must start fast.
 
-Instants are integer nanoseconds of CLOCK_MONOTONIC, 0 where a request never came that far. Counts are -1 where the
-server did not say.
+Instants are integer nanoseconds of CLOCK_MONOTONIC, 0 where a request did not get that far. Counts are -1 where the
+server did not report them.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from array import array
 from dataclasses import dataclass, field
 
 REFUSED = "refused"
-"""No connection: refused, no route, no such name, or TLS that could not be agreed or verified."""
+"""No connection: refused, no route, no such name, or a failed TLS handshake or verification."""
 RESET = "reset"
-"""The connection broke before any byte of an answer."""
+"""The connection broke before any byte of a response."""
 TIMEOUT = "timeout"
-"""The request's deadline passed after an answer had begun."""
+"""The request's deadline passed after a response had begun."""
 NO_ANSWER = "no_answer"
-"""The request's deadline passed, or the server closed, without one byte of an answer."""
+"""The request's deadline passed, or the server closed, without one byte of a response."""
 HTTP_401 = "http_401"
 HTTP_403 = "http_403"
 HTTP_404 = "http_404"
 HTTP_429 = "http_429"
 HTTP_4XX = "http_4xx"
-"""Any other status of 300 to 499: a redirection is not followed, so it is an answer that is no completion."""
+"""Any other status of 300 to 499: a redirection is not followed, so it is a response without a completion."""
 HTTP_5XX = "http_5xx"
 TRUNCATED = "truncated"
-"""An answer that began and ended early: the connection closed inside it, or the stream ended without `[DONE]`."""
+"""A response that began and ended early: the connection closed inside it, or the stream ended without `[DONE]`."""
 ERROR_IN_STREAM = "error_in_stream"
 """Status 200 and a stream that carries an error event."""
 ERROR_IN_BODY = "error_in_body"
 """Status 200 and one JSON document that is an error."""
 BAD_JSON = "bad_json"
-"""An event or document that is no JSON, or HTTP that is none."""
+"""An event or document that is not JSON, or malformed HTTP."""
 BAD_USAGE = "bad_usage"
 """`usage` is missing, or counts fewer tokens than chunks that carried one."""
 NO_TOKEN = "no_token"  # noqa: S105 - a kind of failure
-"""A complete answer without one token."""
+"""A complete response without one token."""
 CLIENT = "client"
-"""The client's own fault: never the server's."""
+"""A failure of the client, never of the server."""
 
 KINDS = (
     REFUSED,
@@ -71,7 +71,7 @@ def no_instants() -> array[int]:
 
 @dataclass(slots=True)
 class Sample:
-    """One request: who sent it, when what happened, what the server counted.
+    """One request: its sender, its instants, the server's counts.
 
     Attributes:
         index: The place of the request in the plan, from 0, over all workers.
@@ -80,20 +80,20 @@ class Sample:
         turn: The turn of a conversation, from 0.
         group: The prompt group of shared-prefix sets, -1 for none.
         planned: When it should have been sent (a closed loop: when its user was ready).
-        begun: When its worker turned to it and took a connection, or asked for one where none was idle.
-        sent: When its bytes were given to the kernel: once the server had taken the connection.
-        first: When the first token of any channel that had a text arrived; 0 for an answer of tokens without one.
+        begun: When its worker took a connection for it, or requested one where none was idle.
+        sent: When its bytes were given to the kernel, after the server had accepted the connection.
+        first: When the first token with a text arrived, in any channel; 0 for a response of tokens without text.
         first_content: When the first *content* token arrived.
         last: When the last chunk with a token arrived, also one without a text (not `[DONE]`, not the usage chunk).
-        done: When the answer was complete, or had failed.
+        done: When the response was complete, or had failed.
         status: The HTTP status, 0 for none.
         failure: One of `KINDS`, empty for none.
-        detail: What a failure said, short, without secrets.
-        prompt_tokens: As `usage` says, with the cached ones.
-        output_tokens: As `usage` says, reasoning included.
+        detail: The failure's message, short, without secrets.
+        prompt_tokens: As `usage` reports, with the cached ones.
+        output_tokens: As `usage` reports, reasoning included.
         cached_tokens: Prompt tokens the server took from its prefix cache.
         reasoning_tokens: Those of `output_tokens` that were reasoning.
-        asked_tokens: The `max_tokens` that was sent.
+        asked_tokens: The requested `max_tokens`.
         chunks: When each chunk arrived that carried a token.
     """
 
@@ -122,7 +122,7 @@ class Sample:
 
 @dataclass(slots=True)
 class ClientHealth:
-    """How the client itself did: what `client_limited` is judged by.
+    """Health of the client, from which `client_limited` is derived.
 
     Attributes:
         workers: Processes that sent load.
@@ -134,9 +134,9 @@ class ClientHealth:
         connections: Connections made in all, the first ones included.
         reconnections: Those made after the clock had started, because a server had closed one or more were needed.
         connect_failures: Connections that could not be made.
-        backlog: The most complete answers that waited to be parsed.
+        backlog: The most complete responses that waited to be parsed.
         interrupted: The load was ended by the user (Ctrl-C, SIGTERM).
-        silent_seconds: For so long no request was answered, so that the load was ended; 0 where that was not so.
+        silent_seconds: The time without any response after which the load was ended; 0 if it was not.
     """
 
     workers: int = 1
@@ -155,13 +155,13 @@ class ClientHealth:
 
 @dataclass(slots=True)
 class Measured:
-    """All that one load gave.
+    """The measurement of one load.
 
     Attributes:
         samples: One a request that was sent or should have been, in order of `index`.
-        began: When the clock started: every connection stood.
-        ended: When the last answer was complete or had failed.
-        client: How the client did.
+        began: When the clock started, with every connection open.
+        ended: When the last response was complete or had failed.
+        client: The health of the client.
     """
 
     samples: list[Sample]

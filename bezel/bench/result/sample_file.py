@@ -1,11 +1,11 @@
-"""The raw samples of a result, in one file beside it: compact, exact, and readable with numpy alone.
+"""Sample file of a result: the raw samples, compact, exact, and readable with numpy alone.
 
     numpy.load("run.samples.npz")["<cell id>/sent"]
 
 Owns the file's columns; `docs/metrics.md` lists `COLUMNS`. One array a column and cell, all of a cell of one length but
-`chunk_gaps`. Every integer is kept, in the narrowest type that holds its column: an instant as nanoseconds since
-`began` (`NOT_REACHED` where it never came so far), a chunk as nanoseconds since the one before it in the same request,
-or since `first`.
+`chunk_gaps`. Every integer is stored in the narrowest type that holds its column: an instant as nanoseconds since
+`began` (`NOT_REACHED` where the request did not get so far), a chunk as nanoseconds since the one before it in the same
+request, or since `first`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from bezel.bench.result.columns import Ints
 
-NOT_REACHED = -(2**63)  # an instant may lie before `began`, where machines' clocks were put together
+NOT_REACHED = -(2**63)  # an instant may be before `began`, where several machines' clocks were merged
 INSTANTS = ("planned", "begun", "sent", "first", "first_content", "last", "done")
 COLUMNS = {
     "began": "one value: CLOCK_MONOTONIC at the begin of the load, in nanoseconds. Instants count from it; "
@@ -61,19 +61,19 @@ COLUMNS = {
 
 
 def samples_path(result: Path) -> Path:
-    """Where the samples of a result lie."""
+    """Return the path of a result's samples."""
     return result.with_name(f"{result.stem}.samples.npz")
 
 
 def write_samples(path: Path, cells: Mapping[str, tuple[Columns, int]]) -> SampleFile:
-    """Writes the samples of cells, whole.
+    """Write the samples of cells atomically.
 
     Args:
         path: The file.
-        cells: By id: the samples, and when the load began (nanoseconds of CLOCK_MONOTONIC).
+        cells: Samples and start of the load (nanoseconds of CLOCK_MONOTONIC), by the cell's id.
 
     Returns:
-        What the result says of the file.
+        The result's record of the file.
 
     Raises:
         OSError: It could not be written.
@@ -84,7 +84,7 @@ def write_samples(path: Path, cells: Mapping[str, tuple[Columns, int]]) -> Sampl
         for name, values in arrays.items():
             array = io.BytesIO()
             np.lib.format.write_array(array, values, allow_pickle=False)
-            # With a date of its own, so that the same samples are the same file; level 1 takes a third of the time.
+            # With a fixed date, so that the same samples give the same file; level 1 takes a third of the time.
             entry = zipfile.ZipInfo(f"{name}.npy")
             file.writestr(entry, array.getbuffer(), zipfile.ZIP_DEFLATED, compresslevel=1)
     data = content.getvalue()
@@ -93,14 +93,14 @@ def write_samples(path: Path, cells: Mapping[str, tuple[Columns, int]]) -> Sampl
 
 
 def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Columns, int]]:
-    """The samples of every cell of a file, by id, each with the instant at which its load began.
+    """Return the samples of every cell of a file, by id, each with the instant at which its load began.
 
     Args:
         path: The file.
-        sha256: That it should have; None takes any.
+        sha256: The expected digest; None accepts any.
 
     Raises:
-        ResultError: It cannot be read, is another file than the result says, or holds no samples.
+        ResultError: It cannot be read, is not the file that the result names, or holds no samples.
     """
     try:
         data = path.read_bytes()
@@ -140,7 +140,7 @@ def _read(arrays: dict[str, Ints]) -> tuple[Columns, int]:
     total = np.cumsum(gaps)
     has = counts > 0
     firsts = (np.cumsum(counts) - counts)[has]
-    # Sums run on over all requests: each one's own begins at its first chunk.
+    # The cumulative sum runs over all requests: each request's own begins at its first chunk.
     origin = _origin(wide["first"], began)[has] - total[firsts] + gaps[firsts]
     chunks = total + np.repeat(origin, counts[has])
     return Columns({name: wide[name] for name in FIELDS}, wide["failure"], chunks, counts), began

@@ -1,8 +1,8 @@
-"""What was measured so far, in a file that a kill leaves behind: one line a request that has ended, as it ends.
+"""Spill file of a running load, which survives a kill: one line a request, written as it ends.
 
-Owns the file's shape. It is no result: whoever finds one reads it once (`spilled`) and makes a result of it, or of
-nothing. Lines go to the kernel once a second or as they are many, so that a kill loses a second at most and the sender
-is held up by microseconds; what a kill tore is left out.
+Owns the file's shape. It is not a result: a reader loads it once (`spilled`) and either makes a result of it or
+discards it. Lines go to the kernel once a second or when there are many, so that a kill loses at most a second and the
+sender is delayed by microseconds; a line torn by a kill is left out.
 """
 
 import contextlib
@@ -23,10 +23,10 @@ _NAMES: Final = tuple(one.name for one in fields(Sample) if one.name != "chunks"
 
 
 class Spill:
-    """The file of one sender."""
+    """The spill file of one sender."""
 
     def __init__(self, path: Path) -> None:
-        """Begin it anew.
+        """Create the file anew.
 
         Raises:
             OSError: It cannot be written.
@@ -41,7 +41,7 @@ class Spill:
         self._written = began
 
     def add(self, sample: Sample) -> None:
-        """Keep a request that has ended."""
+        """Store a request that has ended."""
         line = orjson.dumps([*[getattr(sample, name) for name in _NAMES], list(sample.chunks)]) + b"\n"
         self._lines.append(line)
         self._size += len(line)
@@ -50,12 +50,12 @@ class Spill:
             self._write(now)
 
     def close(self) -> None:
-        """End it; whoever has the samples themselves removes the file."""
+        """Close the file; a caller that has the samples itself removes it."""
         self._write(0)
         os.close(self._file)
 
     def _write(self, now: int) -> None:
-        # A disk that is full loses what is kept for a kill, and not the run.
+        # A full disk loses the spilled samples, and not the run.
         with contextlib.suppress(OSError):
             os.write(self._file, b"".join(self._lines))
         self._lines.clear()
@@ -63,7 +63,7 @@ class Spill:
 
 
 def spilled(paths: list[Path]) -> Measured | None:
-    """What the senders of one load had kept; None where that is no request at all."""
+    """Read the samples that the senders of one load had spilled; None where there is no request."""
     samples: list[Sample] = []
     begins: list[int] = []
     for path in paths:

@@ -1,1 +1,1 @@
-"""Requests beside the load: probes, counters, drain, and what the server says of itself."""
+"""Requests outside the load: probes, counters, drain, and the server's own reports."""

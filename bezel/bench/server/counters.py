@@ -1,7 +1,7 @@
-"""What a vLLM server counts: read from `/metrics` before and after a load, and subtracted where that means something.
+"""Counters of a vLLM server: read from `/metrics` before and after a load, and subtracted where that is valid.
 
-Owns Prometheus' text, the names of the counters and when a difference is void. Leaves asking to
-bezel.bench.server.drain and judging to bezel.bench.validity.server_checks.
+Owns the parsing of Prometheus' text format, the names of the counters and the rules for a void difference. Leaves the
+requests to bezel.bench.server.drain and the assessment to bezel.bench.validity.server_checks.
 
 Each counter has a gauge beside it that ends in `_created` and holds a date, and `vllm:iteration_tokens_total` is a
 histogram in spite of its name: only the counters named here are read, summed over engines and models.
@@ -30,13 +30,13 @@ _COUNTERS = {
 _SUCCESS = "vllm:request_success_total"
 _PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 _RUNNING, _WAITING = "vllm:num_requests_running", "vllm:num_requests_waiting"
-# vLLM 0.32 counts no abort at all; what ended so was answered to nobody.
+# vLLM 0.32 counts no abort at all; requests that ended so got no response.
 _NO_SUCCESS = {"abort", "error"}
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def series(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Name, labels and value of each line of Prometheus' text format that holds a number."""
+    """Yield name, labels and value of each line of Prometheus' text format that holds a number."""
     for line in text.splitlines():
         if line.startswith("#"):
             continue
@@ -53,8 +53,8 @@ def series(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
 
 
 def reading(text: str) -> Reading | None:
-    """The counters of a `/metrics` answer; None where it is none of vLLM's."""
-    # Late: a load begins without the models of its result.
+    """Return the counters of a `/metrics` response; None where it is not vLLM's."""
+    # Imported late: a load begins without the models of its result.
     from bezel.bench.result.document import Reading
 
     sums: dict[str, int] = {}
@@ -78,7 +78,7 @@ def reading(text: str) -> Reading | None:
 
 
 def running(text: str) -> tuple[int, int] | None:
-    """Requests that run and that wait at the server, by a `/metrics` answer; None where it does not say."""
+    """Return the requests that run and wait at the server, from a `/metrics` response; None where not reported."""
     sums: dict[str, float] = {}
     for name, _, value in series(text):
         if name in {_RUNNING, _WAITING}:
@@ -87,13 +87,13 @@ def running(text: str) -> tuple[int, int] | None:
 
 
 def readings(texts: Sequence[str]) -> list[Reading]:
-    """The counters of several `/metrics` answers; empty where one is none of vLLM's."""
+    """Return the counters of several `/metrics` responses; empty where one is not vLLM's."""
     found = [reading(text) for text in texts]
     return [one for one in found if one is not None] if None not in found else []
 
 
 def over(before: Sequence[str], after: Sequence[str] | None, *, instances: int | None) -> Counters:
-    """What the counters gained over a load, by the texts of `/metrics`; `after` is None where nothing succeeded."""
+    """Return the counters' increase over a load from texts of `/metrics`; `after` is None where nothing succeeded."""
     from bezel.bench.result.document import Counters
 
     first = readings(before)
@@ -103,12 +103,12 @@ def over(before: Sequence[str], after: Sequence[str] | None, *, instances: int |
 
 
 def gained(before: Sequence[Reading], after: Sequence[Reading], *, instances: int | None) -> Counters:
-    """What the counters gained over a load.
+    """Return the counters' increase over a load.
 
     Args:
-        before: Readings before it, taken one after the other on connections of their own; empty where there is none.
+        before: Readings before it, taken one after the other on separate connections; empty where there is none.
         after: Readings after it, likewise.
-        instances: How many servers stand behind the address; None where that is not known.
+        instances: The number of servers behind the address; None where unknown.
     """
     from bezel.bench.result.document import Counters
 
@@ -120,7 +120,7 @@ def gained(before: Sequence[Reading], after: Sequence[Reading], *, instances: in
 
 
 def _void(before: Sequence[Reading], after: Sequence[Reading], instances: int | None) -> str:
-    """Why a difference of readings means nothing, "" where it means what it should."""
+    """Return why a difference of readings is invalid, "" where it is valid."""
     if instances is not None and instances > 1:
         return f"{instances} instances stand behind the address, and each counts its own requests"
     if len({one.process_started for one in before}) > 1 or len({one.process_started for one in after}) > 1:
@@ -152,7 +152,7 @@ def _difference(first: Reading, last: Reading) -> Reading:
 
 
 def acceptance(gained: Reading | None) -> list[float] | None:
-    """The share of drafts whose token at each position was accepted; None where no draft was made."""
+    """Return the share of drafts whose token at each position was accepted; None where no draft was made."""
     if gained is None or not gained.drafts or gained.accepted_per_position is None:
         return None
     return [accepted / gained.drafts for accepted in gained.accepted_per_position]

@@ -1,7 +1,7 @@
-"""Looking at a server beside the load: waiting until it is idle, and reading its counters then.
+"""Drain of a server between loads: wait until it is idle, then read its counters.
 
-Owns the wait between two loads: what still runs of the last one slows the next, and is counted as its. Time is passed
-in. Leaves what the counters mean to bezel.bench.server.counters.
+Owns that wait: requests still running from the last load would slow the next and be counted as its own. Time is passed
+in. Leaves the meaning of the counters to bezel.bench.server.counters.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 DEADLINE_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _SHOWN_EVERY = 10
-# Looks on connections of their own: a platform gives them to different instances, if there are several.
+# Reads on separate connections: a platform routes them to different instances, if there are several.
 _LOOKS = 3
 _METRICS = "/metrics"
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """How a wait for an idle server ended.
+    """Outcome of a wait for an idle server.
 
     Attributes:
-        idle: Nothing ran and nothing waited; None where the server does not say.
-        seconds: That it took.
-        running: Requests at the last look, and ``waiting`` ones; -1 where the server does not say.
-        why: What kept the answer from being known.
+        idle: Whether nothing ran and nothing waited; None where the server does not report it.
+        seconds: The duration of the wait.
+        running: Running requests at the last read, and ``waiting`` ones; -1 where the server does not report them.
+        why: The reason why the state is unknown.
     """
 
     idle: bool | None
@@ -45,7 +45,7 @@ class Drained:
 
 @dataclass(frozen=True)
 class DrainClock:
-    """Seconds that only go forward, and a way to wait."""
+    """Monotonic seconds, and a way to sleep."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -58,13 +58,13 @@ def drain(
     clock: DrainClock | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Drained:
-    """Waits until nothing runs and nothing waits at a server.
+    """Wait until no request runs or waits at a server.
 
     Args:
-        ask: Asks the server.
-        show: Takes a message about what is waited for, every few seconds.
-        clock: Time.
-        deadline_seconds: After which the server counts as busy.
+        ask: Sends the server a request.
+        show: Receives a message on the wait, every few seconds.
+        clock: The clock.
+        deadline_seconds: The time after which the server counts as busy.
     """
     clock = clock or DrainClock()
     began = clock.now()
@@ -86,7 +86,7 @@ def drain(
 
 
 def looks(ask: Ask) -> list[str]:
-    """What whoever answers says at `/metrics`, asked several times; empty where one look finds no vLLM's."""
+    """Read `/metrics` several times and return the texts; empty where one is not vLLM's."""
     found = []
     for _ in range(_LOOKS):
         answer = ask(_METRICS, None)

@@ -1,7 +1,7 @@
-"""Single questions to a server beside the load: one request, one whole answer, a deadline. Never timed.
+"""Single requests to a server outside the load: one request, one whole response, a deadline. Never timed.
 
-On the standard library, so that a run begins without waiting for a larger client to be imported. Like the load, it
-goes straight to the server: no proxy, no redirect followed, certificates verified.
+Uses the standard library, so that a run begins without the import of a larger client. Like the load, it connects
+directly to the server: no proxy, no redirect followed, certificates verified.
 """
 
 import http.client
@@ -16,18 +16,18 @@ from bezel.bench.load.plan import Target, TokenSource
 
 @dataclass(frozen=True)
 class ProbeResponse:
-    """What came back.
+    """Response to a single request.
 
     Attributes:
-        status: The HTTP status, 0 where no answer came.
-        body: The bytes of the answer, or, without one, why there is none.
+        status: The HTTP status, 0 where no response came.
+        body: The bytes of the response, or the reason why there is none.
     """
 
     status: int
     body: bytes
 
     def json(self) -> dict[str, Any]:
-        """The JSON object that a 200 holds, {} otherwise."""
+        """Return the JSON object of a 200, {} otherwise."""
         try:
             parsed = json.loads(self.body) if self.status == 200 else None
         except ValueError:
@@ -36,19 +36,19 @@ class ProbeResponse:
 
 
 Ask = Callable[[str, Mapping[str, Any] | None], ProbeResponse]
-"""Asks a path: POST with a JSON body, GET without one."""
+"""Sends a request to a path: POST with a JSON body, GET without one."""
 
 
 def asker(target: Target, headers: TokenSource, *, seconds: float = 60.0) -> Ask:
-    """Asks a server, with the headers that the load has.
+    """Return a function that sends single requests to a server, with the headers of the load.
 
     Args:
         target: The server.
-        headers: What authorises each request.
-        seconds: For connecting, and for each read.
+        headers: Source of the headers that authorise each request.
+        seconds: The timeout for connecting, and for each read.
 
     Raises:
-        UserError: The target's CA file is none.
+        UserError: The target's CA file is not one.
     """
     parts = urlsplit(target.url)
     host, prefix = parts.hostname or "", parts.path.rstrip("/")

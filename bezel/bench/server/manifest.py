@@ -1,6 +1,6 @@
-"""What was run: from what the server tells, what the caller knows, and this machine.
+"""Collection of a manifest's values: from the server, the caller, and this machine.
 
-Owns finding it out. Leaves its shape to bezel.bench.result.manifest_schema. What nobody tells is null, never guessed.
+Leaves the shape to bezel.bench.result.manifest_schema. A value that no source reports is null, never guessed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _HIDDEN = "(hidden)"
 
 
 def this_client(*, workers: int, tls: bool) -> Client:
-    """This machine, as a client."""
+    """Return this machine as a client."""
     return Client(
         bezel=version("bezel"), python=host.python_version(), machine=this_machine(), workers=workers, tls=tls
     )
 
 
 def this_machine() -> Machine:
-    """Cores that this process may use, the processor's name, memory and kernel."""
+    """Return the cores that this process may use, the processor's name, memory and kernel."""
     lines = _lines("/proc/cpuinfo")
     cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), host.machine())
     memory = next(
@@ -40,12 +40,12 @@ def this_machine() -> Machine:
 
 
 def told_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
-    """What the server says of itself, where the caller does not know it.
+    """Return the server's own report, completed by the values that the caller knows.
 
     Args:
-        ask: Asks it.
+        ask: Sends it a request.
         model: The served id.
-        known: What the caller knows: it wins.
+        known: The caller's values, which take precedence.
     """
     version_said = ask("/version", None).json().get("version")
     entries = ask("/v1/models", None).json().get("data")
@@ -66,7 +66,7 @@ def told_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
 
 
 def cache_config(ask: Ask) -> dict[str, str]:
-    """The labels of `vllm:cache_config_info`, {} where there is none."""
+    """Return the labels of `vllm:cache_config_info`, {} where there is none."""
     answer = ask("/metrics", None)
     if answer.status != 200:
         return {}
@@ -75,13 +75,13 @@ def cache_config(ask: Ask) -> dict[str, str]:
 
 
 def kv_cache_tokens(config: dict[str, str]) -> int | None:
-    """How many tokens the KV cache holds, by the labels of `vllm:cache_config_info`; None where it does not say."""
+    """Return the tokens that the KV cache holds, from the labels of `vllm:cache_config_info`; None if not given."""
     tokens = config.get("kv_cache_size_tokens", "")
     return int(tokens) if tokens.isdecimal() else None
 
 
 def shown(command: list[str]) -> list[str]:
-    """A command line without what may be secret in it."""
+    """Return a command line without its secrets."""
     hidden, result = False, []
     for word in command:
         option, equals, _ = word.partition("=")

@@ -1,5 +1,5 @@
-"""Several loads in a row: sweeps over contexts and users, the highest load within limits, servers against each other.
+"""Several loads in a row: sweeps over contexts and users, searches within limits, comparisons of servers.
 
-What is asked next, what it may cost, what is concluded. Every figure comes from a `Measure`, which this package is
-given: how one load is sent, read and checked stands in `bezel.bench.cell.cell`.
+Owns the choice of the next load, its estimated cost and the conclusions. Every figure comes from a `Measure`, which is
+passed in: sending, reading and checking one load is in `bezel.bench.cell.cell`.
 """

@@ -1,11 +1,11 @@
-"""Servers against each other: the same prompts to each, in turns, and what differs beyond chance.
+"""Comparison of servers: the same prompts to each, in turns, and the differences beyond chance.
 
 Owns the order of the runs and the arithmetic of differences. Leaves out how an arm is reached or started, and how a
-load is measured (`Measure`, which finds the arm's name in `CellWanted.variant`).
+load is measured (`Measure`, which gets the arm's name in `CellWanted.variant`).
 
-The unit is a round: every arm once, with the same prompts. Requests of one run wait for each other and are no
-independent draws; rounds are. A difference is that of the logarithms within a round, its interval Student's over the
-rounds, and as several figures of several arms are compared, each interval is as wide as all of them together need
+The unit is a round: every arm once, with the same prompts. Requests of one run wait for each other and are not
+independent draws; rounds are. A difference is one of logarithms within a round, its interval Student's over the
+rounds, and as several figures of several arms are compared, each interval is widened for all of them together
 (Bonferroni).
 """
 
@@ -39,12 +39,12 @@ LEAST_OUTPUT = 128
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared.
+    """Plan of a comparison.
 
     Attributes:
-        arms: Names; the first is what the others are compared with.
+        arms: Names; the others are compared with the first.
         wanted: The load of every run.
-        rounds: How often each arm is measured.
+        rounds: The number of measurements of each arm.
     """
 
     arms: tuple[str, ...]
@@ -54,12 +54,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Compared:
-    """How a comparison ended.
+    """Outcome of a comparison.
 
     Attributes:
-        cells: The measured ones.
-        again: The ids of those that were begun more than once.
-        ended: Why before the last round; "" after it.
+        cells: The measured cells.
+        again: The ids of cells that were begun more than once.
+        ended: The reason for an end before the last round; "" after it.
     """
 
     cells: list[Cell]
@@ -68,7 +68,7 @@ class Compared:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of its course."""
+        """Return notes on the comparison's course for the reader."""
         notes = [f"The comparison ended early: {self.ended}."] if self.ended else []
         if self.again:
             notes.append(
@@ -80,12 +80,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one figure between an arm and the first one, as a share of the first one's.
+    """Difference of one figure between an arm and the first one, as a share of the first one's.
 
     Attributes:
         change: 0.05 is 5 % more; None where it could not be measured.
-        low: With `high` the interval of all comparisons together.
-        rounds: How many both arms have a figure of.
+        low: Lower end of the interval of all comparisons together, with `high` the upper.
+        rounds: The rounds in which both arms have the figure.
     """
 
     arm: str
@@ -102,10 +102,10 @@ class Difference:
 
 
 def checked(plan: Comparison) -> Comparison:
-    """The plan, if it can tell a difference.
+    """Return the plan, if it can detect a difference.
 
     Raises:
-        UserError: It cannot; all reasons.
+        UserError: It cannot; the text gives all reasons.
     """
     wrong = []
     if plan.wanted.output_tokens < LEAST_OUTPUT:
@@ -124,15 +124,15 @@ def checked(plan: Comparison) -> Comparison:
 
 
 def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compared:
-    """Measures every arm once a round, in an order that chance gives anew each round.
+    """Measure every arm once a round, in a random order for each round.
 
-    The order follows from the seed alone: a comparison that goes on after a kill has the same one. All arms of a round
-    get the same prompts, but for one that was begun before: its server may hold some of them in its cache.
+    The order follows from the seed alone: a comparison resumed after a kill has the same one. All arms of a round
+    get the same prompts, except one that was begun before: its server may hold some of them in its cache.
 
     Args:
-        plan: A checked one.
-        once: Measures loads on the arm that their `variant` names, and knows those that were measured before.
-        show: Told what is measured.
+        plan: A checked plan.
+        once: Measures loads on the arm that their `variant` names, and stores earlier measurements.
+        show: Receives the load to be measured.
     """
     chances = random.Random(plan.wanted.seed)  # noqa: S311 - an order
     known = once.answered
@@ -161,13 +161,13 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
 
 
 def _estimate(taken: Sequence[Taken], arm: str) -> float | None:
-    """Seconds that a turn of an arm takes at most, by its own before or else by all; None before there is one."""
+    """Return the most seconds that an arm's turn takes, from its own earlier ones, else from all; None before any."""
     own = [one.seconds for one in taken if one.cell.variant == arm]
     return max(own or [one.seconds for one in taken], default=None)
 
 
 def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] = FIGURES) -> list[Difference]:
-    """What differs, figure by figure and arm by arm, over the rounds in which both arms are ok."""
+    """Return the differences by figure and arm, over the rounds in which both arms are ok."""
     by_arm = {
         arm: {cell.repeat: cell for cell in cells if cell.variant == arm and cell.state == "ok"} for arm in plan.arms
     }
@@ -193,7 +193,7 @@ def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] 
 
 
 def conclude(plan: Comparison, cells: Sequence[Cell]) -> list[Finding]:
-    """What a comparison found, for the reader: differences, then what was accepted of the drafts."""
+    """Return a comparison's findings for the reader: differences, then the acceptance of drafts."""
     ids = {arm: [cell.id for cell in cells if cell.variant == arm and cell.state == "ok"] for arm in plan.arms}
     findings = [
         Finding(

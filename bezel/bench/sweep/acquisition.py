@@ -1,8 +1,8 @@
-"""Which cell to ask next, and when enough is known.
+"""Choice of the next cell, and the test whether enough is known.
 
-Pure: from what is known to the next place. The scout looks for the knee with the shortest and the longest context,
-upwards and no further than it has to. From then on the fit says which cell makes the whole grid surer for the fewest
-requests.
+Pure: from the known cells to the next place. The scout looks for the knee with the shortest and the longest context,
+upwards and no further than necessary. From then on the fit selects the cell that reduces the uncertainty of the whole
+grid most for the fewest requests.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from bezel.bench.sweep.grid import Grid, Place
     from bezel.bench.sweep.surface import Array, Fit
 
-# From one step of the scout to the next users grow fourfold or so: with less than this there is no more to be had.
+# From one step of the scout to the next users grow about fourfold: a smaller gain than this means saturation.
 SATURATED = 1.15
 _FAR_TRIES = 2
-_FAR_SHARE = 1 / 3  # of all requests that may be sent: what these cells take together at most
-_LEAST_CELLS, _LEAST_SHARE = 6, 1 / 6  # asked, before the fit's own uncertainty means anything
-_TAIL, _TAIL_ERROR = 0.9, 2.0  # nine in ten of the inferred cells are known to twice the error that was asked for
+_FAR_SHARE = 1 / 3  # of all requests that may be sent: the most that these cells take together
+_LEAST_CELLS, _LEAST_SHARE = 6, 1 / 6  # measured, before the fit's own uncertainty is meaningful
+_TAIL, _TAIL_ERROR = 0.9, 2.0  # nine in ten of the inferred cells are known to twice the requested error
 
 
 @dataclass(frozen=True)
 class Known:
-    """Where a sweep stands.
+    """State of a sweep.
 
     Attributes:
-        values: Of the cells that enter the fit.
+        values: Values of the cells that enter the fit.
         failed: Measured cells that failed under load.
         limited: Measured cells in which the client was the limit.
-        asked: All that were measured.
-        askable: All that may be.
+        asked: All measured cells.
+        askable: All cells that may be measured.
     """
 
     values: Mapping[Place, float]
@@ -46,10 +46,10 @@ class Known:
 
 
 def beyond(known: Known) -> dict[Place, Place]:
-    """The cells that are not asked because a lighter one has failed or was too much for the client: each with that one.
+    """Return the cells skipped because a lighter one failed or exceeded the client, each with that lighter one.
 
-    Neither says anything of heavier loads where a load at least as heavy has succeeded since or before. What a client
-    cannot send for is so many users of one context: a longer one makes it send less often.
+    Neither excludes heavier loads where a load at least as heavy has succeeded. A limit of the client applies to that
+    many users at one context: a longer context makes it send less often.
     """
     over = [one for one in known.failed if not any(_heavier(good, one) for good in known.values)]
     more = [one for one in known.limited if not any(_more_users(good, one) for good in known.values)]
@@ -59,7 +59,7 @@ def beyond(known: Known) -> dict[Place, Place]:
 
 
 def scout(grid: Grid, known: Known, affordable: Collection[Place], most: int | None) -> Place | None:
-    """The next cell of the search at the shortest and the longest context: first for the knee, then far beyond it."""
+    """Return the next cell of the search at the shortest and the longest context: for the knee, then far beyond it."""
     rows = sorted({row for row, _ in known.askable})
     ends = list(dict.fromkeys([rows[0], rows[-1]] if rows else []))
     far = ends
@@ -89,7 +89,7 @@ def _climb(grid: Grid, known: Known, row: int) -> Place | None:
 
 
 def _far(known: Known, row: int) -> Place | None:
-    """The most users of a row, where throughput may have fallen; fewer where that failed, and then no more."""
+    """Return a row's cell with the most users, where throughput may have fallen; with fewer where that failed."""
     left = beyond(known)
     columns = sorted((column for at, column in known.askable if at == row), reverse=True)
     for column in [one for one in columns if (row, one) not in left][:_FAR_TRIES]:
@@ -101,7 +101,7 @@ def _far(known: Known, row: int) -> Place | None:
 
 
 def _ladder(users: Sequence[int]) -> list[int]:
-    """Columns whose users grow at least fourfold from one to the next."""
+    """Return columns whose users grow at least fourfold from one to the next."""
     taken = [0]
     for column, count in enumerate(users):
         if count >= 4 * users[taken[-1]]:
@@ -110,7 +110,7 @@ def _ladder(users: Sequence[int]) -> list[int]:
 
 
 def most_telling(grid: Grid, fit: Fit, known: Known, affordable: Collection[Place]) -> Place | None:
-    """The cell whose measurement takes most variance from all unmeasured ones, for each request that it costs."""
+    """Return the cell whose measurement reduces the variance of all unmeasured ones most per request."""
     candidates = sorted(place for place in affordable if place not in known.asked)
     if not candidates:
         return None
@@ -123,7 +123,7 @@ def most_telling(grid: Grid, fit: Fit, known: Known, affordable: Collection[Plac
 
 
 def errors(fit: Fit, known: Known) -> Array:
-    """The relative standard errors of the inferred cells."""
+    """Return the relative standard errors of the inferred cells."""
     return np.array([fit.spread[place] for place in inferred(known)])
 
 
@@ -136,7 +136,7 @@ def enough(fit: Fit, known: Known, error: float) -> bool:
 
 
 def inferred(known: Known) -> list[Place]:
-    """The cells that were not asked and are none of those beyond a failure, in order."""
+    """Return the cells that were not measured and are not beyond a failure, in order."""
     left = beyond(known)
     return sorted(place for place in known.askable if place not in known.asked and place not in left)
 

@@ -1,6 +1,6 @@
-"""What a sweep, a search or a comparison may take, what it has taken, and what the next cell is going to take.
+"""Budget of a sweep, a search or a comparison: limits, spending so far, and estimates of the next cell.
 
-Pure. A price that is not known is not known: then only the minutes hold.
+Pure. An unknown price stays unknown: then only the time limit applies.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from bezel.bench.sweep.grid import Grid, Place
 
 RATES = ("requests_per_second", "output_tokens_per_second", "input_tokens_per_second")
-"""What can be swept: figures that say, with the grid, how long a cell takes."""
+"""Metrics of a sweep: with the grid, they give the duration of a cell."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be taken; None sets no limit.
+    """Limits of the spending; None sets no limit.
 
     Attributes:
-        seconds: Of all cells together, waiting for the server included.
-        usd: Of the same seconds.
-        usd_per_hour: Of everything that answers; None is not known.
-        requests: Of all cells together.
+        seconds: Time of all cells together, waiting for the server included.
+        usd: Price of the same seconds.
+        usd_per_hour: Price of all serving hardware; None is unknown.
+        requests: Requests of all cells together.
     """
 
     seconds: float | None = None
@@ -34,18 +34,18 @@ class Limits:
     requests: int | None = None
 
     def cost(self, seconds: float) -> float | None:
-        """Dollars of so many seconds."""
+        """Return the price of a number of seconds, in USD."""
         return None if self.usd_per_hour is None else seconds * self.usd_per_hour / 3600
 
     def seconds_left(self, spent: float) -> float | None:
-        """Seconds until the first of the limits; None without one."""
+        """Return the seconds until the first of the limits; None without one."""
         left = [] if self.seconds is None else [self.seconds - spent]
         if self.usd is not None and self.usd_per_hour:
             left.append(self.usd * 3600 / self.usd_per_hour - spent)
         return min(left, default=None)
 
     def keeps_out(self, spent: float, sent: int, seconds: float | None, requests: int) -> str:
-        """Why a cell is not begun, "" where it is; with an estimate that is not known, while anything is left."""
+        """Return why a cell is not begun, "" where it is; without an estimate, it is begun while anything is left."""
         if self.requests is not None and sent + requests > self.requests:
             return f"{requests} requests more than the {self.requests - sent} left of the {self.requests} of --share"
         left = self.seconds_left(spent)
@@ -55,7 +55,7 @@ class Limits:
         return f"{wanted}, with {max(left, 0.0):.0f} s left of {self.told()}"
 
     def told(self) -> str:
-        """The limits of time and money."""
+        """Return the limits of time and money in words."""
         told = [] if self.seconds is None else [f"{self.seconds / 60:g} minutes"]
         if self.usd is not None and self.usd_per_hour:
             told.append(f"{self.usd:g} USD at {self.usd_per_hour:g} USD an hour")
@@ -63,7 +63,7 @@ class Limits:
 
 
 def notes(limits: Limits, lost_seconds: float) -> list[str]:
-    """What a reader must know of time and money; `lost_seconds` gave no cell."""
+    """Return notes on time and money for the reader; `lost_seconds` gave no cell."""
     found = []
     if lost_seconds > 0:
         found.append(
@@ -77,18 +77,18 @@ def notes(limits: Limits, lost_seconds: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Pace:
-    """How long cells take, by those that were measured.
+    """Durations of cells, derived from the measured ones.
 
     Attributes:
-        rates: Requests a second of measured cells.
-        beside: Seconds that a cell takes beside sending at that rate: waiting, starting, ending.
+        rates: Requests per second of measured cells.
+        beside: Seconds of a cell in addition to sending at that rate: waiting, starting, ending.
     """
 
     rates: Mapping[Place, float]
     beside: float
 
     def seconds(self, grid: Grid, place: Place, rate: float | None = None) -> float | None:
-        """What a cell is going to take: at a rate that is known better, or at that of the nearest measured cell."""
+        """Return the estimated seconds of a cell: at a given rate, or at that of the nearest measured cell."""
         if rate is None:
             if not self.rates:
                 return None
@@ -98,13 +98,13 @@ class Pace:
 
 
 def pace(grid: Grid, values: Mapping[Place, float], metric: str, taken: Sequence[tuple[Place, float]]) -> Pace:
-    """The pace so far.
+    """Return the pace so far.
 
     Args:
-        grid: What is swept.
-        values: Of the metric, which is one of RATES.
+        grid: The grid.
+        values: Values of the metric, which is one of RATES.
         metric: Its name.
-        taken: Measured cells and the seconds that each took in all.
+        taken: Measured cells and the total seconds of each.
     """
     rates = {place: value / tokens(grid, metric, place) for place, value in values.items()}
     beside = [max(0.0, seconds - grid.requests(place) / rates[place]) for place, seconds in taken if place in rates]
@@ -112,7 +112,7 @@ def pace(grid: Grid, values: Mapping[Place, float], metric: str, taken: Sequence
 
 
 def tokens(grid: Grid, metric: str, place: Place) -> int:
-    """What one request counts for in the metric."""
+    """Return how much one request counts in the metric."""
     if metric == "output_tokens_per_second":
         return grid.output_tokens
     return grid.contexts[place[0]] if metric == "input_tokens_per_second" else 1

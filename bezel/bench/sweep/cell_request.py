@@ -1,4 +1,4 @@
-"""One load that is to be measured, and what measures it. Nothing here sends anything."""
+"""Request for a cell: one load to be measured, and the type of its measure. Nothing here sends anything."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CellWanted:
-    """What a cell shall be.
+    """The requested load of one cell.
 
     Attributes:
-        context_tokens: Of each prompt.
-        output_tokens: Of each answer.
-        requests: How many are sent.
-        users: Of a closed loop; None where `rate` says how many requests a second are sent.
-        rate: Of an open loop, requests a second.
-        variant: Which of several servers; "" where there is one.
-        repeat: 0 for the first time that this load is measured.
-        seed: Of the prompts' words.
-        run: The same one and the same load give the same prompts; another one, prompts that no cache holds.
-        deadline_seconds: The cell ends after that long, whatever it has; None leaves it to the measure.
+        context_tokens: Tokens of each prompt.
+        output_tokens: Tokens of each response.
+        requests: The number of requests.
+        users: Users of a closed loop; None where `rate` is set.
+        rate: Requests per second of an open loop.
+        variant: The name of one of several servers; "" where there is one.
+        repeat: 0 for the first measurement of this load.
+        seed: The seed of the prompts' words.
+        run: The same value and the same load give the same prompts; another value, prompts that no cache holds.
+        deadline_seconds: The time after which the cell ends in any case; None leaves it to the measure.
     """
 
     context_tokens: int
@@ -40,15 +40,15 @@ class CellWanted:
 
     @property
     def id(self) -> str:
-        """Unique among the cells of one document."""
+        """Return an id that is unique among the cells of one document."""
         load = f"u{self.users}" if self.rate is None else f"q{self.rate:g}"
         parts = [*([self.variant] if self.variant else []), f"c{self.context_tokens}", load]
         return "-".join([*parts, *([f"r{self.repeat}"] if self.repeat else [])])
 
 
 Measure = Callable[[CellWanted], "Cell"]
-"""Sends the load once the server is idle, and tells what came of it.
+"""Sends the load once the server is idle, and returns its cell.
 
-A server that fails gives a cell in the state failed; what it raises ends everything (a mistake of the caller's, an
-interrupt).
+A failing server gives a cell in the state failed; an exception (a mistake of the caller's, an interrupt) ends
+everything.
 """

@@ -1,10 +1,10 @@
-"""The highest load that still keeps given limits, in few runs.
+"""Search for the highest load that still keeps given limits, in few runs.
 
-Noisy bisection on a log axis: a belief over all levels (the limits are kept up to one of them, and missed above it),
-the level in its middle is measured, the figure and its interval say how surely it keeps the limits, and the belief
-follows. Runs near the edge weigh less than those that are clear, and are repeated as needed.
+Noisy bisection on a log axis: it holds a belief over all levels (the limits are kept up to one of them, and missed
+above it) and measures the level in its middle; the figure and its interval give the probability that the level keeps
+the limits, which updates the belief. Runs near the edge weigh less than clear ones, and are repeated as needed.
 
-Leaves out how a level is measured (`Measure`), and what the requests of a load within limits are worth
+Leaves out how a level is measured (`Measure`), and the goodput of a load within limits
 (`goodput` in `bezel.bench.metrics.definitions`).
 """
 
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16
-# Two runs of one load never agree better than this, and one run is never surer than that: relative, and a probability.
+# Least relative spread of two runs of one load, and the highest probability that one run can give.
 _REPEATABLE, _SUREST = 0.05, 0.98
-_UNKNOWN_SPREAD = 0.1  # of a figure without an interval
-_USUAL = 0.95  # confidence of an interval that does not name its own
+_UNKNOWN_SPREAD = 0.1  # assumed for a figure without an interval
+_USUAL = 0.95  # assumed confidence of an interval that states none
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is looked for.
+    """Plan of a search.
 
     Attributes:
-        wanted: The cell; its load is replaced by each level, its requests are the least of each.
-        levels: Loads, rising: users, or requests a second where `wanted.rate` is set.
-        limits: In milliseconds, by the name of the figure: {"ttft_p99": 500.0}.
-        requests_per_user: Of a closed loop.
-        seconds: Of an open loop: how long requests are sent at least.
+        wanted: The cell; each level replaces its load, its requests are the minimum of each level.
+        levels: Loads, rising: users, or requests per second where `wanted.rate` is set.
+        limits: Limits in milliseconds, by the name of the figure: {"ttft_p99": 500.0}.
+        requests_per_user: Requests per user of a closed loop.
+        seconds: The least time of sending in an open loop.
     """
 
     wanted: CellWanted
@@ -59,11 +59,11 @@ class Search:
 
     @property
     def unit(self) -> str:
-        """Of the levels."""
+        """Return the unit of the levels."""
         return "users" if self.wanted.rate is None else "requests/s"
 
     def at(self, index: int, repeat: int) -> CellWanted:
-        """The cell of a level."""
+        """Return the cell of a level."""
         level, least = self.levels[index], self.wanted.requests
         if self.wanted.rate is None:
             most = max(least, self.requests_per_user * int(level))
@@ -73,17 +73,17 @@ class Search:
 
 @dataclass(frozen=True)
 class Found:
-    """How a search ended.
+    """Outcome of a search.
 
     Attributes:
-        cells: All that were measured, in their order.
-        seconds: That were taken, waiting and the lost ones included; `usd` their price, None where it is not known.
-        lost_seconds: Of these, what gave no cell.
-        kept: How many of the levels keep the limits, most likely: 0 none, all of them all.
-        sure: The probability that it is this many, or one level more or less.
+        cells: All measured cells, in their order.
+        seconds: Time spent, waiting and lost seconds included; `usd` is its price, None where unknown.
+        lost_seconds: The part of them that gave no cell.
+        kept: The likeliest number of levels that keep the limits: from 0 to all of them.
+        sure: The probability of this number, or of one level more or less.
         low: The fewest levels that may keep them, `high` the most, at CONFIDENCE.
-        able: How many of the levels the client can send: from the next one on it was the limit itself.
-        ended: Why, "" where the confidence was reached.
+        able: The number of levels that the client can send: from the next one on the client was the limit.
+        ended: The reason of the end, "" where the confidence was reached.
     """
 
     cells: list[Cell]
@@ -99,10 +99,10 @@ class Found:
 
 
 def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[float, ...]:
-    """Loads from the lowest to the highest, each `step` (relative) above the one before; whole numbers of users.
+    """Return loads from lowest to highest, each `step` (relative) above the one before; whole numbers for users.
 
     Raises:
-        UserError: There is no such range.
+        UserError: The range is invalid.
     """
     if not 0 < lowest <= highest or not 0 < step <= 1:
         raise UserError(f"{lowest:g} to {highest:g} in steps of {step:.0%} is no range of loads. Give e.g. 1:256.")
@@ -113,20 +113,20 @@ def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[
 
 
 def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int = MOST_RUNS) -> Found:
-    """Measures until the edge is known to one level, `most_runs` are done, or a limit is reached.
+    """Measure until the edge is known to one level, `most_runs` are done, or a limit is reached.
 
-    Each step follows from the cells before it: a search that goes on after a kill takes the same ones as far as they
-    were measured. A run of an earlier process that said nothing of the limits is asked again. Where the client was the
-    limit, it is so with every higher load: the search goes on below.
+    Each step follows from the cells before it: a search resumed after a kill takes the same steps as far as they
+    were measured. A run of an earlier process that was inconclusive about the limits is repeated. Where the client was
+    the limit, it also is with every higher load: the search continues below.
 
     Args:
-        plan: What is looked for.
-        once: Measures loads, and knows those that were measured before.
-        show: Told what is measured, and where the edge is thought to be.
-        most_runs: How many loads are measured at most.
+        plan: The plan of the search.
+        once: Measures loads, and stores earlier measurements.
+        show: Receives the load to be measured, and the estimated edge.
+        most_runs: The most loads to measure.
     """
     count = len(plan.levels)
-    belief = np.full(count + 1, 1.0 / (count + 1))  # of each number of levels that keep the limits
+    belief = np.full(count + 1, 1.0 / (count + 1))  # probability of each number of levels that keep the limits
     known = once.answered
     taken: list[Taken] = []
     repeats = [0] * count
@@ -139,7 +139,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
             cells, seconds = [one.cell for one in taken], once.ledger.spent
             usd, lost = once.limits.cost(seconds), once.lost_seconds
             return Found(cells, seconds, usd, lost, kept, sure, low, high, able, ended)
-        # The level at which the belief says yes and no as nearly alike as can be.
+        # The level at which the belief is closest to one half.
         index = int(np.argmin(np.abs(np.cumsum(belief)[:-1] - 0.5)))
         wanted = plan.at(index, repeats[index])
         repeats[index] += 1
@@ -160,7 +160,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
                 continue
         taken.append(one)
         if one.cell.state == "client_limited" and index:
-            # What lies beyond is out of reach, and no reason to ask next to it: it may be out of the client's, too.
+            # Levels beyond are out of reach, and no reason to measure next to them: those may exceed the client, too.
             able, belief = index, belief[: index + 1] / belief[: index + 1].sum()
             continue
         keeps = probability(one.cell, plan.limits)
@@ -173,9 +173,9 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
 
 
 def _estimate(taken: Sequence[Taken], wanted: CellWanted) -> float | None:
-    """Seconds that a load takes at most, by the measured one that is nearest; None before there is one.
+    """Return the most seconds that a load takes, from the nearest measured one; None before there is one.
 
-    With a higher load requests do not come back more slowly, in all; with a lower one each does not take longer.
+    With a higher load the total rate of responses does not fall; with a lower one no single response takes longer.
     """
     load = _load(wanted)
     near = min(taken, key=lambda one: abs(math.log(_load(one.cell) / load)), default=None)
@@ -189,13 +189,13 @@ def _load(of: Cell | CellWanted) -> float:
 
 
 def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
-    """How likely the load of a cell keeps all limits; why that cannot be said, where it cannot."""
+    """Return the probability that the load of a cell keeps all limits, or the reason why it is unknown."""
     if unreached(cell):
         return f"nobody answered: {cell.reason}"
     if cell.state in ("client_limited", "infeasible"):
         return f"{cell.state}: {cell.reason}"
     failed = sum(cell.failures.values())
-    # A queue that grows keeps a limit for as long only as the load is short.
+    # A growing queue keeps a limit only because the load is short.
     if cell.state == "saturated" or failed > FAILED_SHARE * cell.requests:
         return 1 - _SUREST
     if cell.state == "failed":
@@ -221,7 +221,7 @@ def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
 
 
 def conclude(plan: Search, found: Found) -> Finding:
-    """What a search found, for the reader."""
+    """Return a search's finding for the reader."""
     slos = " and ".join(f"{name} <= {limit:g} ms" for name, limit in plan.limits.items())
     unit = plan.unit
     cells = [cell.id for cell in found.cells]
@@ -238,7 +238,7 @@ def conclude(plan: Search, found: Found) -> Finding:
     if not cells:
         text = "Nothing was measured"
     elif found.kept in (0, found.able) and found.sure < CONFIDENCE:
-        # That none or all of them keep the limits is a claim, which so little does not bear.
+        # "None" or "all of them keep the limits" would be a claim that so few data do not support.
         text = f"Which load still keeps {slos} is not known: at {CONFIDENCE:.0%} the edge lies "
         text += _edge(plan, found.low, found.high, found.able)
         numbers["highest"] = None
@@ -269,15 +269,15 @@ def conclude(plan: Search, found: Found) -> Finding:
 
 
 def _at(plan: Search, found: Found) -> Cell | None:
-    """The last cell that was measured at the highest level that keeps the limits."""
+    """Return the last cell that was measured at the highest level that keeps the limits."""
     level = plan.levels[found.kept - 1]
     return next((cell for cell in reversed(found.cells) if level in (cell.users, cell.rate)), None)
 
 
 def _told(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, float, int, int]:
-    """The likeliest number of levels, how sure that is to one level, and the range at CONFIDENCE."""
+    """Return the likeliest number of levels, its probability to within one level, and the range at CONFIDENCE."""
     kept, most = int(np.argmax(belief)), len(belief) - 1
-    # At either end "none" and "all" are claims of their own: no neighbour stands in for them, nor they for one.
+    # At either end "none" and "all" are claims of their own: neighbours do not count for them, nor they for neighbours.
     sure = float(belief[kept]) if kept in (0, most) else float(belief[max(1, kept - 1) : min(kept + 2, most)].sum())
     below = np.cumsum(belief)
     rest = (1 - CONFIDENCE) / 2
@@ -285,7 +285,7 @@ def _told(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, fl
 
 
 def _edge(plan: Search, low: int, high: int, able: int) -> str:
-    """Where the edge lies, by the fewest levels that may keep the limits, and the most of those that can be sent."""
+    """Describe the edge by the fewest levels that may keep the limits, and the most of those that can be sent."""
     below = plan.levels[low - 1] if low else None
     above = plan.levels[high] if high < able else None
     return edge(below, above, (plan.levels[0], plan.levels[able - 1]), plan.unit)

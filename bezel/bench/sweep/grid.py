@@ -1,6 +1,6 @@
-"""The cells of a sweep: contexts x users, how many requests each takes, and which of them cannot be.
+"""Grid of a sweep: contexts x users, the requests of each cell, and the infeasible cells.
 
-Leaves out what is known of each: `surface`, `validity`.
+Leaves out the knowledge of each cell: `bezel.bench.sweep.surface`, `bezel.bench.sweep.validity`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Literal
 
-# What published sweeps of this family take: 13 contexts by 12 numbers of users.
+# As in published sweeps of this family: 13 contexts by 12 numbers of users.
 CONTEXTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 OUTPUT_TOKENS = 128
 LEAST_REQUESTS = 16
-REQUESTS_PER_USER = 3  # fewer are not known to be steady (checks of a cell)
+REQUESTS_PER_USER = 3  # with fewer the checks of a cell cannot confirm a steady state
 
 Place = tuple[int, int]
 """Row (context) and column (users) of a cell."""
@@ -29,15 +29,15 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Grid:
-    """What is swept.
+    """Cells of a sweep.
 
     Attributes:
         contexts: Prompt tokens, rising.
-        users: Of a closed loop, rising.
-        output_tokens: Of every answer: one table has one length.
-        least_requests: Of a cell, however few its users.
-        requests_per_user: Of a cell.
-        seed: Of the prompts' words.
+        users: Users of a closed loop, rising.
+        output_tokens: Tokens of every response: one table has one length.
+        least_requests: The least requests of a cell, however few its users.
+        requests_per_user: The requests of a cell per user.
+        seed: The seed of the prompts' words.
     """
 
     contexts: tuple[int, ...] = CONTEXTS
@@ -48,15 +48,15 @@ class Grid:
     seed: int = 1
 
     def places(self) -> list[Place]:
-        """All cells, context by context."""
+        """Return all cells, context by context."""
         return [(row, column) for row in range(len(self.contexts)) for column in range(len(self.users))]
 
     def requests(self, place: Place) -> int:
-        """How many requests that cell takes."""
+        """Return the number of requests of a cell."""
         return max(self.least_requests, self.requests_per_user * self.users[place[1]])
 
     def wanted(self, place: Place) -> CellWanted:
-        """What to measure there."""
+        """Return the load of a cell."""
         return CellWanted(
             context_tokens=self.contexts[place[0]],
             users=self.users[place[1]],
@@ -66,23 +66,23 @@ class Grid:
         )
 
     def full_requests(self, without: Collection[Place] = ()) -> int:
-        """What a full sweep sends: the requests of all cells but those that cannot be."""
+        """Return the requests of a full sweep: those of all cells except the infeasible ones."""
         return sum(self.requests(place) for place in self.places() if place not in without)
 
     def told(self, place: Place) -> str:
-        """The cell, for a reader."""
+        """Return the cell, as named for a reader."""
         return f"context {self.contexts[place[0]]}, {counted(self.users[place[1]], 'users')}"
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known of the server before anything is asked; None is not known.
+    """Limits of the server known in advance; None is unknown.
 
     Attributes:
-        max_model_len: Tokens of prompt and answer together.
+        max_model_len: Tokens of prompt and response together.
         kv_tokens: Tokens of the longest request that the KV cache holds, by the planner's rules.
-        capacity: Requests that the platform lets through at once: instances x concurrency.
-        unmakable: Contexts of which no prompt can be made, and why: too short for the chat's own tokens.
+        capacity: Requests that the platform admits at once: instances x concurrency.
+        unmakable: Contexts for which no prompt can be made, and why: too short for the chat's own tokens.
     """
 
     max_model_len: int | None = None
@@ -93,14 +93,14 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a cell is never asked, and the state that it has in the result."""
+    """Reason why a cell is never measured, and its state in the result."""
 
     state: Literal["infeasible", "queueing"]
     reason: str
 
 
 def refusal(grid: Grid, bounds: Bounds, place: Place) -> Refusal | None:
-    """The rule that keeps a cell from being asked, with its arithmetic; None where nothing does."""
+    """Return the rule that excludes a cell, with its arithmetic; None where no rule does."""
     context, users = grid.contexts[place[0]], grid.users[place[1]]
     rule = bounds.unmakable.get(context) or infeasible(
         context, grid.output_tokens, max_model_len=bounds.max_model_len, kv_cache_tokens=bounds.kv_tokens
@@ -114,5 +114,5 @@ def refusal(grid: Grid, bounds: Bounds, place: Place) -> Refusal | None:
 
 
 def refusals(grid: Grid, bounds: Bounds) -> dict[Place, Refusal]:
-    """The cells that are never asked."""
+    """Return the cells that are never measured."""
     return {place: why for place in grid.places() if (why := refusal(grid, bounds, place))}

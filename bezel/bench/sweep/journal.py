@@ -1,12 +1,12 @@
-"""What a sweep, a search or a comparison has measured, kept so that a kill loses nothing.
+"""Journal of a sweep, a search or a comparison: its measured cells, stored so that a kill loses nothing.
 
-A journal is a file that only grows, one record a line. The first line holds the settings and the name that keeps its
-prompts apart from all others; each cell has one line when it begins and one when it is measured, on disk before
-anything follows. A line that a kill tore is cut off. Two processes cannot have one journal open. A ledger is the same
-without a file: for who keeps no result either.
+A journal is an append-only file, one record a line. The first line holds the settings and the name that separates its
+prompts from all others; each cell has one line when it begins and one when it is measured, on disk before anything
+else happens. A line torn by a kill is cut off. Two processes cannot have one journal open. A ledger is the same without
+a file, for commands that store no result either.
 
-Leaves out what the records mean for what is asked next: `once`. A cell that was under way at a kill is asked again, and
-what it is thought to have taken counts against the limits.
+Leaves out the choice of the next load (`bezel.bench.sweep.run_once`). A cell that was under way at a kill is measured
+again, and its estimated time counts against the limits.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Taken:
-    """A cell that was measured, and the seconds from its begin to its end, waiting included.
+    """A measured cell, and the seconds from its begin to its end, waiting included.
 
     Attributes:
-        cut: A limit ended it before its end.
+        cut: Whether a limit ended it early.
     """
 
     cell: Cell
@@ -42,22 +42,22 @@ class Taken:
 
 @dataclass(frozen=True)
 class Server:
-    """Which server answered, by its manifest, and whether it only simulates one."""
+    """A server, identified by its manifest, and whether it is simulated."""
 
     manifest: Manifest
     simulated: bool
 
 
 class Ledger:
-    """What is known in this process, and gone with it.
+    """Measured cells of this process, without a file.
 
     Attributes:
-        run: Keeps the prompts of this ledger apart from those of any other.
+        run: The name that separates the prompts of this ledger from those of any other.
         taken: The measured cells, in their order.
-        begun: How often each cell was begun, by id.
-        lost_seconds: Of cells that an earlier process began and did not measure, as far as it had been estimated.
-        notes: What a reader must know of the cells.
-        servers: Of each variant what answered when it was first seen.
+        begun: The number of times that each cell was begun, by id.
+        lost_seconds: Estimated seconds of cells that an earlier process began and did not measure.
+        notes: Notes on the cells for the reader.
+        servers: The server of each variant when it was first seen.
     """
 
     def __init__(self, run: str) -> None:
@@ -70,32 +70,32 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """Seconds so far, of all processes."""
+        """Return the seconds so far, of all processes."""
         return self.lost_seconds + sum(one.seconds for one in self.taken)
 
     def begin(self, cell_id: str, seconds: float | None) -> int:
-        """Notes that a cell is begun, and what it is thought to take; how often it was begun before."""
+        """Record that a cell is begun, with its estimated time; return how often it was begun before."""
         self._append({"begin": cell_id, "seconds": seconds})
         before = self.begun.get(cell_id, 0)
         self.begun[cell_id] = before + 1
         return before
 
     def end(self, taken: Taken) -> None:
-        """Keeps a measured cell."""
+        """Store a measured cell."""
         self._append({"cell": taken.cell.model_dump(mode="json"), "seconds": taken.seconds, "cut": taken.cut})
         self.taken.append(taken)
 
     def note(self, text: str) -> None:
-        """Keeps what a reader must know, once."""
+        """Store a note for the reader, once."""
         if text not in self.notes:
             self._append({"note": text})
             self.notes[text] = None
 
     def meet(self, variant: str, server: Server) -> None:
-        """Keeps which server a variant is.
+        """Record the server of a variant.
 
         Raises:
-            UserError: It tells another version, model or setting of itself than when it was first seen.
+            UserError: It reports another version, model or setting than when it was first seen.
         """
         if variant in self.servers:
             _same(variant, self.servers[variant], server)
@@ -111,22 +111,22 @@ class Ledger:
         """Nothing is open."""
 
     def _append(self, record: Mapping[str, Any]) -> None:
-        """Puts a record where it outlasts the process, before anything follows."""
+        """Write a record to disk before anything else happens."""
 
 
 class Journal(Ledger):
-    """One in a file."""
+    """A ledger in a file."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any], run: str) -> None:
-        """Opens the journal, or begins it.
+        """Open the journal, or create it.
 
         Args:
-            path: Of the file; its folder exists.
-            settings: What makes two cells comparable: server, grid, answers. Plain JSON values.
-            run: Of a new one; one that was begun before has its own.
+            path: The file; its folder exists.
+            settings: Settings that make two cells comparable: server, grid, responses. Plain JSON values.
+            run: The name of a new journal; an existing one has its own.
 
         Raises:
-            UserError: Another process has it open, it was begun with other settings, or it is no journal.
+            UserError: Another process has it open, it was begun with other settings, or it is not a journal.
         """
         super().__init__(run)
         self._path = path
@@ -165,7 +165,7 @@ class Journal(Ledger):
         self.lost_seconds += sum(open_cells.values())
 
     def _take(self, record: Mapping[str, Any], open_cells: dict[str, float]) -> None:
-        """Takes over a record of before; `open_cells` are those that were begun, with their estimates."""
+        """Take over an earlier record; `open_cells` are the cells begun, with their estimates."""
         from bezel.bench.result.document import Cell, Manifest
 
         if "begin" in record:
@@ -183,7 +183,7 @@ class Journal(Ledger):
             self.notes[record["note"]] = None
 
     def _records(self) -> list[dict[str, Any]]:
-        """All whole lines; what a kill left behind the last of them is cut off."""
+        """Return all whole lines; a torn last line is cut off."""
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         if whole != content:
@@ -239,7 +239,7 @@ def _same(variant: str, before: Server, now: Server) -> None:
 
 
 def _keep_name(path: Path) -> None:
-    """Makes the new file's name last beyond a crash of the machine."""
+    """Make the new file's name survive a crash of the machine."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,7 +1,7 @@
-"""The knee: the fewest users with which a server gives nearly all that it can. Pure.
+"""Knee of a throughput curve: the fewest users with which a server gives nearly all that it can. Pure.
 
-It is one only where the plateau behind it was seen: twice the users or more get hardly more. While throughput still
-rises, nobody knows what the server can give, and so not what is nearly all of it.
+A knee requires an observed plateau behind it: twice the users or more get hardly more. While throughput still rises,
+the server's maximum is unknown, and so is the knee.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SHARE = 0.9
-TIMES = 2  # the users of the knee: as far as a plateau reaches at least
+TIMES = 2  # times the users of the knee: the least extent of a plateau
 _HIGHEST = 3  # their median is the plateau: one lucky measurement does not raise it
 
 
 def knee(users: Sequence[float], values: Sequence[float]) -> int | None:
-    """The first of a context's values that reaches nine tenths of the plateau; None where no plateau was seen.
+    """Return the index of the first value that reaches nine tenths of the plateau; None where no plateau was seen.
 
-    The plateau is the median of the three highest values, or what the most users have, if that is more. It was seen
-    where these are at least twice as many as those of the knee.
+    The plateau is the median of the three highest values, or the value at the most users, if that is higher. It was
+    seen where the most users are at least twice those of the knee.
 
     Args:
         users: Rising.
         values: Throughput of each, at least one.
 
     Returns:
-        Its place.
+        The index of the knee.
     """
     plateau = max(median_low(sorted(values)[-_HIGHEST:]), values[-1])
     found = next(place for place, value in enumerate(values) if value >= SHARE * plateau)

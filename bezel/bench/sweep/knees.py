@@ -1,8 +1,8 @@
-"""The knee of each context of a sweep, or that no plateau was seen there. Pure.
+"""Knees of a sweep: for each context its knee, or a note that no plateau was seen. Pure.
 
-A plateau is seen where cells were measured up to it: at that context, or at a shorter and at a longer one, between
-which the surface only interpolates. What the surface makes of anything else is a law's opinion, and no ground for a
-load to run at.
+A plateau counts as seen where cells up to it were measured: at that context, or at both a shorter and a longer one,
+between which the surface only interpolates. Anything else is an extrapolation of the model, and no basis for a load to
+run at.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SHOWN = 3
 
 
 def knees(grid: Grid, metric: str, measured: Mapping[Place, float], inferred: Mapping[Place, float]) -> list[Finding]:
-    """For each context with figures: the fewest users that get nearly all, or that nobody saw how much that is.
+    """Return for each context with figures its knee, or a finding that no plateau was seen.
 
     Args:
-        grid: What is swept.
-        metric: That the values are of.
-        measured: The values that count, by place.
-        inferred: Those of the surface, of other places.
+        grid: The grid.
+        metric: The metric of the values.
+        measured: The measured values that count, by place.
+        inferred: The surface's values, of other places.
     """
     rows = range(len(grid.contexts))
     seen = [row for row in rows if _at(grid, _row(measured, row)) is not None]
@@ -52,7 +52,7 @@ def _row(values: Mapping[Place, float], row: int) -> dict[int, float]:
 
 
 def _at(grid: Grid, figures: Mapping[int, float]) -> int | None:
-    """The column of the knee."""
+    """Return the column of the knee."""
     columns = sorted(figures)
     place = knee([grid.users[one] for one in columns], [figures[one] for one in columns]) if columns else None
     return None if place is None else columns[place]

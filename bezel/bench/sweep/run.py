@@ -1,7 +1,8 @@
-"""A sweep: cell after cell is asked until the surface is known well enough, or as far as the limits allow.
+"""Sweep: measure cell after cell until the surface is known well enough, or a limit is reached.
 
-Owns the loop: what is known, what is next, what it may cost, what is kept. Leaves out how a cell is measured (the
-`Measure` that it is given, which waits until the server is idle), and what the cells say in the end (`conclude`).
+Owns the loop: the known cells, the next one, its estimated cost, the stored results. Leaves out how a cell is measured
+(the `Measure` that is passed in, which waits until the server is idle), and the conclusions
+(`bezel.bench.sweep.summarize`).
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ if TYPE_CHECKING:
 
 SHARE = 0.25
 ERROR = 0.03
-# A server that answers nothing to so many loads in a row is gone.
+# A server that is unreachable for this many loads in a row is gone.
 GONE = 6
-# One that took them, and for the deadline of a request answered none, hangs: two loads say so.
+# A server that accepts requests but sends no response within the deadline hangs: two loads are proof.
 HANGS = 2
 LOST = "had no answer at all"
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is swept, how well, and what it may take.
+    """Plan of a sweep.
 
     Attributes:
         grid: The cells.
-        bounds: What is known of the server beforehand.
-        limits: Of time, money and requests.
-        metric: That the surface is of: one of `budget.RATES`.
+        bounds: Limits of the server known in advance.
+        limits: Limits of time, money and requests.
+        metric: The metric of the surface: one of `budget.RATES`.
         error: Adaptive: relative standard error at which half of the inferred cells are known well enough, nine in ten
-            of them at twice that. None asks every cell that can be.
+            of them at twice that. None measures every feasible cell.
     """
 
     grid: Grid
@@ -60,14 +61,14 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a sweep stands, before its next cell or at the end.
+    """State of a sweep, before its next cell or at the end.
 
     Attributes:
-        place: Of the next cell; None at the end.
-        measured: Cells so far; `open` can still be asked.
+        place: The place of the next cell; None at the end.
+        measured: Cells measured so far; `open` can still be measured.
         sent: Requests so far.
-        seconds: Taken so far; `usd` cost so far, None where the price is not known.
-        seconds_left: That it takes at most from here; None where nothing says it.
+        seconds: Time spent so far; `usd` is its price, None where unknown.
+        seconds_left: The most seconds from here; None where unknown.
         error: Median standard error of the inferred cells; None before there is a fit.
     """
 
@@ -83,15 +84,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """All that is known at one time, from the measured cells alone.
+    """Complete state of a sweep, derived from the measured cells alone.
 
     Attributes:
-        sweep: What is swept.
-        refused: The cells that are never asked.
+        sweep: The plan.
+        refused: The cells that are never measured.
         cells: The measured ones.
-        seconds: That each of them took.
-        lost: Seconds that gave no cell: of those that a kill interrupted, or that nobody answered.
-        start: Scales that an earlier fit found.
+        seconds: The seconds of each of them.
+        lost: Seconds that gave no cell, because of a kill or an unreachable server.
+        start: Scales of an earlier fit.
     """
 
     sweep: Sweep
@@ -103,12 +104,12 @@ class SweepStatus:
 
     @cached_property
     def judged(self) -> tuple[dict[Place, float], dict[Place, str]]:
-        """Values that enter the fit, and why the other measured ones do not."""
+        """Return the values that enter the fit, and the reasons why the other measured ones do not."""
         return judged(self.sweep.grid, self.cells, self.sweep.metric)
 
     @cached_property
     def known(self) -> acquisition.Known:
-        """The same, for choosing."""
+        """Return the same for the choice of the next cell."""
         askable = {place for place in self.sweep.grid.places() if place not in self.refused}
         failed = {place for place, cell in self.cells.items() if cell.state == "failed"}
         limited = {place for place, cell in self.cells.items() if cell.state == "client_limited"}
@@ -116,27 +117,27 @@ class SweepStatus:
 
     @cached_property
     def fitted(self) -> tuple[Fit, Array] | None:
-        """The surface and its scales; None before there is a value."""
+        """Return the surface and its scales; None before there is a value."""
         grid, values = self.sweep.grid, self.judged[0]
         return fit(grid.contexts, grid.users, values, self.start) if values else None
 
     @cached_property
     def pace(self) -> Pace:
-        """How long cells take."""
+        """Return the durations of cells so far."""
         return pace(self.sweep.grid, self.judged[0], self.sweep.metric, sorted(self.seconds.items()))
 
     @property
     def spent(self) -> float:
-        """Seconds so far."""
+        """Return the seconds so far."""
         return sum(self.seconds.values()) + self.lost
 
     @property
     def sent(self) -> int:
-        """Requests so far."""
+        """Return the requests so far."""
         return sum(cell.requests for cell in self.cells.values())
 
     def estimate(self, place: Place) -> float | None:
-        """Seconds that a cell is going to take."""
+        """Return the estimated seconds of a cell."""
         rate = None
         if self.sweep.error is not None and self.fitted:
             rate = float(self.fitted[0].value[place]) / tokens(self.sweep.grid, self.sweep.metric, place)
@@ -145,10 +146,10 @@ class SweepStatus:
 
 @dataclass(frozen=True)
 class Ended:
-    """A sweep's end: all that is known, and why it ended.
+    """Outcome of a sweep: its final state, and the reason of its end.
 
     Attributes:
-        early: Before its time: somebody ended it, or its server was lost.
+        early: Whether it ended early: the user interrupted it, or its server was lost.
     """
 
     standing: SweepStatus
@@ -163,14 +164,14 @@ def run_sweep(
     clock: Callable[[], float],
     show: Callable[[Progress], None],
 ) -> Ended:
-    """Measures what is needed.
+    """Measure the cells that the sweep needs.
 
     Args:
-        sweep: What is swept.
-        measure: Sends one load and reads it.
-        ledger: An open one; what it holds is not measured again.
-        clock: Seconds that only grow.
-        show: Told before each cell and at the end.
+        sweep: The plan.
+        measure: Sends one load and returns its cell.
+        ledger: An open ledger; its cells are not measured again.
+        clock: Monotonic seconds.
+        show: Receives the progress before each cell and at the end.
 
     Raises:
         KeyboardInterrupt: The first load was interrupted.
@@ -216,13 +217,13 @@ def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
 
 
 def _next(standing: SweepStatus) -> tuple[Place | None, str]:
-    """The next cell, or None and why there is none."""
+    """Return the next cell, or None and the reason why there is none."""
     sweep, known = standing.sweep, standing.known
     still_open = [one for one in sorted(known.askable) if one not in known.asked]
     kept_out = {one: _kept_out(standing, one) for one in still_open}
     place: Place | None = None
     if sweep.error is not None:
-        # The scout may go beyond a failure: a heavier load that succeeds says that the failure was none of the load's.
+        # The scout may go beyond a failure: if a heavier load succeeds, the load did not cause the failure.
         affordable = [one for one in still_open if not kept_out[one]]
         place = acquisition.scout(sweep.grid, known, affordable, sweep.limits.requests)
         left = acquisition.beyond(known)

@@ -1,7 +1,7 @@
-"""Loads that are measured once each, within limits, over all processes that one command takes.
+"""Measurement of each load once, within limits, across all processes that one command takes.
 
-What sweeps, searches and comparisons share: what is known already, what may still be begun, and the way from a wanted
-load to a kept cell. Leaves out what is wanted next.
+Shared by sweeps, searches and comparisons: earlier measurements, the limits, and the way from a requested load to a
+stored cell. Leaves out the choice of the next load.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _NOBODY = (REFUSED, RESET, NO_ANSWER)
 
 
 class LostError(UserError):
-    """A load could not be sent where others were: who measures them ends with what there is."""
+    """A load could not be sent although earlier ones were; the caller ends with the cells so far."""
 
 
 @dataclass(frozen=True)
 class Once:
-    """What measures loads, keeps them, and knows what was measured before.
+    """Measures loads, stores their cells, and knows the loads measured before.
 
     Attributes:
-        measure_cell: Sends one load and reads it.
-        ledger: An open one; what it holds is not measured again.
-        limits: Of all that is in it.
-        clock: Seconds that only grow.
+        measure_cell: Sends one load and returns its cell.
+        ledger: An open ledger; its cells are not measured again.
+        limits: Limits of all cells in it.
+        clock: Monotonic seconds.
     """
 
     measure_cell: Measure
@@ -48,33 +48,34 @@ class Once:
 
     @property
     def answered(self) -> dict[str, Taken]:
-        """What is known, by id: the last measurement, without those that found nobody or that a limit cut off.
+        """Return the last measurement by id, except those that a limit cut off or whose server was unreachable.
 
-        Nor those under which the server died or hung: that is no answer to their load, and the next process asks again.
+        Cells under which the server died or hung are excluded too: they are inconclusive, and the next process repeats
+        them.
         """
         return {one.cell.id: one for one in self.ledger.taken if not (one.cut or unreached(one.cell) or died(one.cell))}
 
     @property
     def lost_seconds(self) -> float:
-        """Of loads whose cell does not count: a kill or a limit came, nobody answered, or it was asked again."""
+        """Return seconds of cells that do not count: killed, cut by a limit, unreachable server, or repeated."""
         known, ledger = self.answered, self.ledger
         return ledger.lost_seconds + sum(one.seconds for one in ledger.taken if known.get(one.cell.id) is not one)
 
     def keeps_out(self, seconds: float | None) -> str:
-        """Why a load of that estimate is not begun, "" where it is."""
+        """Return why a load of that estimate is not begun, "" where it is."""
         return self.limits.keeps_out(self.ledger.spent, 0, seconds, 0)
 
     def measure(self, wanted: CellWanted, estimate: float | None) -> Taken:
-        """Measures a load and keeps its cell.
+        """Measure a load and store its cell.
 
         Args:
-            wanted: The load. Its `run`, or else its id, names its prompts: a further attempt sends others.
-            estimate: Seconds that it is thought to take.
+            wanted: The load. Its `run`, or else its id, names its prompts: a repeated attempt sends others.
+            estimate: Its estimated seconds.
 
         Raises:
-            KeyboardInterrupt: It was interrupted; the ledger holds all cells before.
-            LostError: It could not be sent; the ledger holds all cells before, at least one.
-            UserError: Nor could any other.
+            KeyboardInterrupt: It was interrupted; the ledger holds all earlier cells.
+            LostError: It could not be sent; the ledger holds all earlier cells, at least one.
+            UserError: It could not be sent, and there is no earlier cell.
         """
         left = self.limits.seconds_left(self.ledger.spent)
         before = self.ledger.begin(wanted.id, estimate)
@@ -96,14 +97,14 @@ class Once:
 
 
 def died(cell: Cell) -> bool:
-    """Whether the server went away under a load, or hung: many a request found nobody, or the load was ended for it."""
+    """Whether the server died or hung under a load: many requests could not connect, or silence ended the load."""
     gone = sum(cell.failures.get(one, 0) for one in (REFUSED, RESET))
     hung = cell.client is not None and bool(cell.client.silent_seconds)
     return cell.state == "failed" and (hung or gone > FAILED_SHARE * cell.requests)
 
 
 def unreached(cell: Cell) -> bool:
-    """Whether nobody was there to answer: such a cell says nothing of its load."""
+    """Whether the server was unreachable: such a cell is inconclusive about its load."""
     return (
         cell.state == "failed"
         and cell.requests > 0

@@ -1,6 +1,6 @@
-"""What the cells of a sweep say in the end: every cell of the grid, the inferred ones, the knees, what was left out.
+"""Summary of a sweep: every cell of the grid, the inferred ones, the knees, the omitted cells.
 
-Pure. Leaves out the document around it (`bezel.bench.result.document`).
+Pure. Leaves out the document that contains it (`bezel.bench.result.document`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HOW = "saturation law with a Gaussian process through {} measured cells; 90 % o
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A sweep, as its document tells it."""
+    """Conclusion of a sweep, as written to its document."""
 
     cells: list[Cell]
     inferred: list[Inferred]
@@ -37,7 +37,7 @@ class Conclusion:
 
 
 def conclude(ended: Ended) -> Conclusion:
-    """The conclusion of a sweep that has come to its end."""
+    """Return the conclusion of an ended sweep."""
     standing = ended.standing
     grid, known = standing.sweep.grid, standing.known
     values, excluded = standing.judged

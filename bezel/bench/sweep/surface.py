@@ -1,18 +1,19 @@
-"""What is known of a grid's throughput from the cells measured so far: a law of saturation, and a Gaussian process.
+"""Throughput surface of a grid, fitted to the cells so far: a law of saturation, and a Gaussian process.
 
-Owns the fit: values and uncertainty of every cell, in logarithms. Leaves out what a cell costs, which to ask next
-(`choose`) and which cells may enter (`validity`).
+Owns the fit: values and uncertainty of every cell, in logarithms. Leaves out the cost of a cell
+(`bezel.bench.sweep.budget`), the choice of the next (`bezel.bench.sweep.acquisition`) and the cells that may enter
+(`bezel.bench.sweep.validity`).
 
 The model, for a context `c` and `u` users:
 
     ln X(c, u) = -ln((r u)^-p + P^-p) / p  -  d softplus(ln u - ln(P / r))  +  g(c, u)
 
-`r(c)` is what one user alone gets, `P(c)` the plateau, `p(c)` how sharply one turns into the other, `d(c)` how fast
-throughput falls beyond. Their logarithms (and d) are Gaussian processes over `ln(c + c0)`: flat where a fixed time of a
-request dominates, smooth where the context does. `g` is a Gaussian process over both axes for what the law does not
-say. Noise is Student's t: one bad cell does not bend the surface. Everything is linearised around the most likely
-parameters (Gauss-Newton), so the law's own uncertainty is part of every interval; the few scales of the processes are
-those of the highest marginal likelihood times a wide prior.
+`r(c)` is the throughput of a single user, `P(c)` the plateau, `p(c)` the sharpness of the transition between them,
+`d(c)` the rate of decline beyond. Their logarithms (and d) are Gaussian processes over `ln(c + c0)`: flat where a fixed
+time of a request dominates, smooth where the context does. `g` is a Gaussian process over both axes for deviations from
+the law. Noise is Student's t: one bad cell does not bend the surface. Everything is linearised around the most likely
+parameters (Gauss-Newton), so the law's own uncertainty is part of every interval; the few scales of the processes
+maximise the marginal likelihood times a wide prior.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ _USERS_LENGTH = 1.5  # of the residual, in ln(users)
 _SCALES_MEAN = np.array([np.log(0.7), np.log(0.7), np.log(3.0), np.log(100.0), np.log(0.08), np.log(0.05)])
 _SCALES_SPREAD = np.array([0.7, 0.7, 0.5, 1.0, 0.7, 0.5])
 _SCALES_LEAST = np.array([np.log(0.02), np.log(0.02), np.log(0.7), np.log(4.0), np.log(0.005), np.log(0.008)])
-# Of 90 %: wider than the normal one for what the scales do not know; found with other laws than this (docs/sweeps.md).
+# Of 90 %: wider than the normal one, for the uncertainty of the scales; derived with other laws (docs/sweeps.md).
 _QUANTILE = 1.9
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Every cell of a grid, rows are contexts, columns users.
+    """Fit of every cell of a grid; rows are contexts, columns users.
 
     Attributes:
         mean: ln of the value.
-        spread: Standard deviation of `mean` as an estimate of the true value; relative error, that is.
+        spread: Standard deviation of `mean` as an estimate of the true value: the relative error.
         noise: Standard deviation of one measurement around the true value, in ln.
         covariance: Of all cells' true values with each other, in the order of `mean.ravel()`.
     """
@@ -63,11 +64,11 @@ class Fit:
 
     @property
     def value(self) -> Array:
-        """The most likely values."""
+        """Return the most likely values."""
         return np.exp(self.mean)
 
     def interval(self) -> tuple[Array, Array]:
-        """Where a measurement of each cell would lie, at 90 %."""
+        """Return the 90 % interval of a measurement of each cell."""
         half = _QUANTILE * np.sqrt(self.spread**2 + self.noise**2)
         return np.exp(self.mean - half), np.exp(self.mean + half)
 
@@ -78,13 +79,13 @@ def fit(
     values: Mapping[tuple[int, int], float],
     scales: Array | None = None,
 ) -> tuple[Fit, Array]:
-    """The surface through measured values.
+    """Fit the surface to measured values.
 
     Args:
         contexts: Tokens, rising.
         users: Rising.
         values: By row and column; each above 0; at least one.
-        scales: Of an earlier fit of the same grid: where the search for the best ones begins.
+        scales: Scales of an earlier fit of the same grid: the start of the search for the best ones.
 
     Returns:
         The surface, and the scales for the next time.
@@ -95,7 +96,7 @@ def fit(
 
 
 class _Problem:
-    """The measured values with what does not change while scales are tried."""
+    """The measured values, with everything that stays constant while scales are tried."""
 
     def __init__(self, contexts: Sequence[int], users: Sequence[int], values: Mapping[tuple[int, int], float]) -> None:
         self.contexts = np.asarray(contexts, float)
@@ -110,7 +111,7 @@ class _Problem:
         self.parameters = self.start.copy()  # where the next solution begins
 
     def best_scales(self, start: Array) -> Array:
-        """A pattern search: each scale in turn up and down, with smaller steps where neither is better."""
+        """Search for the best scales: each in turn up and down, with smaller steps where neither is better."""
         best: Array = np.maximum(start, _SCALES_LEAST)
         score = self._score(best)
         steps = np.full(len(best), 0.6)
@@ -133,7 +134,7 @@ class _Problem:
         return self._solve(scales).likelihood - prior / 2
 
     def surface(self, scales: Array) -> Fit:
-        """The fit with these scales."""
+        """Return the fit with these scales."""
         solved = self._solve(scales)
         rows, columns = self.everywhere
         law, slopes = _law(solved.parameters, rows, self.log_users[columns])
@@ -172,14 +173,14 @@ class _Problem:
         return _Solved(parameters, priors, here, error, whole, likelihood)
 
     def _priors(self, scales: Array) -> Array:
-        """Covariances of the four functions' values over the contexts."""
+        """Return the covariances of the four functions' values over the contexts."""
         place = np.log(self.contexts + np.exp(scales[3]))
         shape = _matern(np.abs(place[:, None] - place[None, :]) / np.exp(scales[2]))
         variations = [np.exp(scales[0]), np.exp(scales[1]), *_VARIATION]
         return np.stack([level**2 + part**2 * shape for level, part in zip(_LEVEL_SPREAD, variations, strict=True)])
 
     def _covariance(self, scales: Array, priors: Array, one: _Places, other: _Places) -> Array:
-        """Of the values at one set of places with those at another, before anything is measured."""
+        """Return the prior covariance of the values at one set of places with those at another."""
         (slopes, rows, columns), (slopes_2, rows_2, columns_2) = one, other
         law = np.einsum("ki,kij,kj->ij", slopes, priors[:, rows[:, None], rows_2[None, :]], slopes_2)
         place = np.log(self.contexts + np.exp(scales[3])) / np.exp(scales[2])
@@ -200,7 +201,7 @@ class _Solved:
 
 
 def _law(parameters: Array, rows: Array, log_users: Array) -> tuple[Array, Array]:
-    """The law's logarithm at each place, and its slopes in the four functions there."""
+    """Return the law's logarithm at each place, and its slopes in the four functions there."""
     alone, plateau = parameters[_R][rows] + log_users, parameters[_P][rows]
     sharp, fall = np.exp(np.clip(parameters[_SHARP][rows], -1.0, 3.0)), parameters[_FALL][rows]
     total = np.logaddexp(-sharp * alone, -sharp * plateau)
@@ -212,13 +213,13 @@ def _law(parameters: Array, rows: Array, log_users: Array) -> tuple[Array, Array
 
 
 def _matern(distance: Array) -> Array:
-    """Covariance of a process that can be differentiated twice, by distance in lengths."""
+    """Return the covariance of a twice differentiable process, by distance in lengths."""
     scaled = np.sqrt(5.0) * distance
     shape: Array = (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
     return shape
 
 
 def _t_penalty(weights: Array) -> Array:
-    """What a weight costs: with it, the normal density at its best weight is that of Student's t."""
+    """Return the cost of a weight, with which the normal density at its best weight equals Student's t."""
     cost: Array = 0.5 * _FREEDOM * (weights - 1 - np.log(weights))
     return cost

@@ -1,6 +1,6 @@
-"""Which measured cells may say something of the surface, and why the others may not.
+"""Selection of the measured cells that may enter the surface, with the reasons against the others.
 
-Owns the rule that needs several cells. What one cell's own checks say stands in its state
+Owns the rule that needs several cells. The results of a cell's own checks are in its state
 (`bezel.bench.validity.checks`).
 """
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from bezel.bench.result.document import Cell
     from bezel.bench.sweep.grid import Grid, Place
 
-# A further user takes from the others or, at best, nothing. Two runs of one system have differed by 14 %.
+# An additional user never makes the others faster. Two runs of one system have differed by 14 %.
 SUPERLINEAR = 1.3
 
 
 def judged(grid: Grid, cells: Mapping[Place, Cell], metric: str) -> tuple[dict[Place, float], dict[Place, str]]:
-    """The values that enter the fit, and of each other cell why it does not.
+    """Return the values that enter the fit, and for each other cell the reason why it does not.
 
     Args:
-        grid: What is swept.
-        cells: The measured ones.
-        metric: A throughput: what a server gives all users together.
+        grid: The grid.
+        cells: The measured cells.
+        metric: A throughput, of all users together.
     """
     values: dict[Place, float] = {}
     excluded: dict[Place, str] = {}
@@ -44,7 +44,7 @@ def judged(grid: Grid, cells: Mapping[Place, Cell], metric: str) -> tuple[dict[P
 
 
 def _superlinear(grid: Grid, row: int, values: dict[Place, float], excluded: dict[Place, str]) -> None:
-    """Takes out the cells of a row where few users get less each than many do, those with most contradictions first."""
+    """Remove cells of a row where few users each get less than many do, those with most contradictions first."""
     while True:
         share = {place: value / grid.users[place[1]] for place, value in values.items() if place[0] == row}
         faults: dict[Place, list[Place]] = {place: [] for place in share}

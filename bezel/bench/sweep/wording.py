@@ -1,21 +1,21 @@
-"""How loads and ranges of them are said: one form for each case, and none put together of halves. Pure."""
+"""Wording of loads and ranges of them: one complete phrase for each case. Pure."""
 
 from __future__ import annotations
 
 
 def counted(count: float, unit: str) -> str:
-    """A number with its unit, which is given for many: "1 user", "8 users", "0.5 requests/s"."""
+    """Format a number with its unit, which is given in the plural: "1 user", "8 users", "0.5 requests/s"."""
     return f"{count:g} {unit.removesuffix('s') if count == 1 and unit.isalpha() else unit}"
 
 
 def edge(low: float | None, high: float | None, tried: tuple[float, float], unit: str) -> str:
-    """Where an edge lies.
+    """Describe the position of an edge.
 
     Args:
-        low: A load that lies below it; None where even the lowest may lie above.
-        high: A load that lies above it; None where even the highest may lie below.
-        tried: The lowest load and the highest that may be asked.
-        unit: Of the loads, for many.
+        low: A load below it; None where even the lowest may be above.
+        high: A load above it; None where even the highest may be below.
+        tried: The lowest and the highest load that may be measured.
+        unit: The unit of the loads, in the plural.
     """
     if low is not None and high is not None:
         return f"between {low:g} and {counted(high, unit)}"

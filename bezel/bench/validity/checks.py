@@ -1,7 +1,7 @@
-"""The nine validity checks of a run, in their order: what each looks at, gathered from what is known.
+"""Validity checks of a cell: the nine checks in order, with the values that each needs.
 
-Each check is a function of plain values in bezel.bench.validity.load_checks or bezel.bench.validity.server_checks; what
-follows from what they found is bezel.bench.result.cell_status'.
+Each check is a function of plain values in bezel.bench.validity.load_checks or bezel.bench.validity.server_checks; the
+consequences of their results are in bezel.bench.result.cell_status.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 _BEGINNING = 64  # characters: about a block of the prefix cache
 _LOOKED_AT = 256
-# Failures that no engine worked for.
+# Failures that cost the engine no work.
 _NEVER_RAN = {REFUSED, HTTP_401, HTTP_403, HTTP_404, HTTP_429, HTTP_4XX}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that the checks look at.
+    """Inputs of the checks.
 
     Attributes:
-        served: What answered: the manifest's, or the variant's.
-        beginnings: Of a sample of the prompts.
+        served: The model and engine that served: the manifest's, or the variant's.
+        beginnings: Beginnings of a sample of the prompts.
     """
 
     load: Load
@@ -53,12 +53,12 @@ class Evidence:
 
     @property
     def users(self) -> int:
-        """Of a closed loop; 0 for any other load."""
+        """Return the users of a closed loop; 0 for any other load."""
         return self.load.pattern.users if isinstance(self.load.pattern, Closed) else 0
 
 
 def check_all(evidence: Evidence) -> list[Check]:
-    """What each check found."""
+    """Return the result of each check."""
     return [check(evidence) for check in CHECKS]
 
 
@@ -107,7 +107,7 @@ def _roofline(seen: Evidence) -> Check:
 
 
 def _work(seen: Evidence) -> Work | str:
-    """What was done, with as many sequences in a step and tokens of each as there may have been."""
+    """Return the work done, with the upper bounds of sequences in a step and tokens of each."""
     found = {name: seen.metrics[name].value for name in ("output_tokens_per_second", "prompt_tokens_mean")}
     output, prompt = found["output_tokens_per_second"], found["prompt_tokens_mean"]
     if output is None or prompt is None:
@@ -130,7 +130,7 @@ def _drained(seen: Evidence) -> Check:
 
 def _steady(seen: Evidence) -> Check:
     facts = seen.facts
-    # Later turns of a conversation are longer: that is no drift.
+    # Later turns of a conversation are longer: that is not drift.
     values = facts.latencies["e2e"] if seen.load.prompts.kind != "multi_turn" else np.zeros(0)
     rate = seen.metrics["requests_per_second"]
     return load_checks.steady_state(facts.steady, seen.users, len(facts.good), len(facts.counted), values, rate)
@@ -158,19 +158,19 @@ CHECKS: tuple[Callable[[Evidence], Check], ...] = (
 
 
 def most_in_flight(columns: Columns) -> int:
-    """How many requests were under way at once at most."""
+    """Return the most requests under way at once."""
     rows = columns.where(columns["sent"] > 0)
     if len(rows) == 0:
         return 0
     instants = np.concatenate([rows["sent"], rows["done"]])
     steps = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(rows), np.int64)])
-    # Of those at one instant the ends come first: a user's next request does not meet the last.
+    # At one instant the ends come first: a user's next request does not overlap the last.
     order = np.lexsort((steps, instants))
     return int(np.cumsum(steps[order]).max())
 
 
 def beginnings(bodies: Bodies, requests: int) -> list[str]:
-    """How a sample of the prompts begins: of the first turn, what the user says."""
+    """Return the beginnings of a sample of the prompts: of the first turn, the user's text."""
     places = sorted({place * requests // _LOOKED_AT for place in range(_LOOKED_AT)})
     return [_beginning(bodies.body(place).data) for place in places]
 

@@ -1,7 +1,7 @@
-"""Validity checks that need nothing but the load and its samples: prompts, lengths, steady state, failures.
+"""Validity checks that need only the load and its samples: prompts, lengths, steady state, failures.
 
-Each is one function of plain values and gives one `Check`. Leaves those that need the server to
-bezel.bench.validity.server_checks, and gathering the values to bezel.bench.validity.checks.
+Each is one function of plain values and returns one `Check`. Leaves those that need the server to
+bezel.bench.validity.server_checks, and collecting the values to bezel.bench.validity.checks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS = 3
 DRIFT_SHARE = 0.10
 DRIFT_CERTAINTY = 0.9999
 SHORT_FOR_DRAFTS = 16
-# What says nothing of the server: who asked was not let in, or the instrument broke.
+# Failures that are no evidence about the server: access was denied, or the client broke.
 _NOT_THE_SERVER = {
     HTTP_401: "the caller was not let in",
     HTTP_403: "the caller was not let in",
@@ -37,12 +37,12 @@ _NOT_THE_SERVER = {
 
 
 def unique_prompts(kind: str, seed: int, beginnings: Sequence[str], cached: Metric) -> Check:
-    """Check 1: no two prompts begin alike, and none was answered from a cache, unless a cache is what is studied.
+    """Check 1: no two prompts begin alike, and none was served from a cache, unless the cache is being studied.
 
     Args:
-        kind: Of the prompts, as planned.
-        seed: Theirs.
-        beginnings: How a sample of the prompts begins; empty where they were not looked at.
+        kind: The kind of the prompts, as planned.
+        seed: Their seed.
+        beginnings: Beginnings of a sample of the prompts; empty where they were not sampled.
         cached: The share of the prompt tokens that came from a cache.
     """
     name = "unique_prompts"
@@ -66,14 +66,14 @@ def unique_prompts(kind: str, seed: int, beginnings: Sequence[str], cached: Metr
 
 
 def output_length(asked: Ints, given: Ints, texts: Flags, drafts: int | None, *, fixed: bool) -> Check:
-    """Check 2: every answer is as long as asked for, or lengths vary on purpose and are told; and it has a text.
+    """Check 2: every response has the requested length, or lengths vary on purpose and are reported; and it has a text.
 
     Args:
         asked: `max_tokens` of each request that succeeded.
-        given: Tokens of its answer.
+        given: Tokens of its response.
         texts: Whether any of them had a text.
-        drafts: That the server made; None where that is not known.
-        fixed: Whether answers were to go on past the end of the text.
+        drafts: Drafts that the server made; None where unknown.
+        fixed: Whether responses were to continue past the end of the text.
     """
     name = "output_length"
     if len(given) == 0:
@@ -108,13 +108,13 @@ def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rat
     Args:
         columns: All requests.
         steady: The part that counts.
-        at_once: Requests that were under way together at most.
-        users: Of a closed loop, at their most; 0 for an open one.
-        rate: Requests a second.
+        at_once: The most requests under way at once.
+        users: The most users of a closed loop; 0 for an open one.
+        rate: Requests per second.
     """
     name = "conservation"
     done, failed = columns["done"], columns.failure > 0
-    # What was never sent failed where it ended.
+    # A request that was never sent counts as begun when it failed.
     begun = np.where(columns["sent"] > 0, columns["sent"], done)
     begins, ends = steady.begins - (not steady.cut), steady.ends
     inside = (done > begins) & (done <= ends)
@@ -156,15 +156,15 @@ def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rat
 
 
 def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: Floats, rate: Metric) -> Check:
-    """Check 7: what counts is an even part of the run, long enough.
+    """Check 7: the part that counts is steady and long enough.
 
     Args:
         steady: The part that counts.
-        users: Of a closed loop; 0 for an open one.
-        requests: That succeeded.
+        users: Users of a closed loop; 0 for an open one.
+        requests: The requests that succeeded.
         counted: Those of them that count.
-        e2e: Theirs, in the order of their ends; empty where it changes on purpose.
-        rate: Requests a second, with its interval.
+        e2e: Their e2e latencies, in the order of their ends; empty where it changes on purpose.
+        rate: Requests per second, with its interval.
     """
     name = "steady_state"
     change, certain = drift(e2e)
@@ -189,7 +189,7 @@ def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: F
 
 
 def drift(values: Floats) -> tuple[float | None, bool]:
-    """By how much of their mean values rise over a run, and whether that is no accident; None for too few values.
+    """Return the rise of values over a run as a share of their mean, and its significance; None for too few values.
 
     A t test of the slope over consecutive sections.
     """
@@ -206,11 +206,11 @@ def drift(values: Floats) -> tuple[float | None, bool]:
 
 
 def failures_apart(requests: int, failures: Mapping[str, int]) -> Check:
-    """Check 9: failures are counted by kind, in no latency, and few enough that the rest is the load that was meant.
+    """Check 9: failures are counted by kind, in no latency, and few enough that the rest is the requested load.
 
     Args:
-        requests: That were sent.
-        failures: By kind.
+        requests: The number of requests sent.
+        failures: The number of failures, by kind.
     """
     name = "failures_apart"
     failed = sum(failures.values())

@@ -1,9 +1,9 @@
-"""The least that hardware must have done for what was measured, against the most that it can do.
+"""Roofline of a measurement: the least work that the hardware must have done, against its peak.
 
 Owns the two sums: arithmetic of tokens, and bytes that decoding reads. Both are lower bounds: attention, activations,
-drafts and everything that a step does besides are left out, so that what lies above the peak did not happen as counted.
-The peaks are the catalogue's; what one token computes and one step reads is `bezel.planner.sizing.roofline`'s, and what
-may be concluded of somebody else's figures, where little is told, `bezel.bench.audit.limits`'s.
+drafts and all other work of a step are left out, so a figure above the peak was not reached as counted. The peaks are
+the catalogue's. Work of one token and bytes of one step are in `bezel.planner.sizing.roofline`; conclusions on other
+people's figures, where little is stated, are in `bezel.bench.audit.limits`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What served, all of it known.
+    """Serving hardware, fully known.
 
     Attributes:
         kv_element_bytes: Bytes of one element of the cache.
@@ -33,13 +33,13 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was measured.
+    """Measured work.
 
     Attributes:
-        input_tokens_per_second: Computed ones; None where that is not known.
-        sequences: That ran at once at most, over all instances.
-        tokens_per_step: That a sequence got in one step: 1 without drafts.
-        prompt_tokens: Of a prompt, on average.
+        input_tokens_per_second: Computed input tokens; None where unknown.
+        sequences: The most sequences that ran at once, over all instances.
+        tokens_per_step: Tokens that a sequence got in one step: 1 without drafts.
+        prompt_tokens: Tokens of a prompt, on average.
     """
 
     input_tokens_per_second: float | None
@@ -51,7 +51,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The sums and the peaks they are held against, of everything that served."""
+    """The two sums and the peaks they are compared with, of all serving hardware."""
 
     flops: float
     peak_flops: float
@@ -66,10 +66,10 @@ def hardware_of(
     instances: int | None,
     kv_cache_dtype: str | None,
 ) -> Hardware | str:
-    """The hardware by its names in the catalogue, or what is missing to know it."""
+    """Return the hardware by its names in the catalogue, or the name of the missing value."""
     if not checkpoint:
         return "the checkpoint is not told"
-    # Late: the short benchmark of a deploy, which tells none, need not load catalogue and planner.
+    # Imported late: the short benchmark of a deployment, which names no hardware, need not load catalogue and planner.
     from bezel.catalog import accelerators, models, tpus
     from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
     from bezel.planner.sizing.roofline import gpu_peaks, tpu_peaks
@@ -90,9 +90,9 @@ def hardware_of(
 
 
 def shares(work: Work, on: Hardware) -> Shares:
-    """The least work that was done, and the most that could be.
+    """Return the least work that was done, and the most that was possible.
 
-    Arithmetic: 2 operations for each active parameter and token. Bytes: decoding so many tokens takes at least
+    Arithmetic: 2 operations for each active parameter and token. Bytes: decoding a number of tokens takes at least
     tokens / (sequences x tokens of a step) steps; each reads the weights once, and of each sequence the cache of its
     prompt.
     """

@@ -1,7 +1,7 @@
-"""Validity checks that need the server or what is known of it: counters, roofline, idleness, manifest.
+"""Validity checks that need the server or its manifest: counters, roofline, idleness, manifest.
 
-Each is one function of plain values and gives one `Check`. Leaves those of the load alone to
-bezel.bench.validity.load_checks, and gathering the values to bezel.bench.validity.checks.
+Each is one function of plain values and returns one `Check`. Leaves those of the load alone to
+bezel.bench.validity.load_checks, and collecting the values to bezel.bench.validity.checks.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 DISAGREEMENT = 0.02
 SUSPECT_FLOPS = 0.60
-# Decoding at 66 % of the bandwidth has been measured soundly; nothing known comes near this.
+# Decoding at 66 % of the bandwidth has been measured reliably; no known result comes near this.
 SUSPECT_BANDWIDTH = 0.90
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the client saw of what a server counts.
+    """Client-side counts of the values that a server counts.
 
     Attributes:
-        requests: That succeeded; prompt and output tokens are theirs.
-        unfinished: Requests that failed after they may have reached the server, which counts what it did for them.
+        requests: Requests that succeeded; prompt and output tokens are theirs.
+        unfinished: Requests that failed after they may have reached the server, which counts its work for them.
     """
 
     requests: int
@@ -41,11 +41,11 @@ class Seen:
 def counters_agree(seen: Seen, counters: Counters) -> Check:
     """Check 4: the server counted what the client saw.
 
-    What the server did for requests that then failed is its own count only: with them it may have counted more.
+    Work for requests that then failed is in the server's count only, which may therefore be higher.
 
     Args:
-        seen: By the client.
-        counters: By the server.
+        seen: Counts by the client.
+        counters: Counts by the server.
     """
     name, gained = "counters", counters.gained
     if gained is None:
@@ -65,7 +65,7 @@ def counters_agree(seen: Seen, counters: Counters) -> Check:
         known += 1
         off = (server - client) / client if client else float(server > 0)
         numbers[f"{what}_off"] = off
-        # Whoever counts requests that the client gave up on counts at most their share more.
+        # A server that counts requests that the client gave up on counts at most their share more.
         more = seen.unfinished / seen.requests if seen.requests else float("inf")
         if off < -DISAGREEMENT or off > DISAGREEMENT + more:
             wrong.append(f"{what}: {client} seen, {server} counted ({off:+.1%})")
@@ -80,11 +80,11 @@ def counters_agree(seen: Seen, counters: Counters) -> Check:
 
 
 def below_roofline(work: Work | str, hardware: Hardware | str) -> Check:
-    """Check 5: the hardware can have done it.
+    """Check 5: the measured work is possible on the hardware.
 
     Args:
-        work: What was measured, or why it is not known.
-        hardware: What did it, or why it is not known.
+        work: The measured work, or why it is unknown.
+        hardware: The serving hardware, or why it is unknown.
     """
     name = "roofline"
     if isinstance(work, str) or isinstance(hardware, str):
@@ -144,11 +144,11 @@ def drained_before(drained: Drained) -> Check:
 
 
 def manifest_complete(manifest: Manifest, served: ServedBy) -> Check:
-    """Check 8: what was run can be found again.
+    """Check 8: the manifest identifies the run completely.
 
     Args:
-        manifest: Of the document.
-        served: What answered this load: the manifest's, or the variant's.
+        manifest: The document's manifest.
+        served: The model and engine that served this load: the manifest's, or the variant's.
     """
     platform, price = manifest.platform, manifest.price
     said = {
@@ -157,7 +157,7 @@ def manifest_complete(manifest: Manifest, served: ServedBy) -> Check:
         "instances": platform.instances, "concurrency": platform.concurrency, "region": platform.region,
         "price": price.usd_per_hour, "date of the price": price.as_of,
     }  # fmt: skip
-    # Who leases a machine limits nothing on the way to it.
+    # A leased machine has no platform in front of it that limits concurrency.
     wanted = {what: value for what, value in said.items() if not (what == "concurrency" and platform.lease)}
     missing = [what for what, value in wanted.items() if value is None]
     numbers: Numbers = {"told": len(wanted) - len(missing), "wanted": len(wanted)}

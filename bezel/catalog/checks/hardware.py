@@ -1,4 +1,4 @@
-"""Integrity of the machines: accelerators, TPU slices, machines to compare with. Pure rules over records."""
+"""Integrity rules of the hardware: accelerators, TPU slices, GPU machines, compared machines. Pure, over records."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _SPEED = "every estimate of speed on it would be wrong by that factor."
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
-# Memory is read whole between 4 and 80 times a second by every accelerator that serves models; 100 to 2,000 operations
-# are done for each byte that is read.
+# Every accelerator that serves models can read its whole memory 4 to 80 times a second, and does 100 to 2,000
+# operations for each byte that it reads.
 _READS_PER_SECOND = (4, 80)
 _OPERATIONS_PER_BYTE = (100, 2000)
 
 
 def check_accelerators(accelerators: Mapping[str, Accelerator], regions: frozenset[str]) -> Iterable[Fault]:
-    """Everything that is wrong with the accelerators of Cloud Run."""
+    """Yield the integrity errors of Cloud Run's accelerators."""
     for gpu in accelerators.values():
         where = f"accelerators.toml: {gpu.id}"
         yield from check_dated(where, gpu)
@@ -57,7 +57,7 @@ def check_accelerators(accelerators: Mapping[str, Accelerator], regions: frozens
 
 
 def check_tpus(tpus: Mapping[str, TpuSlice], regions: frozenset[str]) -> Iterable[Fault]:
-    """Everything that is wrong with the TPU slices."""
+    """Yield the integrity errors of the TPU slices."""
     of_chip: dict[str, tuple[int, ...]] = {}
     for each in tpus.values():
         where = f"tpus.toml: {each.id}"
@@ -87,7 +87,7 @@ def check_tpus(tpus: Mapping[str, TpuSlice], regions: frozenset[str]) -> Iterabl
 def check_gpu_machines(
     machines: Mapping[str, GpuMachine], accelerators: Mapping[str, Accelerator], regions: frozenset[str]
 ) -> Iterable[Fault]:
-    """Everything that is wrong with the machines that are leased for their GPUs."""
+    """Yield the integrity errors of the machines that are leased for their GPUs."""
     for each in machines.values():
         where = f"machines.toml: {each.id}"
         yield from check_dated(where, each)
@@ -106,7 +106,7 @@ def check_gpu_machines(
 
 
 def check_compared(machines: Mapping[str, ComparedMachine], accelerators: Mapping[str, Accelerator]) -> Iterable[Fault]:
-    """Everything that is wrong with the machines to compare with."""
+    """Yield the integrity errors of the machines of other platforms."""
     for each in machines.values():
         where = f"comparison.toml: {each.id}"
         yield from check_dated(where, each)

@@ -1,6 +1,7 @@
-"""The whole catalogue held to its rules: what gates a refresh, `bezel catalog check`, and the tests.
+"""Integrity check of the whole catalogue, used by a refresh, `bezel catalog check` and the tests.
 
-Owns the snapshot of all records and the rules that need several files. Leaves those of one file to the modules beside.
+Owns the snapshot of all records and the rules over several files. Leaves the rules of one file to the modules beside
+it.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ if TYPE_CHECKING:
     from bezel.catalog.vllm.variables import RecordedVariables
 
 _FEWEST_VARIABLES, _FEWEST_VALUES = 200, 80  # 316 and 125 were recorded
-_FEWEST_OPTIONS = 100  # a release has over 300; a list that was cut off would let wrong flags through
+_FEWEST_OPTIONS = 100  # a release has over 300; a truncated list would make flags that exist look wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Everything that the data files say."""
+    """The records of all data files."""
 
     accelerators: Mapping[str, Accelerator]
     tpus: Mapping[str, TpuSlice]
@@ -66,7 +67,7 @@ def read_catalogue() -> Catalogue:
     """Reads every data file.
 
     Raises:
-        DataFileError: a file cannot be read as what it is; the message names the line or the field.
+        DataFileError: a file cannot be read; the message names the line or the field.
     """
     return Catalogue(
         accelerators=accelerators(),
@@ -85,7 +86,7 @@ def read_catalogue() -> Catalogue:
 
 
 def check_catalogue(catalogue: Catalogue) -> tuple[Fault, ...]:
-    """Everything that is wrong with the catalogue, file by file."""
+    """Return the integrity errors of the catalogue, file by file."""
     return (
         *check_accelerators(catalogue.accelerators, catalogue.regions),
         *check_tpus(catalogue.tpus, catalogue.regions),
@@ -101,7 +102,7 @@ def check_catalogue(catalogue: Catalogue) -> tuple[Fault, ...]:
 
 
 def _check_rules(catalogue: Catalogue) -> Iterable[Fault]:
-    """A refresh knows every row of the price file, and reads its unit from the SKU."""
+    """Every row of the price file has a rule of the refresh, with the same unit."""
     units = {(rule.service, rule.item, rule.model): rule.unit for rule in catalogue.rules}
     for rule in catalogue.rules:
         where = f"skus.toml: {rule.item}, {rule.model}"
@@ -112,7 +113,7 @@ def _check_rules(catalogue: Catalogue) -> Iterable[Fault]:
             yield Fault(where, f"description = {rule.description}", f"no SKU can match it: {error}.", "mend it.")
     for row in catalogue.prices:
         if row.service in OPTIONAL_MODELS:
-            continue  # billed by its parts, which no rule sums: such a row is kept by hand
+            continue  # billed by its parts, which no rule sums: such a row is edited by hand
         unit = units.get((row.service, row.item, row.model))
         if unit != row.unit:
             yield Fault(
@@ -145,7 +146,7 @@ def _check_options(vllm: Mapping[str, VllmOptions]) -> Iterable[Fault]:
 
 
 def _check_recorded(where: str, found: VllmOptions) -> Iterable[Fault]:
-    """Variables and values of the release: lists that were cut short, and schemas of options that there are not."""
+    """Variables and values of a release: no truncated list, no schema of an option that does not exist."""
     if len(found.variables) < _FEWEST_VARIABLES:
         yield Fault(
             where,

@@ -1,4 +1,4 @@
-"""What is wrong with a row of the catalogue: where, what stands there, what it would cause, how it is mended."""
+"""Integrity errors of the catalogue: the row, its value, the consequence and the repair."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DATED = re.compile(r"20\d\d-(0[1-9]|1[0-2])")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that must not stand in the catalogue.
+    """One integrity error.
 
     Attributes:
         row: file and row, e.g. "models.toml: gemma-4-12b-it".
-        value: what stands there, e.g. "weight_bytes = 0".
-        consequence: what a plan would get wrong.
-        repair: the edit that mends it.
+        value: the wrong value, e.g. "weight_bytes = 0".
+        consequence: the error that it would cause in a plan.
+        repair: the edit that repairs it.
     """
 
     row: str
@@ -41,11 +41,11 @@ class Sourced(Protocol):
 
     @property
     def source(self) -> str:
-        """Where it was read or measured."""
+        """The place where it was read or measured."""
 
 
 def check_dated(row: str, record: Sourced) -> Iterable[Fault]:
-    """A fact without a date and a source cannot be checked by anyone."""
+    """Every fact has a date and a source, without which it cannot be verified."""
     if not _DATED.fullmatch(record.as_of):
         yield Fault(
             row, f"as_of = {record.as_of!r}", "nobody can tell how old the fact is.", "write the month, e.g. 2026-11."
@@ -55,7 +55,7 @@ def check_dated(row: str, record: Sourced) -> Iterable[Fault]:
 
 
 def check_between(row: str, name: str, value: float, low: float, high: float, consequence: str) -> Iterable[Fault]:
-    """A figure within bounds that leave room for every real one, so that a slip of a digit is noticed."""
+    """A value is within bounds that include every real one, so that a slip of a digit is noticed."""
     if not low <= value <= high:
         yield Fault(
             row, f"{name} = {value:g}", consequence, f"write a figure between {low:g} and {high:g}, or mend both."

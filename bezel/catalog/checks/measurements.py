@@ -1,4 +1,4 @@
-"""Integrity of what was measured: on machines and models that are known, and in keeping with their layers."""
+"""Integrity rules of the measurements: known machines and models, cache sizes that agree with the model's layers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BF16_BYTES = 2
 
 
 def kv_bytes_per_token(shape: Architecture) -> int:
-    """Bytes of the KV cache for one token in bf16, where every layer keeps the full length (as on one TPU chip)."""
+    """Return the KV cache bytes of a token in bf16, where every layer stores the full length (as on one TPU chip)."""
     sliding = shape.sliding_layers * shape.sliding_kv_heads * shape.sliding_head_dim
     full = shape.full_layers * shape.full_kv_heads * shape.full_head_dim
     return 2 * _BF16_BYTES * (sliding + full)
@@ -30,14 +30,14 @@ def check_measured(
     tpus: Mapping[str, TpuSlice],
     accelerators: Iterable[str],
 ) -> Iterable[Fault]:
-    """Everything that is wrong with the measurements.
+    """Yield the integrity errors of the measurements.
 
     Args:
         memory: rows on memory.
         speed: rows on speed.
-        models: of the catalogue, by id.
-        tpus: of the catalogue, by id.
-        accelerators: ids of the catalogue.
+        models: models of the catalogue, by id.
+        tpus: TPU slices of the catalogue, by id.
+        accelerators: ids of the catalogue's accelerators.
     """
     machines = (*accelerators, *tpus)
     rows: tuple[MeasuredMemory | MeasuredSpeed, ...] = (*memory, *speed)

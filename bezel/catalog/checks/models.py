@@ -1,4 +1,4 @@
-"""Integrity of checkpoints and architectures: bytes against parameters, layers against their pattern. Pure rules."""
+"""Integrity rules of checkpoints and architectures: bytes per parameter, layer pattern, attention heads. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from bezel.catalog.models import Architecture, Model
 
-# Bits of a parameter that is no embedding: what the encoding stores, scales included, and up to what the towers for
-# images and sound, which stay in 16 bits, add to a small model.
+# Bits per parameter without the embeddings: from the encoding with its scales, up to the average of a small model with
+# its towers for images and sound, which stay in 16 bits.
 BITS = {"bf16": (15.5, 17.0), "fp8": (7.9, 10.0), "w4a16": (4.0, 8.5)}
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _BF16_BYTES = 2
@@ -23,10 +23,10 @@ TPU = "tpu"
 
 
 def check_models(models: Mapping[str, Model], machines: Sequence[str]) -> Iterable[Fault]:
-    """Everything that is wrong with the checkpoints and their architectures.
+    """Yield the integrity errors of the checkpoints and their architectures.
 
     Args:
-        models: of the catalogue, by id.
+        models: models of the catalogue, by id.
         machines: ids of accelerators, which `not_on` may name besides "tpu".
     """
     for shape in {model.architecture.id: model.architecture for model in models.values()}.values():
@@ -41,7 +41,7 @@ def check_models(models: Mapping[str, Model], machines: Sequence[str]) -> Iterab
 def _architecture(shape: Architecture) -> Iterable[Fault]:
     where = f"models.toml: architecture {shape.id}"
     yield from check_dated(where, shape)
-    # In every size the layers come in equal groups of sliding ones and a full one behind them.
+    # In every size the layers come in equal groups: sliding layers, followed by one full layer.
     if shape.full_layers < 1 or shape.sliding_layers % shape.full_layers:
         yield Fault(
             where,
@@ -50,7 +50,7 @@ def _architecture(shape: Architecture) -> Iterable[Fault]:
             "count the layers with a cache of their own again.",
         )
     for kind, heads in (("sliding", shape.sliding_kv_heads), ("full", shape.full_kv_heads)):
-        # Grouped attention: each head of the cache serves as many query heads as any other.
+        # Grouped attention: each key/value head serves the same number of query heads.
         if heads < 1 or shape.attention_heads < 1 or shape.attention_heads % heads:
             yield Fault(
                 where,

@@ -1,4 +1,4 @@
-"""Integrity of the price rows: no free part, no row twice, no place that does not exist, no gap that goes unnamed.
+"""Integrity rules of the price rows: no price of 0, no duplicate row, no unknown region, no gap without a reason.
 
 Pure rules over rows, used by the command, by the refresh before it writes, and by the tests.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from bezel.catalog.prices import Price
     from bezel.catalog.tpus import TpuSlice
 
-# Billing models of each service; both of Cloud Run's must be there for what both bill.
+# Billing models of each service, each of which needs rows.
 MODELS = {"cloud-run": ("instance-based", "request-based"), "tpu": ("on-demand", "flex-start", "spot")}
-# Of these no row needs to be there: nobody has read one, and a stack may bring its own.
+# These need no row: no list price was read for them, and a stack may set its own.
 OPTIONAL_MODELS = {"compute": ("on-demand", "flex-start", "spot")}
-# USD that no real price of the unit leaves: a slip of a digit, or a price of another unit, does.
+# Bounds in USD of every real price per unit: a slip of a digit, or a price of another unit, is outside them.
 BOUNDS = {
     "gpu-second": ("0.00005", "0.01"),
     "vcpu-second": ("0.000005", "0.0002"),
@@ -40,12 +40,12 @@ def check_prices(
     tpus: Mapping[str, TpuSlice],
     regions: frozenset[str],
 ) -> Iterable[Fault]:
-    """Everything that is wrong with the price file.
+    """Yield the integrity errors of the price file.
 
     Args:
-        rows: its rows, also two of one name.
-        accelerators: of the catalogue, by id.
-        tpus: of the catalogue, by id.
+        rows: its rows, with duplicate keys.
+        accelerators: accelerators of the catalogue, by id.
+        tpus: TPU slices of the catalogue, by id.
         regions: every region of the cloud.
     """
     for name, count in Counter(row.key for row in rows).items():
@@ -67,7 +67,7 @@ def check_prices(
 def unpriced_places(
     rows: Sequence[Price], accelerators: Mapping[str, Accelerator], tpus: Mapping[str, TpuSlice]
 ) -> tuple[str, ...]:
-    """Where a machine is offered and no price of it is known: not wrong, but every stack there is refused."""
+    """Return the places with a machine but no known price of it: not an error, but every stack there is refused."""
     priced = {(row.item, row.region) for row in rows if row.model in ("instance-based", "flex-start")}
     offered = [
         (gpu.id, f"gpu {gpu.id} no zonal redundancy", region)
@@ -138,9 +138,9 @@ def _gpu_row(row: Price, where: str, accelerators: Mapping[str, Accelerator]) ->
 
 
 def _parts(rows: Sequence[Price], names: set[tuple[str, str, str, str]]) -> Iterable[Fault]:
-    """What is billed together is priced together, or the whole stays unpriced for want of its smallest part."""
+    """Parts that are billed together all have a price: one missing part leaves the whole unpriced."""
     for row in rows:
-        # A price of requests alone does no harm: the list gives it for every region at once.
+        # A price of requests alone is no error: the list gives it for every region at once.
         if row.service != "cloud-run" or row.item == "requests":
             continue
         for item in ("vcpu", "memory", "requests") if row.model == "request-based" else ("vcpu", "memory"):

@@ -1,10 +1,10 @@
-"""What an installed vLLM's `vllm serve` takes, as JSON on stdout: its options, and the values that it knows of some.
+"""Recorder of the options of an installed `vllm serve`, and of the values known for some of them, as JSON on stdout.
 
     PYTHON bezel/catalog/vllm/option_recorder.py     PYTHON: the interpreter of the installed vLLM
 
-Runs in vLLM's own environment and imports nothing of ours. Values of options whose parser takes any text come from the
-places where the started server looks them up; a place that a release does not have is told, and its values are not
-recorded. Environment variables and bounds of values are `vllm_recorder`'s.
+Runs in vLLM's own environment and imports nothing of bezel. Values of options whose parser takes any text come from the
+places where the started server looks them up; a place that a release does not have is reported on stderr, and its
+values are not recorded. Leaves environment variables and bounds of values to `schema_recorder`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Modules of the parser of `vllm serve`, newest first: it moved.
 _PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args")
-# What is no option: the help, and the model that stands in front of all options.
+# Not options: the help, and the positional argument for the model.
 _NO_OPTIONS = ("help", "model_tag")
 _SUPPRESSED = "==SUPPRESS=="
 _REGISTERED: dict[str, tuple[str, str, Callable[[Any], Iterable[object]]]] = {
@@ -33,7 +33,7 @@ _REGISTERED: dict[str, tuple[str, str, Callable[[Any], Iterable[object]]]] = {
     "attention-backend": (
         "vllm.v1.attention.backends.registry",
         "AttentionBackendEnum",
-        # Two names of one class are two members; the word for none is its reader's.
+        # Two names of one class are two members; "auto" is read by the option itself and is no member.
         lambda it: [*it.__members__, "auto"],
     ),
     "config-format": (
@@ -47,7 +47,7 @@ _REGISTERED: dict[str, tuple[str, str, Callable[[Any], Iterable[object]]]] = {
 
 
 def options(parser: argparse.ArgumentParser) -> list[dict[str, object]]:
-    """A row for each option, as bezel.catalog.vllm.options reads it."""
+    """Return a row for each option, as bezel.catalog.vllm.options reads it."""
     actions = [action for action in parser._actions if action.dest not in _NO_OPTIONS]  # noqa: SLF001 - no other way
     return [_row(action) for action in actions if action.option_strings]
 
@@ -72,7 +72,7 @@ def _row(action: argparse.Action) -> dict[str, object]:
 
 
 def _takes_capitals(action: argparse.Action) -> bool:
-    """Whether the words may be written in capitals too: the option's converter makes them small."""
+    """Whether the choices may be written in capitals too: the option's converter lowers them."""
     known = list(action.choices or ())
     words = [word for word in known if isinstance(word, str) and word != word.upper()]
     if not words or not callable(action.type):
@@ -92,7 +92,7 @@ def _kind(action: argparse.Action) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a default is a value that JSON holds, and no object of vLLM's own."""
+    """Whether a default is a JSON value, and not an object of vLLM's own."""
     if isinstance(value, list):
         return all(_is_plain(one) for one in value)
     if isinstance(value, dict):
@@ -101,7 +101,7 @@ def _is_plain(value: object) -> bool:
 
 
 def registered() -> dict[str, list[str]]:
-    """By an option's name: the values that the started server knows of it, in the order in which it lists them."""
+    """Return, by option name, the values that the started server knows, in its own order."""
     found: dict[str, list[str]] = {}
     for name, (module, attribute, read) in _REGISTERED.items():
         try:
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextlib.contextmanager
 def _stdout_kept() -> Iterator[None]:
-    """VLLM logs to stdout, where the JSON belongs."""
+    """Keep stdout for the JSON: vLLM logs there."""
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -137,7 +137,7 @@ def _stdout_kept() -> Iterator[None]:
 
 
 def main() -> None:
-    """Print what was found."""
+    """Print the recording."""
     with _stdout_kept():
         version = importlib.import_module("importlib.metadata").version("vllm")
         found = {"installed": version, "registered_values": registered(), "options": options(_parser())}

@@ -1,7 +1,7 @@
-"""The options of `vllm serve` as its own parser declared them, one data file for each recorded release.
+"""Options of `vllm serve` as its own parser declares them, one data file for each recorded release.
 
-Owns the reading of data/vllm/<version>.json and the finding of an option by any of its spellings. Leaves judging
-values and combinations to its users, and the environment variables of a release to bezel.catalog.vllm.variables.
+Owns the reading of data/vllm/<version>.json and the look-up of an option by any of its spellings. Leaves checks of
+values and combinations to its callers, and the environment variables of a release to bezel.catalog.vllm.variables.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ RECORDINGS = DATA / "vllm"
 Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-pair"]
 Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
 
-# The parser's own converters on the left. One of them also takes "None" and hides the type behind it: for those
-# options the type is that of their field, or known by the option's meaning, or stays "any".
+# The keys are the parser's own converters. `_optional_type` also takes "None" and hides the type behind it: such an
+# option has the type of its field, or the type known from its meaning, or "any".
 _OPTIONAL = "_optional_type"
 _TYPES: dict[str, Type] = {
     "int": "int",
@@ -50,10 +50,10 @@ _HIDDEN: dict[str, Type] = {
 class VllmOption:
     """One option. `flags` are its spellings as the parser lists them, the first long one being its name.
 
-    `kind`: "switch" stands alone, "switch-pair" also has a negation, "value" takes one value, "values" one or more,
-    "append" may be repeated, "optional-value" may stand alone. `choices` is empty where the parser takes any value.
-    `default` is None also where the recorded default is an object of vLLM's own. `any_case` says that the parser takes
-    the choices in capitals too, `optional` that it reads an empty text and "None" as no value.
+    `kind`: "switch" takes no value, "switch-pair" also has a negation, "value" takes one value, "values" one or more,
+    "append" may be repeated, "optional-value" takes a value or none. `choices` is empty where the parser takes any
+    value. `default` is None also where the recorded default is an object of vLLM's own. `any_case`: the parser takes
+    the choices in capitals too. `optional`: the parser reads an empty text and "None" as no value.
     """
 
     dest: str
@@ -96,26 +96,26 @@ class VllmOptions:
     values: Mapping[str, Mapping[str, Any]]
 
     def find(self, flag: str) -> tuple[VllmOption, bool] | None:
-        """The option of a flag and whether the flag negates it; dashes and underscores are the same to vLLM.
+        """Return the option of a flag and whether the flag negates it; dashes and underscores are equal to vLLM.
 
         Args:
-            flag: with its dashes, e.g. `--max_model_len` or `-tp`; no value and no dotted key behind it.
+            flag: with its dashes, e.g. `--max_model_len` or `-tp`; without a value or a dotted key.
         """
         return self.by_flag.get(flag if not flag.startswith("--") else "--" + flag[2:].replace("_", "-"))
 
     def names(self) -> tuple[str, ...]:
-        """The names of all options, without dashes in front."""
+        """Return the names of all options, without dashes in front."""
         return tuple(option.name for option in self.options)
 
 
 def vllm_versions() -> tuple[str, ...]:
-    """The recorded releases, oldest first, and recordings of other builds by their names."""
+    """Return the recorded releases and the recordings of other builds, sorted by name."""
     return tuple(sorted(path.stem for path in RECORDINGS.glob("*.json")))
 
 
 @functools.cache
 def vllm_options(version: str) -> VllmOptions:
-    """The option list of a release such as "0.32.0".
+    """Return the option list of a release such as "0.32.0".
 
     Raises:
         NotInCatalogueError: the release was not recorded.
@@ -126,7 +126,7 @@ def vllm_options(version: str) -> VllmOptions:
 
 
 def read_options(version: str, data: Mapping[str, Any]) -> VllmOptions:
-    """What a recording says."""
+    """Return the option list of a recording."""
     values: Mapping[str, Mapping[str, Any]] = data.get("values", {})
     options = tuple(
         VllmOption(
@@ -157,7 +157,7 @@ def read_options(version: str, data: Mapping[str, Any]) -> VllmOptions:
 
 @functools.cache
 def removed_options() -> dict[str, str]:
-    """Options of older releases that the recorded parsers refuse, with what to write instead."""
+    """Return the options of older releases that the recorded parsers refuse, with the replacement of each."""
     return {name: row["instead"] for name, row in read_toml("vllm/removed.toml").items()}
 
 

@@ -1,7 +1,8 @@
-"""Variables and options of vLLM that are dangerous to set, with what each would mean, and those that nobody has judged.
+"""Risks: dangerous variables and options of vLLM with their consequences, and settings that were not yet reviewed.
 
-Whatever takes free text may name code that the server imports or a file that it opens: each is a row of risks.toml, or
-of judged.toml where it is none. Owns finding them in a recording. Leaves what a stack sets to the planner.
+A setting that takes free text may name code that the server imports or a file that it opens: each is a row of
+risks.toml, or of judged.toml if it is no risk. Owns finding such settings in a recording. Leaves the settings of a
+stack to the planner.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _UNKNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """One dangerous setting: of the kind "variable", or "option" without dashes in front, a part of a map behind a dot.
+    """One dangerous setting: a "variable" or an "option" (without dashes in front; a key of a map follows a dot).
 
-    `when`: "on" where only switching it on is dangerous, "set" where any value but an empty one is; `unless` are values
-    that are not, `only` the values that are where not all of them are.
+    `when`: "on" where only switching it on is dangerous, "set" where any value but an empty one is. `unless` are the
+    harmless values; `only`, where given, are the only dangerous ones.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Risk:
 
 @functools.cache
 def vllm_risks() -> dict[str, Risk]:
-    """All of them, by name."""
+    """Return all risks by name."""
     return {
         name: make(Risk, f"vllm/risks.toml: {name}", {**row, "kind": kind}, name=name)
         for kind, rows in read_toml("vllm/risks.toml").items()
@@ -53,15 +54,15 @@ def vllm_risks() -> dict[str, Risk]:
 
 @functools.cache
 def judged() -> frozenset[str]:
-    """Options, parts of them and variables that take free text and are no risk."""
+    """Return the options, keys of options and variables that take free text and were reviewed as harmless."""
     return frozenset(name for names in read_toml("vllm/judged.toml").values() for name in names)
 
 
 def unjudged(options: VllmOptions) -> dict[str, Risk]:
-    """What takes free text in a recording and is neither a risk nor judged to be none: of a build that is newer.
+    """Return, as risks, the settings with free text that were not reviewed, as a newer build may have.
 
     Args:
-        options: of the recording.
+        options: the options of a recording.
     """
     return {
         name: Risk(name, kind, "set", _UNKNOWN)
@@ -72,13 +73,13 @@ def unjudged(options: VllmOptions) -> dict[str, Risk]:
 
 
 def _is_risk(name: str) -> bool:
-    """Whether it, or what it is a part of, is one of the risks."""
+    """Whether the setting, or the map of which it is a key, is a risk."""
     parts = name.split(".")
     return any(".".join(parts[: end + 1]) in vllm_risks() for end in range(len(parts)))
 
 
 def option_texts(options: VllmOptions) -> tuple[str, ...]:
-    """Options that take free text, and parts of the maps that others take, behind a dot."""
+    """Return the options that take free text, and the keys of map options that do, after a dot."""
     found: dict[str, None] = {}
     for option in options.options:
         if _is_open(option, options):
@@ -88,7 +89,7 @@ def option_texts(options: VllmOptions) -> tuple[str, ...]:
 
 
 def variable_texts(variables: Mapping[str, Variable]) -> tuple[str, ...]:
-    """Variables that take free text."""
+    """Return the variables that take free text."""
     return tuple(name for name, variable in variables.items() if variable.kind in ("text", "json"))
 
 
@@ -98,7 +99,7 @@ def _is_open(option: VllmOption, options: VllmOptions) -> bool:
 
 
 def _texts(schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    """The places of a value that may be any text: those of no kind, and maps with keys of any name, are such."""
+    """Yield the paths of a value that may be any text, including untyped values and maps with free keys."""
     kind, others = schema.get("type"), schema.get("additionalProperties", True)
     if "anyOf" in schema:
         for branch in schema["anyOf"]:

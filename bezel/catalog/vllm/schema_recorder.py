@@ -1,13 +1,13 @@
-"""What an installed vLLM says of its environment variables and of its options' values, as JSON on stdout.
+"""Recorder of an installed vLLM's environment variables and of the schemas of its options' values, as JSON on stdout.
 
     PYTHON bezel/catalog/vllm/schema_recorder.py                 PYTHON: the interpreter of the installed vLLM
     PYTHON bezel/catalog/vllm/schema_recorder.py --envs FILE     variables of another module of the same shape,
     tpu-inference's
 
-Runs in vLLM's own environment and imports nothing of ours. A variable's type is found by trying: each of vLLM's own
-readers is given words, and what it returns or raises is its type. Bounds and shapes of options are the JSON schemas of
-vLLM's configuration classes; of a field whose values a function converts first, the kinds of value that it takes. What
-vLLM refuses only in combination is not recorded.
+Runs in vLLM's own environment and imports nothing of bezel. The type of a variable is found by trial: vLLM's own reader
+of it gets a set of words, and its results and exceptions determine the type. Bounds and shapes of options are the JSON
+schemas of vLLM's configuration classes; for a field whose values a function converts first, the types of values that it
+accepts. Combinations that vLLM refuses are not recorded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ON, _OFF = ("1", "true", "True"), ("0", "false", "False")
 _TRIED = ("", "7", "-1", "1.5", "no such word", "{}", *_ON, *_OFF)
 _REFUSED = object()
 _UNWRITABLE = "unwritable"
-# One value of each kind that a user can write; words are another matter: which of them a function knows is not tried.
+# Values of each type that a user can write. No strings: the words that a function knows cannot be found by trial.
 _SAMPLES: dict[str, tuple[object, ...]] = {
     "boolean": (True,),
     "integer": (1, 3),
@@ -45,7 +45,7 @@ _RENAMED = {
     "scheduling_policy": "policy",
     "spec_tokens": "num_speculative_tokens",
 }
-# Classes that the engine fills in itself: what stands below a field of one of them is not for users.
+# Classes that the engine fills in itself: users do not set the fields below them.
 _INNER = ("ModelConfig", "ParallelConfig", "VllmConfig", "LoadConfig", "CacheConfig", "SchedulerConfig", "DeviceConfig")
 _KEPT = (
     *("type", "enum", "const", "anyOf", "items", "properties", "additionalProperties", "required"),
@@ -54,18 +54,18 @@ _KEPT = (
 
 
 def variables(module: Any) -> dict[str, object]:
-    """Every variable that a module like vllm.envs reads, with its type.
+    """Return every variable that a module like vllm.envs reads, with its type.
 
     A type is "text", "int", "float", "json", `{"on": words, "off": words}`, with `strict` where it reads a number and
-    refuses other words instead of taking them for off, or `{"choices": words}`, with `any_case` and `list`
-    (comma-separated) where they hold.
+    refuses other words instead of reading them as off, or `{"choices": words}`, with `any_case` and `list`
+    (comma-separated) where they apply.
     """
     readers: Mapping[str, Callable[[], object]] = module.environment_variables
     return {name: _type(name, readers[name]) for name in sorted(readers)} | _logging_level(readers)
 
 
 def _logging_level(readers: Mapping[str, Callable[[], object]]) -> dict[str, object]:
-    """Read as text, and then refused by the logging module where that does not know the level."""
+    """Return the choices of VLLM_LOGGING_LEVEL: vLLM reads it as text, then logging refuses an unknown level."""
     level = "VLLM_LOGGING_LEVEL"
     known = {"choices": sorted(logging.getLevelNamesMapping()), "any_case": True}
     return {level: known} if level in readers else {}
@@ -89,7 +89,7 @@ def _type(name: str, read: Callable[[], object]) -> object:
 
 
 def _switch(found: Mapping[str, object]) -> object:
-    """The words that are read as what they say; as text where no word is on, or none is off."""
+    """Return the words that switch a variable on and off; "text" where no word does one of the two."""
     on, off = [word for word in _ON if found[word] is True], [word for word in _OFF if found[word] is False]
     if not (on and off):
         return "text"
@@ -97,7 +97,7 @@ def _switch(found: Mapping[str, object]) -> object:
 
 
 def _choices(name: str, read: Callable[[], object], chosen: Mapping[str, Any]) -> object:
-    """The words of one of vLLM's readers of words; a list of them where it takes two with a comma between."""
+    """Return the choices of a reader that takes fixed words; `list` where it takes two of them with a comma."""
     words = chosen["choices"]() if callable(chosen["choices"]) else chosen["choices"]
     found: dict[str, object] = {"choices": [str(word) for word in words]}
     if not chosen.get("case_sensitive", True):
@@ -112,7 +112,7 @@ def _read(name: str, word: str, read: Callable[[], object]) -> object:
     os.environ[name] = word
     try:
         return read()
-    except Exception:  # noqa: BLE001 - whatever is raised ends the server
+    except Exception:  # noqa: BLE001 - any exception ends the server
         return _REFUSED
     finally:
         os.environ.clear()
@@ -120,16 +120,16 @@ def _read(name: str, word: str, read: Callable[[], object]) -> object:
 
 
 def values() -> dict[str, object]:
-    """By the destination of an option: the JSON schema of its field, with the name of its class as title.
+    """Return, by the `dest` of an option, the JSON schema of its field, with the name of its class as title.
 
-    Options whose field takes anything have none, as have those that a function converts first.
+    Options whose field takes any value, or only the type that the parser declares, have none.
     """
     configuration = importlib.import_module("vllm.config")
     whole = _schema(configuration.VllmConfig)
     found: dict[str, object] = {}
     for group in _parser()._action_groups:  # noqa: SLF001 - argparse has no other way to its groups
         owner = getattr(configuration, group.title or "", None)
-        # What stands in no class's own group may still be a field of the whole.
+        # An option without a class's own group may still be a field of VllmConfig.
         schema = _schema(owner) if owner else {}
         places = [schema, *schema.get("$defs", {}).values(), whole] if owner else [whole]
         for action in group._group_actions:  # noqa: SLF001
@@ -155,7 +155,7 @@ def _schema(owner: Any) -> dict[str, Any]:
     generator = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
 
     class Schemas(generator):  # type: ignore[misc, valid-type]
-        """Fields that a class fills in itself are none of a user's; what has no JSON form nobody can write."""
+        """Schemas without the fields that a class fills in itself; values without a JSON form are marked unwritable."""
 
         ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})
 
@@ -171,7 +171,7 @@ def _schema(owner: Any) -> dict[str, Any]:
                 for branch in inner.get("anyOf", [inner])
             ]
             kinds = {branch.get("type", "string" if "enum" in branch else None) for branch in branches}
-            # A function may know each of the values by a name.
+            # A function may accept a name for each of the values.
             named = {"string"} if any("enum" in branch for branch in branches) else set()
             return inner if whole else _kinds(schema, kinds | named)
 
@@ -184,9 +184,9 @@ def _schema(owner: Any) -> dict[str, Any]:
 
 
 def _kinds(schema: Any, kinds: set[Any]) -> dict[str, Any]:
-    """The kinds of value that a field takes whose values a function converts first: its own, and those that it tried.
+    """Return the types that a field with a converting function takes: its declared types, and those found by trial.
 
-    Bounds and words are left out, as the function may have made another value of them; {} where that cannot be tried.
+    Bounds and words are left out, as the function may convert the values first; {} where no trial is possible.
     """
     core = importlib.import_module("pydantic_core")
     if not kinds <= {*_SAMPLES, "string", "null"}:
@@ -204,13 +204,13 @@ def _kinds(schema: Any, kinds: set[Any]) -> dict[str, Any]:
 def _takes(judge: Any, sample: object) -> bool:
     try:
         judge.validate_python(sample)
-    except Exception:  # noqa: BLE001 - a function may raise whatever it likes, and the server then ends
+    except Exception:  # noqa: BLE001 - a function may raise any exception, and the server then ends
         return False
     return True
 
 
 def _kept(schema: Any, shared: Mapping[str, Any], above: tuple[str, ...]) -> Any:
-    """A schema with its references written out, without what is only told to a reader; {} where anything goes."""
+    """Return a schema with its references resolved and without descriptions; {} where any value is valid."""
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
@@ -248,7 +248,7 @@ def _stdout_kept() -> Iterator[None]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print what was found."""
+    """Print the recording."""
     with _stdout_kept():
         if arguments[:1] == ["--envs"]:
             spec = importlib.util.spec_from_file_location("envs", arguments[1])

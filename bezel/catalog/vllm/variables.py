@@ -1,6 +1,6 @@
-"""The environment variables that vLLM and tpu-inference read, each with what its own reader takes.
+"""Environment variables that vLLM and tpu-inference read, each with the values that its reader accepts.
 
-Owns the reading of the recorded types. Leaves judging a stack's variables to its users.
+Owns the reading of the recorded types. Leaves checks of a stack's variables to its callers.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ VariableKind = Literal["text", "int", "float", "json", "switch", "choice"]
 class Variable:
     """One variable.
 
-    `on` and `off` are the words by which a switch is read as what they say; another word is refused where it is
-    `strict` (it reads a number), else silently taken for one of the two. `choices` are the words of a choice, in any
-    case where `any_case`, several of them with commas between where `listed`.
+    `on` and `off` are the words that switch it on and off; any other word is refused where it is `strict` (it reads a
+    number), else silently read as one of the two. `choices` are the words of a choice, in any case where `any_case`,
+    several of them separated by commas where `listed`.
     """
 
     name: str
@@ -48,13 +48,13 @@ class RecordedVariables:
 
 
 def read_variables(recorded: Mapping[str, Any]) -> dict[str, Variable]:
-    """The variables of a recording, by name."""
+    """Return the variables of a recording, by name."""
     return {name: _variable(name, kind) for name, kind in recorded.items()}
 
 
 @functools.cache
 def tpu_variables() -> RecordedVariables:
-    """What tpu-inference reads beside vLLM, which knows nothing of it."""
+    """Return the variables that tpu-inference reads itself; vLLM does not know them."""
     data = json.loads((DATA / "tpu_inference.json").read_text(encoding="utf-8"))
     return RecordedVariables(data["version"], data["as_of"], data["source"], read_variables(data["variables"]))
 

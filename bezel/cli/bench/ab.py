@@ -1,12 +1,13 @@
-"""`bezel bench ab`: servers, or settings of one, against each other with the same prompts in turns.
+"""`bezel bench ab`: compares servers, or settings of one server, in turns with the same prompts.
 
-An arm is a server that runs (`--arm NAME=URL`, `--arm NAME=STACK`), or a value of a setting (`--vary KEY=A,B,C`) for
-which `--start COMMAND` makes one: the shell runs it with {KEY} in it replaced, and in its environment as KEY in upper
-case. It either stays and is the server, and is ended before the next arm, or ends with 0 once the server is deployed.
-Each turn starts its arm anew, as turns alternate: that is what keeps an hour's drift out of a difference.
+An arm is a running server (`--arm NAME=URL`, `--arm NAME=STACK`), or a value of a setting (`--vary KEY=A,B,C`) whose
+server `--start COMMAND` starts: the shell runs the command with {KEY} replaced by the value, which is also in its
+environment as KEY in upper case. The command either stays, is the server and is ended before the next arm, or exits
+with 0 once the server is deployed. Turns alternate and each starts its arm anew, so that an hour's drift does not
+show as a difference.
 
 Leaves out the order of turns and the statistics (`bezel.bench.sweep.ab`), and how an arm is reached or started
-(`bench_arms`).
+(`bezel.cli.bench.measure.variants`).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Compare, write, print. Exit code 1: an arm has no turn that is ok.
+    """Compare the arms, write and print the result. Exit code 1: an arm has no turn that is ok.
 
     Raises:
         UserError: Nothing can be compared.
@@ -115,7 +116,7 @@ def _result(plan: Comparison, what: Mapping[str, str], compared: Compared, once:
     from bezel.bench.sweep.ab import conclude
     from bezel.bench.sweep.budget import notes
 
-    # Of this process and of those before: an arm whose turns are all known is not started again.
+    # Servers of this process and of earlier ones: an arm whose turns are all known is not started again.
     servers = once.ledger.servers
     first = servers.get(plan.arms[0]) or next(iter(servers.values()))
     return Result(
@@ -135,7 +136,7 @@ def _result(plan: Comparison, what: Mapping[str, str], compared: Compared, once:
 
 
 def _settings(plan: Comparison, what: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
-    """What makes turns comparable. Rounds, too: more and more of them until a difference shows find one by chance."""
+    """Settings that make turns comparable, with the rounds: adding some until a difference shows finds it by chance."""
     return {
         "arms": dict(what),
         "start": options.start,
@@ -154,10 +155,10 @@ def _settings(plan: Comparison, what: Mapping[str, str], options: argparse.Names
 
 
 def places(options: argparse.Namespace) -> dict[str, str]:
-    """Each arm's name with what it is: a URL, a stack, or a setting's value.
+    """Map each arm's name to its URL, its stack, or the setting's value.
 
     Raises:
-        UserError: It is not said, or twice.
+        UserError: An option is incomplete or belongs to the other form, or two arms share a server or a name.
     """
     if bool(options.arm) == bool(options.vary):
         raise UserError("say what is compared: --arm NAME=URL twice or more, or --vary KEY=A,B with --start and --url.")

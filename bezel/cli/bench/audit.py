@@ -1,7 +1,7 @@
-"""`bezel bench audit FILE...`: what in other people's results cannot be as it is said.
+"""`bezel bench audit FILE...`: reports impossible figures in other people's benchmark results.
 
-Leaves out how a fault is seen: see bezel.bench.audit. Exit code 0, or 1 with --strict where something was found; 2
-where a file could not be read.
+Leaves out how findings are detected: see bezel.bench.audit. Exit code 0, or 1 with --strict where there are findings;
+2 where a file could not be read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(_: Project, options: argparse.Namespace) -> int:
-    """Audit the files and print what was found; the exit code."""
+    """Audit the files, print the findings, return the exit code."""
     from bezel.bench.audit.labels import machine_in, shape_in
     from bezel.bench.audit.render import as_text, as_values
     from bezel.bench.audit.runner import audit_files

@@ -1,7 +1,7 @@
-"""`bezel bench COMMAND`: the commands, each a module of its own that says its options and runs.
+"""`bezel bench COMMAND`: the table of commands, each in a module of its own.
 
-Of each name in `ACTIONS` the module `bezel.cli.bench_NAME` has `arguments(parser)` and `run(project, options)`, and
-imports late what it runs.
+For each name in `ACTIONS` the module `bezel.cli.bench.NAME` defines `arguments(parser)` and `run(project, options)`,
+and imports late what it runs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bench(project: Project, options: argparse.Namespace) -> int:
-    """Run one of them; the exit code."""
+    """Run the chosen command; return its exit code."""
     code: int = _module(options.action).run(project, options)
     return code
 

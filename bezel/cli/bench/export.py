@@ -1,4 +1,4 @@
-"""`bezel bench export`: a result as CSV, or in the shape of `vllm bench serve`, for tools that read these."""
+"""`bezel bench export`: writes a result as CSV, or in the format of `vllm bench serve`, for tools that read these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Translate, and write or print.
+    """Convert the result, and write or print it.
 
     Raises:
         UserError: The result cannot be read, or has no such cell, or no samples.

@@ -1,4 +1,4 @@
-"""`bezel bench goodput`: the highest load of one server that still keeps given limits.
+"""`bezel bench goodput`: searches the highest load of one server that still keeps given limits.
 
 Leaves out the search (`bezel.bench.sweep.goodput`) and how a load is measured (`bezel.cli.bench.measure.cell_runner`).
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bezel.pulumi_engine.project import Project
 
 _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
-# Of a percentile: twice the requests that it needs to be one.
+# For a percentile: twice the fewest requests that define it.
 _LEAST = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
 
 
@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Search, write, print. Exit code 0: an edge was found, or that there is none; 1: it could not be told.
+    """Search, write, print. Exit code 0: the search found an edge, or that there is none; 1: it was inconclusive.
 
     Raises:
         UserError: Nothing can be measured.
@@ -97,7 +97,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
 
 def _settings(plan: Search, arm: Variant, options: argparse.Namespace) -> dict[str, Any]:
-    """What makes runs comparable, and the way of the search the same."""
+    """Settings that make runs comparable and fix the order of the search."""
     return {
         **settings_of(arm, options),
         "input_tokens": options.input_tokens,
@@ -111,7 +111,7 @@ def _settings(plan: Search, arm: Variant, options: argparse.Namespace) -> dict[s
 
 
 def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
-    """The search that the options ask for, and its limits as those of one request.
+    """The search that the options describe, and its limits as limits of one request.
 
     Raises:
         UserError: An option is wrong.

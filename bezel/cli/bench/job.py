@@ -1,6 +1,7 @@
-"""`bezel bench job`: as `bezel bench run`, the load sent by the tasks of a Cloud Run job instead of this machine.
+"""`bezel bench job`: `bezel bench run` with the load sent by the tasks of a Cloud Run job instead of this machine.
 
-Owns the options, what it costs, and what the result says of its sender. Leaves out the job's life (`bench_fleet`).
+Owns the options, the job's cost, and the result's record of its client. Leaves out the job's life cycle
+(`bezel.bench_jobs.job_runner`).
 
 A task is billed as an instance of a service with instance-based billing: Cloud Run's price page has one row for both.
 """
@@ -29,7 +30,7 @@ _JOB_SECONDS = 3600.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `bezel bench job`: those of `run`, and where the tasks are."""
+    """The options of `bezel bench job`: those of `run`, and those of the tasks."""
     bench_run.arguments(parser)
     fleet = parser.add_argument_group("the tasks, which send in this machine's stead: one process each")
     fleet.add_argument("--tasks", type=int, required=True, metavar="N", help="each sends every N-th request or user")
@@ -66,10 +67,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Measure by tasks, write, print; see `bezel.cli.bench.run.run`.
+    """Measure with tasks, write, print; see `bezel.cli.bench.run.run`.
 
     Raises:
-        UserError: Nothing could be measured, or something is left; the text says what.
+        UserError: Nothing could be measured, or something could not be deleted; the text says what.
     """
     fleet = _fleet(options)
     sys.stderr.write(f"  {_cost(fleet)}\n")
@@ -77,7 +78,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
 
 class _ByTasks:
-    """The tasks of a fleet, a job for each repeat of the load."""
+    """Load sender that runs one job of the fleet's tasks for each repeat of the load."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -85,7 +86,7 @@ class _ByTasks:
         self._by: dict[str, object] = {}
 
     def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
-        """As `bezel.bench.client.load_engine.run_load`, by the tasks; they make bodies and headers themselves."""
+        """Do what `bezel.bench.client.load_engine.run_load` does; the tasks make bodies and headers themselves."""
         from bezel.bench.load.patterns import user_windows
         from bezel.bench.load.plan import is_closed
         from bezel.bench_jobs.job_runner import send_by_tasks
@@ -108,7 +109,7 @@ class _ByTasks:
         return merged.measured
 
     def told(self, result: Result) -> Result:
-        """The result with the tasks as its client."""
+        """Return the result with the tasks as its client."""
         from bezel.bench.result.manifest_schema import Client
 
         notes = [*result.notes, *self._notes, f"The load was sent from {self._fleet.region}. {_cost(self._fleet)}"]
@@ -118,10 +119,10 @@ class _ByTasks:
 
 
 def _fleet(options: argparse.Namespace) -> Fleet:
-    """The fleet that the options ask for.
+    """The fleet that the options describe.
 
     Raises:
-        UserError: All that is wrong with it.
+        UserError: It cannot be made; the text lists every problem.
     """
     from bezel.bench_jobs.job_runner import Fleet
     from bezel.planner.base.names import is_project_id
@@ -156,7 +157,7 @@ def _fleet(options: argparse.Namespace) -> Fleet:
 
 
 def _longest(load: Load) -> float:
-    """Seconds in which a load begins requests; 0 where only their number ends it."""
+    """Seconds during which a load begins requests; 0 where only their number ends it."""
     from bezel.bench.load.plan import Replay, Staged
 
     match load.pattern:
@@ -170,7 +171,7 @@ def _longest(load: Load) -> float:
 
 
 def _cost(fleet: Fleet) -> str:
-    """What the tasks cost by list prices, at most; unknown where the catalogue has no price."""
+    """The tasks' highest cost by list prices; unknown where the catalogue has no price."""
     from bezel.bench_jobs.job_runner import CPU, MEMORY_GIB
     from bezel.catalog import Unpriced, price
 

@@ -1,4 +1,4 @@
-"""The file that a result is to be written to, looked at before anything is measured."""
+"""Check of a result's output file before anything is measured."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bezel.errors import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Beside a result lie its samples, and both are written under another name first: .NAME.samples.npz.PID
+# Samples are stored beside the result, and both are written under another name first: .NAME.samples.npz.PID
 _BESIDE = 24
 _NAME = 255
 
 
 def check_out(out: Path) -> None:
-    """Refuse a place that no result can be written to.
+    """Refuse a path that no result can be written to.
 
     Raises:
-        UserError: It is a folder, or in none, or not to be written, or its name is too long.
+        UserError: The path is a folder, its folder does not exist or is not writable, or its name is too long.
     """
     try:
         folder = out.absolute().parent

@@ -1,4 +1,4 @@
-"""`bezel bench report`: results as one page, as Markdown, as pictures."""
+"""`bezel bench report`: writes results as one HTML page, as Markdown, as pictures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Write what was asked for; exit code 0 also for results that failed, which the report says.
+    """Write the requested files; exit code 0 also for failed results, which the report marks.
 
     Raises:
         UserError: A result cannot be read, a file cannot be written, or there is no such figure.
@@ -59,7 +59,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
 
 def _check_apart(options: argparse.Namespace) -> None:
-    """No file is written over a result, or over another."""
+    """Refuse an output file that is a result or another output file."""
     written = [path.resolve() for path in (options.out, options.markdown, *options.png) if path]
     taken = {path.resolve() for path in options.results}
     for path in written:

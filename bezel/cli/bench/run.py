@@ -1,8 +1,8 @@
-"""`bezel bench run`: one load, once or several times, on one server; figures, checks, and a file that holds them all.
+"""`bezel bench run`: measures one load, once or several times, on one server, and writes figures and checks to a file.
 
-Owns the order: reach the server, plan, make prompts, measure each repeat, put the result together. Leaves out what a
-figure is (`bezel.bench.metrics.definitions`), whether it can be believed (`bezel.bench.validity.checks`) and how it is
-shown (`bezel.cli.bench.render.table`).
+Owns the order: reach the server, plan, make prompts, measure each repeat, compose the result. Leaves out the
+definitions of figures (`bezel.bench.metrics.definitions`), their validity (`bezel.bench.validity.checks`) and the
+printed table (`bezel.cli.bench.render.table`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bezel.cli.bench.render.status_line import Line
     from bezel.pulumi_engine.project import Project
 
-# Figures of which repeats say how far they can be trusted.
+# Figures whose spread over the repeats is reported.
 _REPEATED = (
     *("requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
     *("ttft_p50", "tpot_p50", "e2e_p50"),
@@ -54,17 +54,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class LoadSender(Protocol):
-    """Who sends the load, in this process's stead."""
+    """Sender of the load in place of this process."""
 
     def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
-        """As `bezel.bench.client.load_engine.run_load`."""
+        """Do what `bezel.bench.client.load_engine.run_load` does."""
 
     def told(self, result: Result) -> Result:
-        """The result with what its reader must know of who sent the load."""
+        """Return the result with its client and notes on the sender."""
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Measure, write, print. Exit code 0: every cell is ok; 1: one is not, or not there, and the table says why.
+    """Measure, write, print. Exit code 0: every cell is ok; 1: one failed or is missing, and the table shows why.
 
     Raises:
         UserError: Nothing could be measured.
@@ -73,7 +73,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
 
 def run_by(project: Project, options: argparse.Namespace, way: LoadSender | None = None) -> int:
-    """As `run`, the load sent in a way that is not this process's own."""
+    """Do what `run` does, with the load sent by `way`, or by this process where it is None."""
     from bezel.cli.bench.render.status_line import Line
 
     slos = [_slo(text) for text in options.slo]
@@ -85,7 +85,7 @@ def run_by(project: Project, options: argparse.Namespace, way: LoadSender | None
     load = load_of(options, reached.target)
     show, beside = Line(sys.stderr), ResultFiles(options.out)
     with beside.ledger(_settings(load, options)) as ledger:
-        # What an earlier process measured was sent with prompts of that run.
+        # Cells of an earlier process used the prompts of that process.
         load = replace(load, prompts=replace(load.prompts, run=options.run_id or ledger.run))
         try:
             result, early = _measure(project, options, reached, load, slos, show, way, beside, ledger)
@@ -122,7 +122,7 @@ def _measure(
     beside: ResultFiles,
     ledger: Ledger,
 ) -> tuple[Result, bool]:
-    """The result, and whether it ended before all was measured."""
+    """The result, and whether it ended before every repeat was measured."""
     from bezel.bench.cell.measure import measure_load
     from bezel.bench.client.load_engine import run_load
     from bezel.bench.prompts.prompts import learn
@@ -137,7 +137,7 @@ def _measure(
     cells: list[Cell] = []
     ended = ""
     for repeat in range(options.repeats):
-        # Prompts of their own, or the cache would answer for the server; and arrivals of their own.
+        # Each repeat has its own prompts, else the prefix cache would distort it; and its own arrivals.
         own = f"{load.prompts.run}/{repeat}" if repeat else load.prompts.run
         of_repeat = replace(load, prompts=replace(load.prompts, run=own, seed=load.prompts.seed + repeat))
         if options.repeats > 1:
@@ -177,7 +177,7 @@ def _measure(
             ended = "It was interrupted."
             break
         ledger.end(Taken(measured.cell, time.monotonic() - begun))
-    # Late: the load is sent before what describes it is imported.
+    # Late import: the load is sent before the modules that describe it are imported.
     from bezel.bench.result.document import Result
 
     result = Result(
@@ -192,7 +192,7 @@ def _measure(
 
 
 def _settings(load: Load, options: argparse.Namespace) -> dict[str, Any]:
-    """What makes loads the same: all of them but their number, and the name that keeps their prompts apart."""
+    """Settings that make loads the same: every one but the repeats and the name that separates their prompts."""
     from bezel.bench.load.plan import to_json
 
     sent = replace(load, prompts=replace(load.prompts, run=options.run_id))
@@ -200,7 +200,7 @@ def _settings(load: Load, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _repeats(cells: Sequence[Cell]) -> list[Finding]:
-    """What repeats say together: mean and interval of the main figures, over the cells that are ok."""
+    """Findings over the repeats: mean and interval of the main figures, over the cells that are ok."""
     from bezel.bench.metrics.statistics import CONFIDENCE, of_repeats
     from bezel.bench.result.document import Finding
 

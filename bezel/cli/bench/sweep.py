@@ -1,8 +1,8 @@
-"""`bezel bench sweep`: throughput over contexts and users of one server, whole or as far as it needs to be known.
+"""`bezel bench sweep`: measures throughput over contexts and users of one server, on the full grid or where needed.
 
-Owns the order: reach the server, learn what bounds it, sweep, conclude, write. Beside FILE.json lie its journal and
-the samples of its cells, from which the same command goes on after a kill. Leaves out what is asked and concluded
-(`bezel.bench.sweep`) and how a cell is measured (`bezel.cli.bench.measure.cell_runner`).
+Owns the order: reach the server, read its limits, sweep, summarize, write. The journal and the samples of the cells
+are beside FILE.json; the same command continues from them after a kill. Leaves out the choice of cells and the
+conclusions (`bezel.bench.sweep`) and how a cell is measured (`bezel.cli.bench.measure.cell_runner`).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _grid(options: argparse.Namespace) -> Grid:
 
 
 def _sweep(options: argparse.Namespace, grid: Grid, arm: Variant) -> Sweep:
-    """The sweep that the options ask for, within what the server allows.
+    """The sweep that the options describe, within the server's limits.
 
     Raises:
         UserError: A limit cannot be kept.
@@ -167,7 +167,7 @@ def _swept(
 
 
 def progress_bar(sweep: Sweep, now: Progress) -> str:
-    """How far a sweep is: what is done, what is known, time and cost so far and at most to come."""
+    """Render a sweep's progress: cells done and known, time and cost so far and at most to come."""
     limits = sweep.limits
     shares = [now.measured / max(1, now.measured + now.open)]
     if limits.requests:

@@ -1,6 +1,6 @@
-"""`bezel bench worker PLACE`: what one task of a many-machine load runs; `bezel bench job` starts it, nobody else.
+"""`bezel bench worker PLACE`: one task of a load sent by many machines. Only `bezel bench job` starts it.
 
-Which task it is Cloud Run tells it. Leaves out how a share is sent: see `bezel.bench.distributed.worker`.
+Cloud Run passes it the number of its task. Leaves out how a share is sent: see `bezel.bench.distributed.worker`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(_: Project, options: argparse.Namespace) -> int:
-    """Send this task's share; 1 where it could not be sent."""
+    """Send this task's share; return exit code 1 where it could not be sent."""
     return run_worker(options.place)
 
 
 def run_worker(address: str) -> int:
-    """As `run`, of a machine that knows of no project."""
+    """Do what `run` does, on a machine without a project."""
     from bezel.bench.distributed.worker import run_task
     from bezel.bench_jobs.gcs_exchange import BucketPlace
     from bezel.cli.bench.measure.target import headers_of

@@ -1,1 +1,1 @@
-"""`bezel catalog`: show, check, refresh, record-options."""
+"""The `bezel catalog` commands: show, check, refresh, record-options."""

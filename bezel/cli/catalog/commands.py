@@ -1,7 +1,7 @@
-"""`bezel catalog show|check|refresh`: the facts the product plans by, held to their rules, compared with the live list.
+"""`bezel catalog show|check|refresh`: prints the catalogue, checks its rules, compares its prices with the live list.
 
 Owns what is printed, the requests to the Cloud Billing Catalog, and the writing of the price file. Leaves the rules to
-bezel.catalog: which SKU prices what (`skus`), what differs (`refreshing`), what must hold (`integrity`).
+bezel.catalog: the SKU of each price (`skus`), the differences (`refresh`), the integrity rules (`checks`).
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from bezel.cli.catalog.tables import SECTIONS, section
 from bezel.errors import UserError
 from bezel.rest import GoogleClient, RestError, endpoint
 
-PAGE = 5000  # the most that the API gives at once; it cannot be asked for some SKUs only
+PAGE = 5000  # the largest page that the API returns; it has no filter for SKUs
 
 
 class CatalogError(UserError):
@@ -30,13 +30,13 @@ class CatalogError(UserError):
 
 
 def show(name: str | None) -> int:
-    """Print one section, or all; the exit code."""
+    """Print one section, or all; return the exit code."""
     sys.stdout.write("\n\n".join(section(each) for each in ([name] if name else SECTIONS)) + "\n")
     return 0
 
 
 def check() -> int:
-    """Print every fault of the data files; the exit code: 1 where there is one."""
+    """Print every integrity error of the data files; return the exit code, 1 where there is one."""
     catalogue = read_catalogue()
     faults = check_catalogue(catalogue)
     if faults:
@@ -55,19 +55,19 @@ def check() -> int:
 
 
 def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, client: GoogleClient | None = None) -> int:
-    """Compare the price file with the Cloud Billing Catalog, print what differs, and write it if asked to.
+    """Compare the price file with the Cloud Billing Catalog, print the differences, and write them on request.
 
     Args:
-        write: take the differences over, if the file then passes every check.
-        file: the price file.
-        month: of the reading, e.g. "2026-11"; this one by default.
-        client: who asks; one with the environment's credentials by default.
+        write: Write the differences to the file, if it then passes every check.
+        file: The price file.
+        month: Month of the reading, e.g. "2026-11"; the current one by default.
+        client: Client for the requests; one with the environment's credentials by default.
 
     Returns:
         The exit code: 1 where the file would not pass the checks, and so was not written.
 
     Raises:
-        CatalogError: the list could not be read whole, or the file not written; it is as it was.
+        CatalogError: The list could not be read completely, or the file not written; the file is unchanged.
     """
     text = _text(file)
     rows = parse_prices(text)
@@ -105,11 +105,11 @@ def _text(file: Path) -> str:
 
 
 def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[Compared, ...]:
-    """Every page of every billing service is read before anything is compared.
+    """Read every page of every billing service, then compare.
 
     Raises:
-        CatalogError: a service has no SKU at all.
-        RestError: a page could not be read.
+        CatalogError: A service has no SKU at all.
+        RestError: A page could not be read.
     """
     rules, regions = sku_rules(), wanted_regions(rows)
     found: Found = {}
@@ -129,7 +129,7 @@ def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[
 
 
 def _told(compared: Sequence[Compared]) -> list[str]:
-    """The difference: each row that is not simply confirmed, then the counts."""
+    """Text of the differences: each row that is not simply confirmed, then the counts."""
     lines = []
     for each in compared:
         if each.outcome == "changed" and each.old and each.row:

@@ -1,7 +1,7 @@
-"""`bezel catalog record-options`: what an installed vLLM takes, put into the catalogue under the name of its image.
+"""`bezel catalog record-options`: records the options of an installed vLLM in the catalogue under its image's name.
 
 Owns running the recorders in that vLLM's environment, and the writing of the file. Leaves to bezel.catalog what is
-recorded (`option_recorder`, `vllm_recorder`) and what a recording must hold (`integrity`).
+recorded (`option_recorder`, `vllm_recorder`) and what a recording must contain (`checks`).
 """
 
 import dataclasses
@@ -22,23 +22,23 @@ from bezel.catalog.vllm.options import RECORDINGS, VllmOptions, read_options
 from bezel.errors import UserError
 
 SECONDS = 600.0
-"""For one recorder: the first import of vLLM compiles its modules."""
+"""Time limit for one recorder: the first import of vLLM compiles its modules."""
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
-# As a tag of an image, and as a file.
+# Valid as an image's tag and as a file name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def record_options(python: str, *, name: str | None, replace: bool, folder: Path = RECORDINGS) -> int:
-    """Record what a vLLM takes, and say how a stack file names it; the exit code.
+    """Record the options of a vLLM, print how a stack file names them, return the exit code.
 
     Args:
-        python: interpreter of the environment that it is installed in.
-        name: of the recording; by default the release, where it is one.
-        replace: whether a recording of that name may be written over.
-        folder: where recordings lie.
+        python: Interpreter of the environment that vLLM is installed in.
+        name: Name of the recording; by default vLLM's version, where it is a release.
+        replace: Whether a recording of that name may be overwritten.
+        folder: Folder of the recordings.
 
     Raises:
-        UserError: nothing was recorded, and why.
+        UserError: Nothing was recorded; the text says why.
     """
     if shutil.which(python) is None:
         raise UserError(f"{python} is no program, so no vLLM could be asked. Name the interpreter of its environment.")
@@ -67,7 +67,7 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """The file: one row of a list or map a line, so that a change of one is a line of a difference."""
+    """Text of the file: each row of a list or map on a line of its own, so that a change is one line of a diff."""
     parts = [f" {json.dumps(key)}: {_rows(value)}" for key, value in data.items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -81,7 +81,7 @@ def _rows(value: object) -> str:
 
 
 def _name(name: str | None, installed: str) -> str:
-    """What the recording is called: as its image's tag, or as the release that it is of."""
+    """The recording's name: the image's tag, or vLLM's release."""
     release = installed.partition("+")[0]
     if name is None and not _RELEASE.fullmatch(release):
         raise UserError(
@@ -110,7 +110,7 @@ def _free(name: str, folder: Path, *, replace: bool) -> Path:
 
 
 def _recorded(python: str, recorder: Any) -> dict[str, Any]:
-    """What one recorder prints in the environment of an interpreter."""
+    """The output of one recorder, run in the environment of an interpreter."""
     try:
         done = subprocess.run(
             [python, str(Path(recorder.__file__))],
@@ -119,7 +119,7 @@ def _recorded(python: str, recorder: Any) -> dict[str, Any]:
             text=True,
             check=False,
             timeout=SECONDS,
-            env=os.environ | {"PYTHONSAFEPATH": "1"},  # else modules beside the recorder stand in for vLLM's own
+            env=os.environ | {"PYTHONSAFEPATH": "1"},  # else modules beside the recorder shadow vLLM's own
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UserError(f"{python} could not tell what its vLLM takes: {error}. Nothing was recorded.") from None

@@ -1,4 +1,4 @@
-"""`bezel catalog show`: the catalogue's records as text tables, each row with its date and source.
+"""Text tables of `bezel catalog show`: the catalogue's records, each row with its date and source.
 
 Pure: records in, text out. Leaves the reading of files to bezel.catalog.
 """
@@ -184,7 +184,7 @@ SECTIONS: dict[str, Callable[[], Table]] = {
 
 
 def section(name: str) -> str:
-    """One section as an aligned table; the last column, which is the longest, holds date and source."""
+    """Render one section as an aligned table; the last and longest column holds date and source."""
     header, rows = SECTIONS[name]()
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header) - 1)]

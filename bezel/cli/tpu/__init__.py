@@ -1,1 +1,1 @@
-"""`bezel tpu`: find, list, describe, delete, sweep."""
+"""The `bezel tpu` commands: find, list, describe, delete, sweep."""

@@ -1,4 +1,4 @@
-"""The options of `bezel tpu`. Apart from what runs it, so that no other command pays for that."""
+"""Options of `bezel tpu`, apart from the code that runs it, so that no other command imports that code."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bezel.cli.argparser import Parser
 
-    Parsers = argparse._SubParsersAction[Parser]  # noqa: SLF001 - it has no other name
+    Parsers = argparse._SubParsersAction[Parser]  # noqa: SLF001 - it has no public name
 
 HELP = "leases of TPUs and of machines with GPUs: found, listed, described, deleted, swept"
 

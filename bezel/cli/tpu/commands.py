@@ -1,6 +1,6 @@
-"""`bezel tpu find|list|describe|delete|sweep`: what is leased in a project, what could be, what nobody wants any more.
+"""`bezel tpu find|list|describe|delete|sweep`: finds capacity for leases, shows a project's leases, deletes leftovers.
 
-Owns printing, asking before anything is deleted, and which zones are looked at. Leaves listing, deleting and sweeping
+Owns printing, the confirmation before a deletion, and the list of zones. Leaves listing, deleting and sweeping
 to `bezel.leases`, finding to `bezel.cli.tpu.find`, and the options to `bezel.cli.tpu.arguments`.
 """
 
@@ -24,7 +24,7 @@ from bezel.pulumi_engine.project import Project, ProjectError, cloud_project_of
 from bezel.rest import RestError
 
 MOST_PROBE_SECONDS = 7200
-"""What Compute Engine lets a request wait for at most, and longer than anybody watches."""
+"""The longest wait that Compute Engine allows a request, and longer than a user would watch."""
 
 
 class TpuError(Exception):
@@ -32,7 +32,7 @@ class TpuError(Exception):
 
 
 def run_tpu(project: Project, options: argparse.Namespace) -> int:
-    """Run one of the subcommands; the exit code."""
+    """Run one of the subcommands; return the exit code."""
     try:
         if options.action == "find":
             return _find(project, options)
@@ -61,7 +61,7 @@ def _project(project: Project, options: argparse.Namespace) -> str:
 
 
 def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
-    """Every zone in which a lease of ours may lie: those of the catalogue, and what the stack files name besides."""
+    """Every zone that may hold a lease of this project: those of the catalogue and those of the stack files."""
     if options.zone:
         return tuple(dict.fromkeys(options.zone))
     known = {zone for kind in leased_hardware().values() for zone in (*kind.zones, *kind.zones_refused)}
@@ -74,7 +74,7 @@ def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _zones_named(configuration: Mapping[str, object]) -> set[str]:
-    """The zones that a stack file names; what is wrong with it is the plan's to tell."""
+    """The zones that a stack file names; problems of the file are for the plan to report."""
     lease = configuration.get("lease")
     wishes = lease.get("zones") if isinstance(lease, dict) else None
     named = [wish.get("zone") for wish in wishes if isinstance(wish, dict)] if isinstance(wishes, list) else []
@@ -122,7 +122,7 @@ def _sweep(fleet: Fleet, clock: PlatformClock, options: argparse.Namespace) -> i
 
 
 def _delete(fleet: Fleet, plan: Sequence[Leftover], options: argparse.Namespace) -> int:
-    """Show what is to go, ask, and see it gone."""
+    """Show what will be deleted, ask for confirmation, delete it and wait for the end."""
     if options.json:
         shown = [_plain(leftover.seen) | {"why": leftover.why} for leftover in plan]
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
@@ -142,7 +142,7 @@ def _delete(fleet: Fleet, plan: Sequence[Leftover], options: argparse.Namespace)
 
 
 def _find(project: Project, options: argparse.Namespace) -> int:
-    """A row for each zone; with --probe each is asked for a lease that is given back at once."""
+    """Print a row for each zone; with --probe, request a lease in each and delete it at once."""
     wait = parse_duration(options.wait)
     if not wait or wait > MOST_PROBE_SECONDS:
         raise TpuError(f"--wait {options.wait}: a probe waits 1s to {duration_text(MOST_PROBE_SECONDS)}, e.g. 2m.")
@@ -185,6 +185,6 @@ def _say(line: str) -> None:
 
 
 def _tell(line: str) -> None:
-    """What is not the result itself, which may be read by a program."""
+    """Print a message to standard error, apart from the result, which a program may read."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

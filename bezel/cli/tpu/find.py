@@ -1,7 +1,7 @@
-"""Where the hardware of a stack could be leased: three gates, each another question, and the money, zone by zone.
+"""Availability and cost of a stack's hardware in each zone, by three independent checks.
 
-Hardware that exists in a zone, a provisioning model that the zone takes, and capacity now say nothing of each other.
-Leaves asking to `bezel.leases.availability` and printing to `bezel.cli.tpu.commands`.
+That the hardware exists in a zone, that the zone takes the provisioning model, and that it has capacity at the moment
+do not imply each other. Leaves requests to `bezel.leases.availability` and printing to `bezel.cli.tpu.commands`.
 """
 
 import math
@@ -23,7 +23,7 @@ from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.rest.cloud_quotas import Limit, quota_of
 
 PROBE_RUN_SECONDS = 600
-"""The least that the platform takes: what a probe can cost at most."""
+"""The platform's shortest run duration, which limits the cost of a probe."""
 FINDING_COLUMNS = ("zone", "hardware", "provisioning model", "quota", "USD per hour", "capacity now")
 
 
@@ -35,14 +35,14 @@ def find(
     probe_seconds: int | None,
     show: Callable[[str], None],
 ) -> list[dict[str, str]]:
-    """What is known of each zone, under the names of FINDING_COLUMNS.
+    """Return one row for each zone, with the columns of FINDING_COLUMNS.
 
     Args:
-        plan: of the stack whose hardware is looked for.
-        zones: where to look.
-        clock: the time.
-        probe_seconds: how long to wait for capacity in each zone; None to ask for nothing.
-        show: takes each line that says what is done, or why a question was not answered; the same one once.
+        plan: Plan of the stack whose hardware is looked for.
+        zones: Zones to look in.
+        clock: The platform's clock.
+        probe_seconds: Time to wait for capacity in each zone; None to request none.
+        show: Takes each line about progress or about a request that failed; a repeated line once.
     """
     shown: set[str] = set()
 
@@ -93,7 +93,7 @@ def _row(
 
 
 def _told(ask: Callable[[], str], show: Callable[[str], None]) -> str:
-    """An answer, or in short why there is none: the other columns and zones are worth having."""
+    """Return the response, or the reason of a failure in short: the other columns and zones are still useful."""
     try:
         return ask()
     except ApiError as error:
@@ -105,11 +105,11 @@ def _told(ask: Callable[[], str], show: Callable[[str], None]) -> str:
 
 
 def _place(client: GoogleClient, plan: LeasePlan, zone: str) -> tuple[str, str] | None:
-    """Network and subnetwork for a probe: the stack's own where it stands; None for the project's default network.
+    """Network and subnetwork for a probe: the stack's own if it exists; None for the project's default network.
 
     Raises:
-        LeaseError: There is neither, and nothing is made only to ask a question.
-        RestError: Nobody can tell.
+        LeaseError: Neither exists, and a probe creates no network.
+        RestError: The networks could not be read.
     """
     region = zone.rpartition("-")[0]
     network = f"projects/{plan.project}/global/networks/{plan.network.name}"
@@ -142,7 +142,7 @@ def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
 
 
 def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) -> LeaseSpec:
-    """A lease without account or software of its own: it never gets as far as to need them."""
+    """A lease without service account or software: a probe ends before it needs them."""
     terms = plan.terms
     hardware, name = terms.hardware, f"{PROBE_STACK}-{zone}"
     shared: dict[str, Any] = {

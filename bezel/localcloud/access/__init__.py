@@ -1,1 +1,1 @@
-"""Access control: identities, tokens, IAM policies, and who may reach a port."""
+"""Access control: identities, tokens, IAM policies and their conditions."""

@@ -1,7 +1,7 @@
-"""What every metadata server says of the account that runs there: its tokens, its e-mail; and whom it refuses.
+"""Service account routes of the metadata servers: tokens, e-mail, and the refusal of foreign requests.
 
-The answers are those of Compute Engine's metadata server, which Cloud Run's has too (docs: container contract). Leaves
-out what else a server tells of its own machine or task.
+The responses are those of Compute Engine's metadata server, which Cloud Run's has too (docs: container contract).
+Leaves out what else a server reports about its own machine or task.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 def answer_of_account(path: str, request: Request, email: str, store: Store, tokens: Tokens) -> Response:
-    """The answer to a path below `ACCOUNTS`: `default/WHAT`, or the e-mail in the place of `default`."""
+    """The response to a path below `ACCOUNTS`: `default/WHAT`, or the e-mail in place of `default`."""
     account = store.get("account", email)
     name, _, what = path.partition("/")
     if account is None or account.get("disabled") or name not in {"default", email}:
@@ -45,12 +45,12 @@ def answer_of_account(path: str, request: Request, email: str, store: Store, tok
 
 
 def stranger(request: Request) -> Response | None:
-    """The refusal of a request that a browser or a proxy might have sent."""
+    """The refusal of a request that a browser or a proxy might have sent, or None."""
     if request.headers.get("metadata-flavor") != "Google" or "x-forwarded-for" in request.headers:
         return text("Missing Metadata-Flavor:Google header.", 403)
     return None
 
 
 def text(content: str | None, status: int = 200) -> Response:
-    """An answer in plain text; None is not found."""
+    """A response in plain text; None is a 404."""
     return PlainTextResponse(content or "", 404 if content is None else status, headers=HEADERS)

@@ -1,8 +1,8 @@
-"""Conditions of IAM bindings: the part of the Common Expression Language that they are mostly made of. Pure.
+"""Conditions of IAM bindings: the common part of the Common Expression Language. Pure.
 
-Understood: `request.time` compared with `timestamp("...")`; `resource.name`, `resource.type` and `resource.service`
+Supports `request.time` compared with `timestamp("...")`; `resource.name`, `resource.type` and `resource.service`
 compared (== and !=) with a text; `.startsWith("...")` and `.endsWith("...")` of them; `&&`, `||`, `!`, parentheses.
-The rest is refused when a policy is written, so that no grant is taken for given that Google would withhold.
+Any other expression is refused when a policy is written, so that localcloud grants nothing that Google would withhold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ATTRIBUTES = frozenset({"resource.name", "resource.type", "resource.service"})
 
 
 class ConditionError(Exception):
-    """An expression, or a part of one, that is not understood; the text names it."""
+    """An unsupported expression, or a part of one; the text names it."""
 
 
 def holds(expression: str, resource: str, now: float) -> bool:
@@ -54,7 +54,7 @@ def holds(expression: str, resource: str, now: float) -> bool:
 
     Args:
         expression: Text of the condition.
-        resource: Name of the resource that is asked for, e.g. "projects/_/buckets/b/objects/o".
+        resource: Name of the requested resource, e.g. "projects/_/buckets/b/objects/o".
         now: Unix seconds.
 
     Raises:
@@ -64,7 +64,7 @@ def holds(expression: str, resource: str, now: float) -> bool:
 
 
 def parsed(expression: str) -> Test:
-    """An expression as a function of what is asked.
+    """Return an expression as a function of the requested resource and time.
 
     Raises:
         ConditionError: If it is not understood.

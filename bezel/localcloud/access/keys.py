@@ -1,6 +1,6 @@
 """RS256 keys and JSON Web Tokens: localcloud's issuer, and the deployer's key file.
 
-Owns signing, verifying and the key file's shape. Leaves out what a claim allows: tokens.py and access.py decide.
+Owns signing, verifying and the key file's shape. Leaves out what a claim allows: tokens.py and permissions.py decide.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TokenError(Exception):
-    """A token that is not what it claims to be; the text says why and never holds the token."""
+    """An invalid token; the text gives the reason and never holds the token."""
 
 
 def new_key() -> rsa.RSAPrivateKey:
@@ -44,7 +44,7 @@ def public_pem(key: rsa.RSAPrivateKey) -> str:
 
 
 def load_private(pem: str) -> rsa.RSAPrivateKey:
-    """The key of a PKCS 8 text that localcloud wrote itself: the slow test of its numbers is left out."""
+    """The key of a PKCS 8 text that localcloud wrote itself; the slow check of its numbers is skipped."""
     key = serialization.load_pem_private_key(pem.encode(), password=None, unsafe_skip_rsa_key_validation=True)
     return cast("rsa.RSAPrivateKey", key)
 
@@ -62,7 +62,7 @@ def sign(claims: Json, key: rsa.RSAPrivateKey) -> str:
 
 
 def header_and_claims(token: str) -> tuple[Json, Json]:
-    """Both parts of a token, not verified.
+    """Return header and claims of a token, not verified.
 
     Raises:
         TokenError: If the text is no JSON Web Token.
@@ -78,10 +78,10 @@ def header_and_claims(token: str) -> tuple[Json, Json]:
 
 
 def verify(token: str, public_key: str, *, now: float) -> Json:
-    """The claims of a token whose RS256 signature fits and whose time has neither ended nor not yet begun.
+    """Return the claims of a token with a valid RS256 signature that is valid at this time.
 
     Raises:
-        TokenError: If one of these does not hold.
+        TokenError: If the signature or the times are wrong.
     """
     header, claims = header_and_claims(token)
     if header.get("alg") != "RS256":
@@ -95,7 +95,7 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     expires, issued = claims.get("exp"), claims.get("iat", 0)
     if not isinstance(expires, int | float) or not isinstance(issued, int | float):
         raise TokenError("without a time of expiry")
-    # Google allows a clock to be wrong by five minutes at issue and by none at expiry.
+    # Google tolerates a clock skew of five minutes at issue and of none at expiry.
     if now >= expires:
         raise TokenError("expired")
     if issued > now + 300:
@@ -111,7 +111,7 @@ def jwk(key: rsa.RSAPrivateKey) -> Json:
 
 
 def load_or_make(path: Path) -> rsa.RSAPrivateKey:
-    """The private key of a file, made with mode 0600 if there is none."""
+    """The private key of a file, created with mode 0600 if there is none."""
     if path.exists():
         return load_private(path.read_text())
     key = new_key()
@@ -120,7 +120,7 @@ def load_or_make(path: Path) -> rsa.RSAPrivateKey:
 
 
 def key_file(key: rsa.RSAPrivateKey, *, email: str, unique_id: str, project: str, base: str) -> Json:
-    """A service account key file, as google-auth reads it, whose token_uri is localcloud's."""
+    """A service account key file in google-auth's format; its token_uri is localcloud's."""
     return {
         "type": "service_account",
         "project_id": project,

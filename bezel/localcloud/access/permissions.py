@@ -1,4 +1,4 @@
-"""Who may do what: predefined roles, the policies of a resource and of what it is in, and the test of a permission."""
+"""Permission test: predefined roles, and the policies of a resource and of its parents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BASIC = {"projectOwner": "roles/owner", "projectEditor": "roles/editor", "proje
 
 @cache
 def roles() -> dict[str, tuple[str, ...]]:
-    """Permission patterns of each role that may be granted."""
+    """Permission patterns of each role that can be granted."""
     table = tomllib.loads((Path(__file__).parents[1] / "data" / "roles.toml").read_text())
     return {role: tuple(patterns) for role, patterns in table.items()}
 
@@ -34,9 +34,9 @@ class Access:
         self._store = store
 
     def allows(self, email: str | None, permission: str, resource: str) -> bool:
-        """Whether an account (None: nobody known) has a permission on a resource.
+        """Whether an account (None: unauthenticated) has a permission on a resource.
 
-        Policies count of the resource, of what it is in (a version's secret, an object's bucket) and of the project.
+        The policies of the resource, of its parent (a version's secret, an object's bucket) and of the project count.
         """
         return any(self._grants(name, email, permission, resource) for name in _with_parents(resource))
 
@@ -78,11 +78,11 @@ def _applies(binding: Json, resource: str) -> bool:
         return True
     try:
         return holds(condition.get("expression", ""), resource, PlatformClock.now())
-    except ConditionError:  # from before conditions were checked when written: it grants nothing
+    except ConditionError:  # written before conditions were checked: it grants nothing
         return False
 
 
 def _with_parents(resource: str) -> list[str]:
-    parts = resource.split("/")  # an object's name has slashes of its own: no step of two
+    parts = resource.split("/")  # an object's name has slashes of its own, so parents are taken at every slash
     parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -1)]
     return list(dict.fromkeys([*parents, PROJECT_NAME]))

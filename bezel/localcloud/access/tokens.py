@@ -1,4 +1,4 @@
-"""Access and identity tokens of localcloud's own issuer: what is minted, what is taken.
+"""Access and identity tokens of localcloud's own issuer: minting and verification.
 
 Tokens are signed, not stored: they outlive a restart of the daemon, as Google's outlive a server.
 """
@@ -68,10 +68,10 @@ class Tokens:
         """The account of an access token.
 
         Raises:
-            TokenError: If it is no living access token of an account that exists.
+            TokenError: If it is no valid access token of an existing account.
         """
         claims = keys.verify(token, self._public, now=self._pace.now())
-        # Only identity tokens name an issuer; their audience is whatever somebody asked for.
+        # Only identity tokens name an issuer; their audience is any text that the caller requested.
         if claims.get("aud") != _ACCESS_AUDIENCE or "iss" in claims:
             raise TokenError("not an access token")
         return self._living(claims)
@@ -80,7 +80,7 @@ class Tokens:
         """The account of an identity token for one of some audiences.
 
         Raises:
-            TokenError: If it is no living identity token for them.
+            TokenError: If it is no valid identity token for them.
         """
         claims = keys.verify(token, self._public, now=self._pace.now())
         if claims.get("aud") not in audiences:
@@ -90,10 +90,10 @@ class Tokens:
         return self._living(claims)
 
     def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:
-        """(account, claims) of a JWT that an account signed with a key of its key file.
+        """Return (account, claims) of a JWT that an account signed with a key of its key file.
 
         Raises:
-            TokenError: If signature, times, issuer or audience do not hold.
+            TokenError: If signature, times, issuer or audience are wrong.
         """
         header, claims = keys.header_and_claims(assertion)
         email = str(claims.get("iss", ""))
@@ -101,7 +101,7 @@ class Tokens:
         if key is None or self._store.get("account", email) is None:
             raise TokenError("signed by a key that no account has")
         claims = keys.verify(assertion, key["publicKeyPem"], now=self._pace.now())
-        # google-auth names Google's own endpoint, whatever the key file's token_uri says.
+        # google-auth uses Google's own endpoint as the audience, regardless of the key file's token_uri.
         if claims.get("aud") not in {token_uri, GOOGLE_TOKEN_URI}:
             raise TokenError("for another audience")
         if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:

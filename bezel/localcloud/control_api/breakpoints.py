@@ -1,8 +1,8 @@
-"""localcloud's own: stop one API call at its boundary, to rehearse a kill there.
+"""Breakpoint routes of localcloud: stop one API call at its boundary, to rehearse a kill there.
 
-`PUT /localcloud/hold {"method": "POST", "path": "/run/v2/*/services", "nth": 1, "when": "before" | "after"}` places it,
-`GET ...?seconds=30` waits until a call stands there, `DELETE` lets it go; `DELETE ...?drop=1` forgets it, as if its
-caller had died before it was sent.
+`PUT /localcloud/hold {"method": "POST", "path": "/run/v2/*/services", "nth": 1, "when": "before" | "after"}` places a
+hold, `GET ...?seconds=30` waits until a call has stopped at it, `DELETE` lets the call continue; `DELETE ...?drop=1`
+drops it, as if its caller had died before it was sent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PATH = "/localcloud/hold"
 
 @api.route("PUT", _PATH, needs="resourcemanager.projects.get", on=PROJECT_NAME)
 async def place(call: Call) -> Json:
-    """Place a hold, in the stead of the one before it."""
+    """Place a hold in place of the previous one."""
     body = await call.json()
     method, path, nth, when = body.get("method"), body.get("path"), body.get("nth", 1), body.get("when")
     if not isinstance(method, str) or not isinstance(path, str) or not isinstance(nth, int) or nth < 1:
@@ -39,7 +39,7 @@ async def place(call: Call) -> Json:
 
 @api.route("GET", _PATH, needs="resourcemanager.projects.get", on=PROJECT_NAME)
 async def reached(call: Call) -> Json:
-    """Whether a call stands at the hold, after waiting for it for so many `seconds` at most."""
+    """Whether a call has stopped at the hold, after waiting for it for `seconds` at most."""
     hold = call.cloud.holds.hold
     if hold is None:
         raise invalid("There is no hold: place one first.")
@@ -50,6 +50,6 @@ async def reached(call: Call) -> Json:
 
 @api.route("DELETE", _PATH, needs="resourcemanager.projects.get", on=PROJECT_NAME)
 def release(call: Call) -> Json:
-    """Let the call go on, or forget it."""
+    """Let the call continue, or drop it."""
     call.cloud.holds.place(None, drop=bool(call.number("drop")))
     return {}

@@ -1,4 +1,4 @@
-"""What somebody else does to the deployed services: through the API, as anybody would."""
+"""Changes of another user to the deployed services, made through the public API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 async def change_services(call: Call, max_instances: int) -> list[str]:
-    """Let every service have another greatest number of instances; the names of those services.
+    """Set another maximum number of instances on every service and return the services' names.
 
     Raises:
         httpx.HTTPStatusError: The API refused it.
@@ -33,7 +33,7 @@ async def change_services(call: Call, max_instances: int) -> list[str]:
 
 
 async def delete_services(call: Call) -> list[str]:
-    """Delete every service; their names.
+    """Delete every service and return their names.
 
     Raises:
         httpx.HTTPStatusError: The API refused it.
@@ -46,7 +46,7 @@ async def delete_services(call: Call) -> list[str]:
 
 
 def _client(call: Call) -> httpx.AsyncClient:
-    # The application itself, past the layers that spoil and log what comes over the wire.
+    # Calls the application directly, past the layers that inject faults and log the wire.
     transport = httpx.ASGITransport(call.request.app)
     token, _ = call.cloud.tokens.access_token(DEPLOYER, _SCOPE)
     return httpx.AsyncClient(

@@ -1,4 +1,4 @@
-"""localcloud's own: what is to go wrong, put on and taken off by whoever rehearses or tests."""
+"""Fault routes of localcloud: list, add and clear injected failures."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _GET, _SET = "resourcemanager.projects.get", "resourcemanager.projects.update"
 
 @api.route("GET", _PATH, needs=_GET, on=PROJECT_NAME)
 def show(call: Call) -> Json:
-    """What is on (`faults`), and everything that can be put on (`kinds`)."""
+    """The active faults (`faults`) and the kinds that can be added (`kinds`)."""
     return {"faults": [fault.shown() for fault in call.cloud.faults.all()], "kinds": table()}
 
 
 @api.route("POST", _PATH, needs=_SET, on=PROJECT_NAME)
 async def add(call: Call) -> Json:
-    """Put on {"kind": ..., "parameters": {...}}; what strikes at once and is over is answered with `struck`."""
+    """Add {"kind": ..., "parameters": {...}}; a fault that takes effect at once and is over returns `struck`."""
     body = await call.json()
     kind, given = str(body.get("kind", "")), body.get("parameters") or {}
     try:
@@ -60,13 +60,13 @@ async def _at_once(call: Call, kind: str, values: Mapping[str, Value]) -> list[s
 
 @api.route("DELETE", _PATH, needs=_SET, on=PROJECT_NAME)
 def clear_all(call: Call) -> Json:
-    """Take everything off."""
+    """Clear all faults."""
     return {"cleared": call.cloud.faults.clear()}
 
 
 @api.route("DELETE", _PATH + "/{kind:id}", needs=_SET, on=PROJECT_NAME)
 def clear(call: Call) -> Json:
-    """Take one kind off."""
+    """Clear the fault of one kind."""
     try:
         return {"cleared": call.cloud.faults.clear(known(call.param("kind")).name)}
     except FaultError as error:

@@ -1,4 +1,4 @@
-"""localcloud's own: everything that somebody made and that still exists, to see that nothing is left."""
+"""Inventory route of localcloud: all resources that users created and that still exist, to check a clean teardown."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _KINDS = {
 
 @api.route("GET", "/localcloud/resources", needs="resourcemanager.projects.get", on=PROJECT_NAME)
 def resources(call: Call) -> Json:
-    """Names of everything made, by kind; kinds of which nothing exists are left out.
+    """Names of all created resources by kind; kinds without resources are left out.
 
-    `enabledApis`, `accounts` and `projectRoles` hold only what was not there in the beginning.
+    `enabledApis`, `accounts` and `projectRoles` hold only what a new project does not have.
     """
     store = call.cloud.store
     found = {plural: [name for name, _ in store.rows(kind)] for plural, kind in _KINDS.items()}

@@ -1,1 +1,1 @@
-"""What all of localcloud stands on: store, operations, paths, clock, errors. Knows no API."""
+"""Base of localcloud: store, operations, paths, clock, errors. Knows no API."""

@@ -1,4 +1,4 @@
-"""The clock, and how fast the platform's own waits go by."""
+"""Clock, and the speed-up of the platform's waits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class PlatformClock:
     """Waits of the platform (operations, probes) divided by a factor; traffic is never sped up.
 
     Attributes:
-        speed: Simulated seconds of platform time in one second.
+        speed: Simulated seconds of platform time in one real second.
     """
 
     speed: float
@@ -31,11 +31,11 @@ class InstanceTiming:
     """Times of instances.
 
     Attributes:
-        startup_speed: Simulated seconds in one second while a container starts; 1 for a real engine.
-        idle_seconds: Real seconds that an instance without requests is kept.
+        startup_speed: Simulated seconds in one real second while a container starts; 1 for a real engine.
+        idle_seconds: Real seconds that an instance without requests keeps running.
         machine_seconds: Real seconds that a container gets beyond its startup probe's window, as this machine needs
-            some to start a process; 0 for a real engine, which is given the window and no more.
-        queue_seconds: Real seconds that a request waits for room where no further instance may start.
+            some to start a process; 0 for a real engine, which gets exactly the window.
+        queue_seconds: Real seconds that a request waits for a free slot where no further instance may start.
     """
 
     startup_speed: float

@@ -1,4 +1,4 @@
-"""A disk that is full, told from other failures: what a caller hears of it, and what waits for room."""
+"""Handling of a full disk: its detection, the caller's error, and writes that wait for room."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 log = logging.getLogger(__name__)
-_ROOM_SECONDS = 1.0  # between two looks whether the disk has room again
+_ROOM_SECONDS = 1.0  # between two attempts while the disk is full
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-# Not every file system says "full" while SQLite writes: a write that fails is all that it learns.
+# Not every file system reports "full" to SQLite: some only fail the write.
 _SQLITE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error is the disk's, which has no room or may take no more of this file."""
+    """Whether an error means that the disk has no room or accepts no more of this file."""
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", None) in _SQLITE
     return isinstance(error, OSError) and error.errno in _FULL
 
 
 def storage_full(root: Path) -> ApiError:
-    """500: what was asked for is not done, nor any part of it.
+    """500: no part of the request was carried out.
 
     Args:
-        root: The folder that cannot take more.
+        root: The folder that cannot grow.
     """
     text = (
         f"localcloud's disk is full: {root} takes no more data, so nothing of this request was done. Free some space "
@@ -42,7 +42,7 @@ def storage_full(root: Path) -> ApiError:
 
 
 async def written(change: Callable[[], None]) -> None:
-    """Make a change of the store, as soon as the disk has room for it: how something ended must not be forgotten."""
+    """Make a change of the store as soon as the disk has room for it: the end of an operation must not be lost."""
     while True:
         try:
             change()

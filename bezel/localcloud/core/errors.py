@@ -39,7 +39,7 @@ _LEGACY_REASONS = {
 
 
 class ApiError(Exception):
-    """A refusal that goes to the caller as Google would word it.
+    """An error of an API, in Google's words.
 
     Attributes:
         code: Name of the google.rpc.Code, e.g. "NOT_FOUND".
@@ -102,7 +102,7 @@ def unauthenticated(reason: str) -> ApiError:
 
 
 def permission_denied(permission: str, resource: str) -> ApiError:
-    """403 for a caller whose roles do not hold a permission; does not tell whether the resource exists."""
+    """403 for a caller whose roles lack a permission; does not reveal whether the resource exists."""
     return ApiError(
         "PERMISSION_DENIED",
         f"Permission '{permission}' denied on resource '{resource}' (or it may not exist).",
@@ -129,7 +129,7 @@ def service_disabled(api: str, title: str, project: str) -> ApiError:
 
 
 def invalid(message: str, *violations: tuple[str, str]) -> ApiError:
-    """400 with a BadRequest detail: one (field, description) a violation."""
+    """400 with a BadRequest detail, one (field, description) per violation."""
     details: list[Json] = []
     if violations:
         fields = [{"field": field, "description": description} for field, description in violations]

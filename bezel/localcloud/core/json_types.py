@@ -1,4 +1,4 @@
-"""Small shapes that every Google API shares: JSON objects, timestamps, durations and what is left out when zero."""
+"""JSON shapes that every Google API shares: objects, timestamps, durations, and the omission of zero values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-# Maps whose values are the user's own: an empty string in them is kept.
+# Maps with values of the user: an empty string in them is not dropped.
 _USER_MAPS = frozenset({"labels", "annotations", "limits", "nodeSelector"})
 # Members of a oneof, of which protobuf knows whether they were set: their zero is a value.
 _WITH_PRESENCE = frozenset({"maxRetries"})
@@ -36,7 +36,7 @@ def seconds_of(duration: str | None, default: float) -> float:
 
 
 def without_zeros(message: Json) -> Json:
-    """The message as protobuf's JSON prints it: false, 0, "", null and empty lists are absent, empty messages stay."""
+    """The message in protobuf's JSON form: false, 0, "", null and empty lists are absent, empty messages stay."""
     pruned = {key: item if key in _USER_MAPS else _pruned(item) for key, item in message.items()}
     return {key: item for key, item in pruned.items() if item not in (None, 0, "", []) or key in _WITH_PRESENCE}
 

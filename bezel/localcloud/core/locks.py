@@ -18,7 +18,7 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
     """Hold a file's lock, after waiting for it for some seconds at most.
 
     Raises:
-        TimeoutError: If somebody else holds it all that time.
+        TimeoutError: If another process holds it all that time.
     """
     deadline = time.monotonic() + seconds
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
@@ -34,7 +34,7 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds a file's lock; takes it for a moment to find out."""
+    """Whether a process holds a file's lock; takes the lock for a moment to find out."""
     try:
         with path.open("r") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Cloud Logging's entries: of Cloud Run output, the platform's own words and requests; of machines their console.
+"""Entries of Cloud Logging: Cloud Run's container output, platform messages and requests, and consoles of machines.
 
 The labels of a job's entries are those of public log entries of `cloud_run_job`.
 """
@@ -42,7 +42,7 @@ class LogSource:
         return {"type": "cloud_run_revision", "labels": labels}
 
     def labels(self) -> Json:
-        """What else its entries are found by."""
+        """Labels of its entries."""
         return {"instanceId": self.instance} if self.instance else {}
 
 
@@ -59,32 +59,32 @@ class TaskSource(LogSource):
         return {"type": "cloud_run_job", "labels": labels}
 
     def labels(self) -> Json:
-        """What else its entries are found by."""
+        """Labels of its entries."""
         own = {"execution_name": self.revision, "task_index": str(self.task), "task_attempt": str(self.attempt)}
         return super().labels() | {f"run.googleapis.com/{name}": value for name, value in own.items()}
 
 
 class Logbook:
-    """Writes entries to the store; the log of a container is never shown anywhere else."""
+    """Writes entries to the store; a container's log is shown nowhere else."""
 
     def __init__(self, store: Store, pace: PlatformClock) -> None:
         self._store = store
         self._pace = pace
 
     def output(self, source: LogSource, stream: str, lines: list[str]) -> None:
-        """Lines that a container printed to "stdout" or "stderr"; a JSON object becomes a structured entry."""
+        """Log lines that a container printed to "stdout" or "stderr"; a JSON object becomes a structured entry."""
         now = self._pace.now()
         entries = [(now, self._entry(source, f"run.googleapis.com%2F{stream}", now) | _payload(line)) for line in lines]
         self._keep(entries)
 
     def platform(self, source: LogSource, severity: str, text: str) -> None:
-        """What the platform says about an instance, such as how it ended."""
+        """Log a message of the platform about an instance, such as how it ended."""
         now = self._pace.now()
         entry = self._entry(source, "run.googleapis.com%2Fvarlog%2Fsystem", now)
         self._keep([(now, entry | {"severity": severity, "textPayload": text})])
 
     def request(self, source: LogSource, request: Json, message: str = "", *, trace: tuple[str, str]) -> None:
-        """One request that the front answered: a google.logging.type.HttpRequest, with its (trace, span) in hex."""
+        """Log one request that an ingress answered: a google.logging.type.HttpRequest, with (trace, span) in hex."""
         now, status = self._pace.now(), int(request["status"])
         severity = "ERROR" if status >= 500 else "WARNING" if status >= 400 else "INFO"
         entry = self._entry(source, "run.googleapis.com%2Frequests", now) | {
@@ -97,7 +97,7 @@ class Logbook:
         self._keep([(now, entry | ({"textPayload": message} if message else {}))])
 
     def console(self, machine: str, line: str) -> None:
-        """A line that a machine (`projects/P/locations/Z/nodes/N` or `projects/P/zones/Z/instances/N`) showed there."""
+        """Log a console line of a machine (`projects/P/locations/Z/nodes/N` or `projects/P/zones/Z/instances/N`)."""
         now = self._pace.now()
         _, _, _, zone, kind, name = machine.split("/")
         own = {"node_id": name, "worker_id": "0"} if kind == "nodes" else {"instance_id": name}
@@ -107,7 +107,7 @@ class Logbook:
         self._keep([(now, entry | {"textPayload": line})])
 
     def _keep(self, entries: list[tuple[float, Json]]) -> None:
-        """The log is what a full disk costs first: whoever writes to it goes on."""
+        """Store the entries; on a full disk drop them, so that the caller continues."""
         try:
             self._store.add_log(entries)
         except sqlite3.OperationalError as error:

@@ -1,4 +1,4 @@
-"""A log file that stays below a size and always ends with a whole line, also after a kill."""
+"""Log file of bounded size that always ends with a whole line, also after a kill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 16 * 1024 * 1024
 
 
 class LogFile:
-    """A text stream to append lines to; a full file becomes `<name>.1`, in place of the one before it."""
+    """A text stream to append lines to; a full file becomes `<name>.1` and replaces the previous one."""
 
     def __init__(self, path: Path, most: int = _MOST) -> None:
         self._path = path
@@ -20,7 +20,7 @@ class LogFile:
         self._open()
 
     def write(self, text: str) -> None:
-        """Append whole lines, in one step: a kill leaves all of them or none."""
+        """Append whole lines in one write: a kill leaves all of them or none."""
         data = text.encode()
         if self._size and self._size + len(data) > self._most:
             os.close(self._descriptor)
@@ -29,7 +29,7 @@ class LogFile:
         self._size += os.write(self._descriptor, data)
 
     def flush(self) -> None:
-        """Nothing is ever held back."""
+        """Do nothing: no write is buffered."""
 
     def _open(self) -> None:
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

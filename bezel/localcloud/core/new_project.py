@@ -1,10 +1,10 @@
-"""What a project has before anything is made in it: enabled APIs, accounts, bindings."""
+"""Initial state of a new project: enabled APIs, accounts, bindings."""
 
 from __future__ import annotations
 
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, RUN_AGENT
 
-# What a project can do before anything is enabled: enabling itself, and what every new project has.
+# APIs that a new project has enabled from the start, the one that enables others among them.
 ENABLED_FROM_THE_START = frozenset(
     f"{name}.googleapis.com"
     for name in ("serviceusage", "cloudresourcemanager", "compute", "storage", "storage-api", "logging", "monitoring")

@@ -1,7 +1,7 @@
-"""Contents of buckets as files, so that a container's mount is a folder: put in place whole, mended after a kill.
+"""Contents of buckets as files, so that a container's mount is a folder: moved in whole, repaired after a kill.
 
 A name's slashes are folders. Names that a file system cannot hold (empty, "." or ".." parts, a name that is also the
-folder of another) are refused here, although Google takes them.
+folder of another) are refused here, although Google accepts them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 _CRC_LIMIT = 4 * 1024 * 1024
 # Source: Cloud Storage's page on resumable uploads: a session's address is good for a week.
 _SESSION_SECONDS = 7 * 86400.0
-# Kind of the rows that say which upload is on its way to which object.
+# Kind of the rows that say which upload belongs to which object until its file is in place.
 _PLACING = "placing"
 
 
 @dataclass(frozen=True)
 class Upload:
-    """Received bytes that are not in place yet."""
+    """Received bytes that are not yet an object's content."""
 
     path: Path
     size: int
@@ -44,7 +44,7 @@ class Upload:
 
 
 class ObjectFiles:
-    """Files below the layout's `objects`, and the rows that describe them.
+    """Files below the `objects` folder of `Paths`, and the rows that describe them.
 
     Attributes:
         full: Whether the disk behaves as if it were full.
@@ -60,7 +60,7 @@ class ObjectFiles:
         return self._layout.objects / bucket
 
     def path(self, bucket: str, name: str) -> Path:
-        """Where an object's bytes are.
+        """Return the path of an object's bytes.
 
         Raises:
             ApiError: INVALID_ARGUMENT for a name that cannot be a file's.
@@ -73,11 +73,11 @@ class ObjectFiles:
         return self.bucket_folder(bucket).joinpath(*parts)
 
     def new_upload(self) -> Path:
-        """A fresh path for bytes on their way in."""
+        """A new path for an upload in progress."""
         return self._layout.uploads / uuid.uuid4().hex
 
     async def receive(self, chunks: AsyncIterable[bytes]) -> Upload:
-        """Write a stream to a file of its own."""
+        """Write a stream to a new file."""
         path = self.new_upload()
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -91,10 +91,10 @@ class ObjectFiles:
         return measured(path)
 
     def place(self, bucket: str, name: str, upload: Upload, metadata: Json, now: float) -> Json:
-        """Describe an upload as the content of an object, and note that it is on its way. Returns the object's row.
+        """Record an upload as the content of an object whose file is still to be moved. Return the object's row.
 
-        To be called within a transaction; once that is committed, `settle` puts the file in place. A kill or a full
-        disk before the commit then leaves the object as it was, and after it `recover` does the rest.
+        To be called within a transaction; after its commit, `settle` moves the file. A kill or a full disk before the
+        commit leaves the object unchanged; after a kill between commit and move, `recover` moves the file.
         """
         path = self.path(bucket, name)
         refused = invalid(f"Object name {name!r} is a folder of other objects, or has an object for a folder.")
@@ -128,7 +128,7 @@ class ObjectFiles:
         return row
 
     def settle(self, bucket: str, name: str) -> None:
-        """Put the file of an object that was placed where it belongs."""
+        """Move the file of an object that was placed to its path."""
         placing = self._store.get(_PLACING, f"{bucket}/{name}")
         if placing is not None:
             upload = self._layout.uploads / placing["upload"]
@@ -139,7 +139,7 @@ class ObjectFiles:
             self._store.delete(_PLACING, f"{bucket}/{name}")
 
     def remove(self, bucket: str, name: str) -> None:
-        """Delete an object, its file, and the folders that this leaves empty."""
+        """Delete an object, its file, and the folders that become empty."""
         self._store.delete("object", f"{bucket}/{name}")
         path, folder = self.path(bucket, name), self.bucket_folder(bucket)
         if path.is_dir():
@@ -151,14 +151,14 @@ class ObjectFiles:
                 break
 
     def forget_sessions(self, now: float, bucket: str = "") -> None:
-        """Forget the resumable uploads of a bucket, or those that nobody has ended for a week, as Google does."""
+        """Forget the resumable uploads of a bucket, or those left unfinished for a week, as Google does."""
         for name, session in self._store.rows("upload"):
             if session["bucket"] == bucket or session.get("opened", 0.0) < now - _SESSION_SECONDS:
                 self._store.delete("upload", name)
                 (self._layout.uploads / name).unlink(missing_ok=True)
 
     def recover(self) -> None:
-        """Make files and rows agree after a kill between the two: what has no row goes, what changed is measured."""
+        """Reconcile files and rows after a kill: delete files without a row, and measure changed files again."""
         self._settle_all()
         sessions = {name for name, _ in self._store.rows("upload")}
         for path in self._layout.uploads.iterdir():
@@ -180,7 +180,7 @@ class ObjectFiles:
                 _remove_if_empty(path)
 
     def _settle_all(self) -> None:
-        """Put in place what was on its way, and make the folders of buckets agree with their rows."""
+        """Move the files of all placed uploads, and make the folders of buckets agree with their rows."""
         for _, placing in self._store.rows(_PLACING):
             self.settle(placing["bucket"], placing["name"])
         buckets = {name for name, _ in self._store.rows("bucket")}

@@ -1,4 +1,4 @@
-"""Where localcloud keeps what: the files of its directory, and the address that it tells its clients."""
+"""Layout of localcloud's directory, and the endpoint file that clients read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
 DEPLOYER = f"deployer@{PROJECT}.iam.gserviceaccount.com"
 CONTROL_AUDIENCE = "localcloud:control"
-# Where the stand-in for the Hugging Face hub is below localcloud's address; what HF_ENDPOINT names.
+# Path of the Hugging Face hub's stand-in below localcloud's address; part of HF_ENDPOINT.
 HUB_PREFIX = "/huggingface"
 DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"
 RUN_AGENT = f"service-{PROJECT_NUMBER}@serverless-robot-prod.iam.gserviceaccount.com"
 
 
 class DirectoryError(Exception):
-    """A directory that is not to be used."""
+    """A directory that localcloud must not use."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Paths:
 
     @property
     def objects(self) -> Path:
-        """Contents of the buckets: one folder a bucket, objects by their names."""
+        """Contents of the buckets: one folder per bucket, objects by their names."""
         return self.root / "objects"
 
     @property
     def uploads(self) -> Path:
-        """Contents on their way in; moved into `objects` when whole."""
+        """Uploads in progress; moved into `objects` when complete."""
         return self.root / "uploads"
 
     @property
@@ -56,7 +56,7 @@ class Paths:
 
     @property
     def daemon_log(self) -> Path:
-        """What the daemon says."""
+        """Log of the daemon."""
         return self.logs / "daemon.log"
 
     @property
@@ -66,12 +66,12 @@ class Paths:
 
     @property
     def sockets(self) -> Path:
-        """Where instances listen."""
+        """Socket files that instances listen on."""
         return self.root / "sockets"
 
     @property
     def endpoint(self) -> Path:
-        """Written when the daemon is ready, removed when it stops."""
+        """The endpoint file, written when the daemon is ready and removed when it stops."""
         return self.root / "endpoint.json"
 
     @property
@@ -86,24 +86,24 @@ class Paths:
 
     @property
     def daemon_lock(self) -> Path:
-        """Held by the running daemon."""
+        """Lock that the running daemon holds."""
         return self.root / "daemon.lock"
 
     @property
     def start_lock(self) -> Path:
-        """Held by whoever starts or stops the daemon."""
+        """Lock that a process holds while it starts or stops the daemon."""
         return self.root / "start.lock"
 
     @property
     def use_lock(self) -> Path:
-        """Held in common by all commands that use the daemon, and alone by one that may stop it."""
+        """Lock that all commands that use the daemon hold shared; one that may stop the daemon holds it alone."""
         return self.root / "use.lock"
 
     def create(self) -> None:
-        """Make the folders; the directory holds keys and states, so it and what lies in it is for its owner only.
+        """Create the folders. The directory holds keys and states, so only its owner can read it and its contents.
 
         Raises:
-            DirectoryError: It belongs to somebody else, who could change under the daemon's hands what lies there.
+            DirectoryError: It belongs to another user, who could change its contents while the daemon runs.
         """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         if (owner := self.root.stat().st_uid) != os.geteuid():
@@ -114,7 +114,7 @@ class Paths:
             raise DirectoryError(msg)
         for folder in (self.objects, self.uploads, self.logs):
             folder.mkdir(exist_ok=True, mode=0o700)
-        # What an earlier version left readable.
+        # An earlier version may have left files readable by others.
         for path in (self.root, *self.root.iterdir()):
             close_to_others(path)
 
@@ -124,11 +124,11 @@ class Endpoint:
     """A running localcloud.
 
     Attributes:
-        directory: Where it keeps everything.
+        directory: Its data directory.
         pid: Process of the daemon.
         base: `http://127.0.0.1:<port>`, without a slash at the end.
-        server: What stands behind a revision: "sim" or "vllm".
-        speed: By how much waits of the platform are shortened.
+        server: Server behind a revision: "sim" or "vllm".
+        speed: Factor by which waits of the platform are shortened.
         engine: Executable and model of a real server; "" for the simulated one.
         code: Fingerprint of the code that it runs.
     """
@@ -149,11 +149,11 @@ class Endpoint:
 
     @property
     def kind(self) -> tuple[str, float, str, str]:
-        """What tells a daemon that will do from one that has to be replaced."""
+        """The settings that a running daemon must share with a requested one, or it is replaced."""
         return self.server, self.speed, self.engine, self.code
 
     def write(self) -> None:
-        """Tell the clients, atomically."""
+        """Write the endpoint file atomically."""
         content: dict[str, Any] = asdict(self) | {
             "directory": str(self.directory),
             "credentials": str(self.credentials),
@@ -162,9 +162,9 @@ class Endpoint:
 
     @staticmethod
     def read(directory: Path) -> Endpoint | None:
-        """The endpoint last told of in a directory, if any; says nothing about whether it still runs.
+        """Return the endpoint last written in a directory, if any; its daemon may have ended.
 
-        Every version of the daemon has told its process and its address; what an older one left out is empty here.
+        Every version of the daemon writes its process id and address; fields that an older one lacks are empty here.
         """
         try:
             content = json.loads(Paths(directory).endpoint.read_text())
@@ -176,14 +176,14 @@ class Endpoint:
 
 
 def engine_of(server: str) -> str:
-    """What a daemon started now would put behind a revision: a change of it needs another daemon."""
+    """The engine behind a revision of a daemon started with this setting; a change of it needs another daemon."""
     if server == "sim":
         return ""
     return f"{shutil.which('vllm')} {os.environ.get('LOCALCLOUD_VLLM_MODEL')}"
 
 
 def close_to_others(path: Path) -> None:
-    """Take from a file or a folder what its owner's group and everybody may do; a link stays as it is."""
+    """Remove the permissions of group and others from a file or a folder; a link is left unchanged."""
     with contextlib.suppress(FileNotFoundError):
         mode = path.lstat().st_mode
         if mode & 0o077 and not stat.S_ISLNK(mode):

@@ -22,7 +22,7 @@ def zones(region: str) -> list[str]:
 
 
 def region_of_zone(zone: str) -> str:
-    """The region of a zone, "" for what is none."""
+    """The region of a zone, "" for an unknown zone."""
     region = zone.rpartition("-")[0]
     return region if region in regions() and zone in zones(region) else ""
 

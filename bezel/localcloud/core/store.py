@@ -1,6 +1,6 @@
-"""The durable state: one SQLite file that its owner alone may read, every change in a transaction, whole after SIGKILL.
+"""Durable state: one SQLite file, readable by its owner only, changed in transactions and consistent after SIGKILL.
 
-Owns tables and transactions. Leaves out what the rows mean: names and bodies are Google's, kept as JSON.
+Owns tables and transactions. Leaves out the meaning of the rows: names and bodies are Google's, stored as JSON.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Store:
     """Rows by kind and name. One thread uses it, so a transaction is never interleaved with another."""
 
     def __init__(self, path: Path) -> None:
-        # Before SQLite makes it, which goes by the umask; what it keeps beside it gets the mode of this one.
+        # Created before SQLite does, whose mode follows the umask; SQLite's side files get the mode of this one.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        # WAL with synchronous=NORMAL: a killed process loses nothing committed; only a power cut could.
+        # WAL with synchronous=NORMAL: a killed process loses nothing committed; only a power cut could lose it.
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")
@@ -49,7 +49,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All changes inside are made together or not at all; may be nested, the outermost one counts."""
+        """Make all changes inside together or not at all; may be nested, and the outermost one commits."""
         if self._depth:
             yield
             return
@@ -58,7 +58,7 @@ class Store:
         try:
             yield
         except BaseException:
-            # A full disk may have made SQLite take everything back already.
+            # A full disk may have made SQLite roll back already.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
@@ -68,26 +68,26 @@ class Store:
             self._depth = 0
 
     def limit(self, *, full: bool) -> None:
-        """Let the file grow no more, as on a full disk, or again as it likes."""
+        """Stop the file from growing, as on a full disk, or allow it again."""
         if full:
             self._connection.execute("VACUUM")  # so that no free page is left to write to
         pages = self._connection.execute("PRAGMA page_count").fetchone()[0] if full else _MOST_PAGES
         self._connection.execute(f"PRAGMA max_page_count = {pages}")
 
     def setting(self, key: str) -> str | None:
-        """A value kept under a key, such as a port."""
+        """The value of a setting, such as a port."""
         row = self._connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
 
     def set_setting(self, key: str, value: str | None) -> None:
-        """Keep a value under a key, or forget it with None."""
+        """Store the value of a setting, or delete it with None."""
         if value is None:
             self._connection.execute("DELETE FROM settings WHERE key = ?", (key,))
         else:
             self._connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
 
     def next_number(self, key: str) -> int:
-        """1, 2, 3, ... for each key."""
+        """Return 1, 2, 3, ... for each key."""
         with self.transaction():
             number = int(self.setting(key) or 0) + 1
             self.set_setting(key, str(number))
@@ -111,7 +111,7 @@ class Store:
             self.delete_policy(name)
 
     def rows(self, kind: str, prefix: str = "", after: str = "", limit: int = -1) -> list[tuple[str, Json]]:
-        """(name, body) of a kind in order of names, those that start with `prefix` and come after `after`."""
+        """(name, body) of a kind in order of names, limited to those with `prefix` and after `after`."""
         rows = self._connection.execute(
             "SELECT name, body FROM resources WHERE kind = ? AND name > ? AND substr(name, 1, ?) = ? "
             "ORDER BY name LIMIT ?",
@@ -129,7 +129,7 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO policies VALUES (?, ?)", (name, json.dumps(body)))
 
     def delete_policy(self, name: str) -> None:
-        """Forget the IAM policy of a resource."""
+        """Delete the IAM policy of a resource."""
         self._connection.execute("DELETE FROM policies WHERE name = ?", (name,))
 
     def policies(self) -> list[tuple[str, Json]]:
@@ -143,14 +143,14 @@ class Store:
         return bytes(row[0]) if row else None
 
     def put_payload(self, name: str, data: bytes | None) -> None:
-        """Keep a secret's bytes, or forget them with None."""
+        """Store a secret's bytes, or delete them with None."""
         if data is None:
             self._connection.execute("DELETE FROM payloads WHERE name = ?", (name,))
         else:
             self._connection.execute("INSERT OR REPLACE INTO payloads VALUES (?, ?)", (name, data))
 
     def operation(self, name: str) -> tuple[Json, float | None] | None:
-        """(body, when it ends in Unix seconds or None while that is open) of an operation."""
+        """(body, its end in Unix seconds or None while it is open) of an operation."""
         row = self._connection.execute("SELECT body, ends FROM operations WHERE name = ?", (name,)).fetchone()
         return (json.loads(row[0]), row[1]) if row else None
 
@@ -159,7 +159,7 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO operations VALUES (?, ?, ?)", (name, json.dumps(body), ends))
 
     def prune_operations(self, *, before: float, keep: int) -> None:
-        """Forget the operations that ended before a time (Unix seconds), and all ended ones but the last `keep`."""
+        """Delete the operations that ended before a time (Unix seconds), and all ended ones but the last `keep`."""
         self._connection.execute(
             "DELETE FROM operations WHERE ends < ? OR name IN "
             "(SELECT name FROM operations WHERE ends IS NOT NULL ORDER BY ends DESC LIMIT -1 OFFSET ?)",
@@ -167,7 +167,7 @@ class Store:
         )
 
     def add_log(self, entries: list[tuple[float, Json]], keep: int = 50_000) -> None:
-        """Append log entries (Unix seconds, entry); only the last `keep` are held."""
+        """Append log entries (Unix seconds, entry); only the last `keep` are stored."""
         with self.transaction():
             rows = [(time, json.dumps(entry)) for time, entry in entries]
             self._connection.executemany("INSERT INTO log (time, entry) VALUES (?, ?)", rows)
@@ -187,9 +187,9 @@ class Store:
         Args:
             newest_first: The order.
             after: (Unix seconds, id) of the entry before the first one.
-            since: Unix seconds that none is before.
-            until: Unix seconds that none is after.
-            limit: How many.
+            since: Earliest time of an entry in Unix seconds.
+            until: Latest time of an entry in Unix seconds.
+            limit: Number of entries at most.
 
         Returns:
             ((Unix seconds, id), entry) each.

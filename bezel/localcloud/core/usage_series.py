@@ -1,4 +1,4 @@
-"""Series of the use of a quota, and their samples. Shapes only."""
+"""Time series of quota use and their points. Shapes only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Series(NamedTuple):
-    """One series: the use of a metric in a region or zone."""
+    """Key of one series: a quota's metric in a region or zone."""
 
     metric: str
     location: str

@@ -1,4 +1,4 @@
-"""The kinds of faults and their parameters: the table that `bezel local fault list` prints and the daemon checks by."""
+"""Kinds of faults and their parameters: the table behind `bezel local fault list` and the daemon's validation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Value = str | int | float
-# Who carries it out: Cloud Run and its neighbours, the process in the container, whoever answers requests, the
-# machine's disk; or nobody afterwards, because it is done the moment it is asked for.
+# Where a fault is carried out: in Cloud Run and its neighbours, in the container's process, at the server that answers
+# requests, on the machine's disk; or "at once", if it is over as soon as it is requested.
 Place = Literal["platform", "container", "requests", "machine", "at once"]
 
 
@@ -16,11 +16,11 @@ class Parameter:
     """One parameter of a kind.
 
     Attributes:
-        default: Its value where none is given; its type is the parameter's.
-        text: What it means, with its unit.
-        least: The least value of a number.
-        most: The greatest one.
-        choices: What a text may be; empty for any.
+        default: Its value if none is given; also sets the parameter's type.
+        text: Its meaning, with its unit.
+        least: The lowest value of a number.
+        most: The highest value of a number.
+        choices: Allowed texts; empty for any.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Kind:
-    """Something that can go wrong."""
+    """One kind of fault."""
 
     name: str
     text: str
@@ -49,7 +49,7 @@ _ANYWHERE = ("api", "service", "token")
 
 
 def _matching(at: str, count: int, places: tuple[str, ...] = _ANYWHERE) -> tuple[Parameter, ...]:
-    """Which requests are struck."""
+    """Parameters that select the requests that are struck."""
     return (
         Parameter(
             "at", at, "whose requests: Google's APIs, its token endpoint, or the deployed services", choices=places

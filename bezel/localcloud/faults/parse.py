@@ -1,4 +1,4 @@
-"""What somebody asks for becomes a fault, or every reason why it cannot."""
+"""Parsing of fault requests: a checked kind with its parameters, or all errors at once."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class FaultError(Exception):
-    """It cannot be made to go wrong that way; the text is for the user and tells what can."""
+    """An invalid fault request; the text is for the user and lists the valid choices."""
 
 
 def known(name: str) -> Kind:
     """A kind by its name.
 
     Raises:
-        FaultError: There is none.
+        FaultError: There is no such kind.
     """
     if name not in KINDS:
         raise FaultError(f"there is no fault {name!r}, so nothing was changed. There are: {', '.join(sorted(KINDS))}.")
@@ -28,10 +28,10 @@ def known(name: str) -> Kind:
 
 
 def checked(name: str, given: object) -> dict[str, Value]:
-    """All parameters of a kind, those given (texts, or numbers where they are numbers) and the others' defaults.
+    """All parameters of a kind: the given ones (texts, or numbers for numbers) and the defaults of the others.
 
     Raises:
-        FaultError: It names all that is wrong at once.
+        FaultError: A parameter is wrong; the text names every error at once.
     """
     kind = known(name)
     if not isinstance(given, Mapping):
@@ -53,10 +53,10 @@ def checked(name: str, given: object) -> dict[str, Value]:
 
 
 def pairs(texts: Iterable[str]) -> dict[str, str]:
-    """`key=value` words as the command line has them.
+    """Parse the `key=value` words of a command line.
 
     Raises:
-        FaultError: A word is none.
+        FaultError: A word is not of that form.
     """
     found = dict(text.partition("=")[::2] for text in texts)
     if wrong := [text for text in texts if "=" not in text]:

@@ -1,6 +1,6 @@
-"""Faults of the platform: what Cloud Run and its neighbours find, and how operations end, while one is on.
+"""Faults of the platform: changed results of permission, token, quota and look-up checks, and of operations.
 
-Each class stands in place of the one that it extends and differs from it only under its own fault.
+Each class replaces the one that it extends and differs from it only while its own fault is active.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from bezel.localcloud.core.store import Store
     from bezel.localcloud.faults.registry import Faults
 
-# The permissions that a fault takes away, from whatever account the services run as.
+# The permissions that a fault removes from the services' accounts.
 _TAKEN = {
     "bucket-permission-missing": "storage.objects.",
     "secret-permission-missing": "secretmanager.versions.access",
 }
-# What an operation's metadata is called -> whose operation it is.
+# Part of an operation's metadata type -> API of the operation.
 _APIS = {".run.": "run", ".tpu.": "tpu", "localcloud/compute": "compute"}
 _TIME_OFF = (
     "Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in "
     "the JWT claim."
 )
-_ALLOWED_SECONDS = 300.0  # that Google lets a clock be off
+_ALLOWED_SECONDS = 300.0  # clock skew that Google tolerates
 
 
 class FaultyAccess(Access):
-    """Grants of the services' accounts that are there and do not count."""
+    """Permission test in which existing grants of the services' accounts do not count."""
 
     def __init__(self, store: Store, faults: Faults) -> None:
         super().__init__(store)
@@ -56,7 +56,7 @@ class FaultyAccess(Access):
 
 
 class FaultyTokens(Tokens):
-    """A token endpoint whose clock is another than this machine's, and a way in that no fault bars."""
+    """Token endpoint with a skewed clock; localcloud's own routes accept a token that no fault blocks."""
 
     def __init__(
         self, key: rsa.RSAPrivateKey, store: Store, pace: PlatformClock, issuer: Callable[[], str], faults: Faults
@@ -89,7 +89,7 @@ class FaultyTokens(Tokens):
 
 
 class FaultyOperations(Operations):
-    """Operations that end wrongly, or not at all."""
+    """Operations that fail or never end."""
 
     def __init__(self, store: Store, pace: PlatformClock, faults: Faults) -> None:
         super().__init__(store, pace)
@@ -103,7 +103,7 @@ class FaultyOperations(Operations):
         return name
 
     def get(self, name: str) -> Json:
-        """The operation as of now; see `Operations.get`.
+        """Return the current state of an operation; see `Operations.get`.
 
         Raises:
             ApiError: NOT_FOUND.
@@ -120,19 +120,19 @@ class FaultyOperations(Operations):
 
 
 def gpu_quota(faults: Faults, quota: int) -> int:
-    """GPUs that a project may have in a region, where it would otherwise be `quota`."""
+    """GPU quota of a project in a region: `quota`, or the value of a fault."""
     fault = faults.find("quota-exceeded")
     return min(quota, int(fault.number("quota"))) if fault else quota
 
 
 def hides_image(faults: Faults, reader: str | None) -> bool:
-    """Whether an image is not there for a reader (None: nobody known)."""
+    """Whether a fault hides an image from a reader (None: unauthenticated)."""
     fault = faults.find("image-missing")
     return fault is not None and (fault.text("seen") == "look-up" or reader == RUN_AGENT)
 
 
 def hides_secret(faults: Faults, name: str) -> bool:
-    """Whether a secret, `projects/P/secrets/S`, is not there for a service."""
+    """Whether a fault hides a secret, `projects/P/secrets/S`, from a service."""
     fault = faults.find("secret-missing")
     return fault is not None and fnmatchcase(name.rpartition("/")[2], fault.text("secret"))
 

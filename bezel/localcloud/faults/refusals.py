@@ -1,6 +1,6 @@
-"""The answers of servers that refuse for a while, in the words of whoever refuses. Pure.
+"""Responses of servers that refuse requests for a while, in each server's own words. Pure.
 
-Shapes: google.rpc.Status for the APIs and Cloud Storage's older list; for a service the page of Google's front end.
+Shapes: google.rpc.Status for the APIs, the older error list for Cloud Storage, Google's front end's page for a service.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _APIS = {"crm": "cloudresourcemanager", "upload": "storage"}
 
 
 def refusal(fault: Fault, at: str, path: str) -> tuple[int, Headers, bytes]:
-    """Status, headers (without the length) and body of an answer to one struck request.
+    """Status, headers (without the length) and body of the response to one struck request.
 
     Args:
         fault: Of the kind server-errors or rate-limited.
         at: "api", "token" or "service".
-        path: The request's.
+        path: Path of the request.
     """
     limited = fault.kind == "rate-limited"
     status = 429 if limited else int(fault.number("status"))

@@ -1,6 +1,6 @@
-"""The faults that are on: kept in the data directory, counted down as they strike, told to the containers.
+"""Active faults: stored in the data directory, counted down as they strike, written to the containers' file.
 
-One fault of a kind at a time: another of the same kind takes its place.
+One fault of a kind is active at a time: another of the same kind replaces it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONTAINER_FILE = "container-faults.json"
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault that is on.
+    """An active fault.
 
     Attributes:
         values: Every parameter of its kind.
@@ -44,31 +44,31 @@ class Fault:
         return str(self.values[name])
 
     def matches(self, at: str, method: str, path: str) -> bool:
-        """Whether a request is one of those that it is about."""
+        """Whether a request matches the fault."""
         wanted = self.values.get("method"), self.values.get("path")
         return self.values.get("at") == at and wanted[0] in {"*", method} and fnmatchcase(path, str(wanted[1]))
 
     @property
     def strikes(self) -> bool:
-        """Whether the next one that matches is struck: those before it pass, and so do those after the last."""
+        """Whether the next match is struck: matches before the first and after the last struck one pass."""
         return self.met >= self.number("after") and not self.spent
 
     @property
     def spent(self) -> bool:
-        """Whether it has struck as often as it was to."""
+        """Whether it has struck as often as its count allows."""
         return self.values.get("count", 0) != 0 and self.met >= self.number("after") + self.number("count")
 
     def shown(self) -> dict[str, Any]:
-        """As the API and the file show it."""
+        """JSON form of the API and of the file."""
         counted = {"met": self.met} if "count" in self.values else {}
         return {"kind": self.kind, "parameters": dict(self.values)} | counted
 
 
 class Faults:
-    """Everything that is to go wrong in one data directory."""
+    """The active faults of one data directory."""
 
     def __init__(self, root: Path) -> None:
-        """Take up what is on from before a restart.
+        """Load the faults that were active before a restart.
 
         Args:
             root: The data directory.
@@ -80,20 +80,20 @@ class Faults:
         self._tell_containers()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call something now and at each change."""
+        """Call a listener now and at each change."""
         self._listeners.append(listener)
         listener()
 
     def all(self) -> list[Fault]:
-        """What is on, in the order in which it was put on."""
+        """Active faults in the order in which they were added."""
         return list(self._on.values())
 
     def find(self, kind: str) -> Fault | None:
-        """The fault of a kind, if it is on."""
+        """The active fault of a kind, if any."""
         return self._on.get(kind)
 
     def add(self, kind: str, given: object) -> Fault:
-        """Put a fault on, in place of one of the same kind.
+        """Add a fault, in place of one of the same kind.
 
         Raises:
             FaultError: There is no such kind, or a parameter is wrong.
@@ -105,10 +105,10 @@ class Faults:
         return fault
 
     def clear(self, kind: str = "") -> list[str]:
-        """Take one fault off, or all; the kinds that were on.
+        """Clear one fault, or all, and return the kinds that were active.
 
         Raises:
-            FaultError: That one is not on.
+            FaultError: No fault of that kind is active.
         """
         if kind and kind not in self._on:
             on = ", ".join(self._on) or "none"
@@ -120,11 +120,11 @@ class Faults:
         return cleared
 
     def strike(self, at: str, method: str, path: str) -> list[Fault]:
-        """The faults that the next request meets; it counts for each that it matches."""
+        """Return the faults that strike the next request; count it for each fault that it matches."""
         return [fault for fault in self.all() if fault.matches(at, method, path) and self._met(fault)]
 
     def strike_operation(self, api: str) -> str:
-        """The kind of fault that the next operation of an API meets, or ""."""
+        """Return the kind of the fault that strikes the next operation of an API, or ""."""
         for kind in ("operation-never-ends", "operation-fails-late"):
             fault = self._on.get(kind)
             if fault is not None and fault.values["api"] == api and self._met(fault):
@@ -133,13 +133,13 @@ class Faults:
 
     def _met(self, fault: Fault) -> bool:
         counted = replace(fault, met=fault.met + 1)
-        # Without a limit the count says nothing that the next request would need.
+        # Without a limit the count does not affect the next request, so it is not stored.
         if fault.strikes and not counted.values["count"]:
             return True
         if counted.spent and KINDS[fault.kind].place == "requests":
             del self._on[fault.kind]
         else:
-            # Operations that are struck stay so until the fault is cleared.
+            # Struck operations stay affected until the fault is cleared.
             self._on[fault.kind] = counted
         self._changed()
         return fault.strikes
@@ -153,13 +153,13 @@ class Faults:
     def _tell_containers(self) -> None:
         told = [fault for fault in self.all() if KINDS[fault.kind].place == "container"]
         content = _json([{"kind": fault.kind, **fault.values} for fault in told])
-        # An unchanged file is left alone: containers look at its time.
+        # An unchanged file is not rewritten: containers watch its modification time.
         if not self.container_file.exists() or self.container_file.read_bytes() != content:
             write_atomically(self.container_file, content)
 
 
 def _read(file: Path) -> dict[str, Fault]:
-    """What the file of an earlier run says; what this version does not know is left out."""
+    """Load the faults of an earlier run's file; kinds that this version does not know are left out."""
     found: dict[str, Fault] = {}
     try:
         content = json.loads(file.read_text())

@@ -1,4 +1,4 @@
-"""The kinds as JSON, for clients in any language."""
+"""JSON table of the kinds of faults, for clients in any language."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bezel.localcloud.faults.kinds import KINDS, Parameter
 
 
 def table() -> list[dict[str, Any]]:
-    """Every kind with its parameters, in the order in which they are told."""
+    """Every kind with its parameters, in the order of the table."""
     return [
         {"kind": kind.name, "text": kind.text, "parameters": [_parameter(one) for one in kind.parameters]}
         for kind in KINDS.values()

@@ -1,7 +1,7 @@
-"""Faults of the wire: an ASGI layer around the APIs, and around each service's front, that spoils what matches.
+"""ASGI layer around the APIs, and around each service's ingress, that applies the wire faults.
 
-Owns what happens to one request and its answer. Leaves out which request is struck (registry.py) and the texts
-(refusals.py). localcloud's own routes below /localcloud/ are never struck, so that a fault can always be cleared.
+Owns the effect of a fault on one request and its response. Leaves out which request is struck (registry.py) and the
+texts (refusals.py). localcloud's own routes below /localcloud/ are never struck, so that a fault can always be cleared.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _TOKEN = "/token"  # noqa: S105 - a path
 
 
 class FaultMiddleware:
-    """The application behind it, with the faults that are on."""
+    """An application with the active faults applied."""
 
     def __init__(self, app: ASGIApp, faults: Faults, at: str) -> None:
-        """Stand before an application.
+        """Wrap an application.
 
         Args:
-            app: What answers.
-            faults: What is on.
+            app: The wrapped application.
+            faults: The active faults.
             at: "api" or "service".
         """
         self._app, self._faults, self._at = app, faults, at
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, spoiled by every fault that it meets."""
+        """Pass a request on, changed by every fault that strikes it."""
         path = scope.get("path", "")
         if scope["type"] != "http" or path.startswith(_OWN):
             await self._app(scope, receive, send)
@@ -64,7 +64,7 @@ class FaultMiddleware:
         if when == "after":
 
             async def nowhere(_: Message) -> None:
-                """The request takes its effect; nobody hears of it."""
+                """Discard the response: the request takes effect, but its client gets no reply."""
 
             await self._app(scope, receive, nowhere)
         else:
@@ -81,13 +81,13 @@ async def _refuse(fault: Fault, at: str, path: str, receive: Receive, send: Send
 
 
 async def _read(receive: Receive) -> None:
-    """The whole request: a connection closed over unread bytes would be reset, which tells the client another thing."""
+    """Read the whole request: a close over unread bytes would send a reset, which the client sees as another error."""
     while (message := await receive())["type"] == "http.request" and message.get("more_body"):
         pass
 
 
 class _Broken:
-    """Half of the first piece of a body, then nothing: the connection is gone."""
+    """Sends half of the first piece of a body, then closes the connection."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -106,7 +106,7 @@ class _Broken:
 
 
 class _Truncated:
-    """Some events of an event stream, then a proper end; any other answer passes."""
+    """Sends some events of an event stream, then a proper end; any other response passes."""
 
     def __init__(self, send: Send, events: int) -> None:
         self._send, self._left = send, events
@@ -129,7 +129,7 @@ class _Truncated:
 
 
 class _Malformed:
-    """A JSON answer cut in half, with the length that it then has; any other answer passes."""
+    """Cuts a JSON response in half and sets its length to match; any other response passes."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,1 +1,1 @@
-"""What every API shares on the wire: message definitions, field masks, paging, request log."""
+"""Wire layer of all APIs: message definitions, field masks, paging, request log."""

@@ -1,6 +1,7 @@
-"""Stops one API call at its boundary until it is let go, so that a kill can be rehearsed exactly there.
+"""Breakpoints: stop one API call at its boundary until it is released, so that a kill can be rehearsed exactly there.
 
-A hold lives in the daemon's memory only: it ends with the daemon. Leaves out the log (`wire`) and who strikes.
+A hold lives in the daemon's memory only: it ends with the daemon. Leaves out the log (request_log.py) and the routes
+that place a hold (control_api/breakpoints.py).
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ When = Literal["before", "after"]
 
 @dataclass
 class Hold:
-    """The `nth` call from now on that fits, stopped before it is handled, or after it with its answer not sent.
+    """The `nth` matching call from now on, stopped before it is handled, or after it with its response not sent.
 
     Attributes:
         method: HTTP method.
-        path: The path without its query; `*` stands for anything.
+        path: The path without its query; `*` matches anything.
         nth: Counted from 1.
         when: Before the call has any effect, or after all of it.
-        reached: Set when the call stands there.
-        released: Set to let it go.
-        dropped: Whether a call that is let go is forgotten instead of handled: its caller died before it was sent.
+        reached: Set when the call has stopped.
+        released: Set to let it continue.
+        dropped: Whether a released call is dropped instead of handled, as if its caller had died before it was sent.
     """
 
     method: str
@@ -36,14 +37,14 @@ class Hold:
     dropped: bool = False
 
     def takes(self, method: str, path: str) -> bool:
-        """Whether this call is the one; counts it."""
+        """Count a matching call and return whether it is the one to stop."""
         if method != self.method or not fnmatchcase(path, self.path):
             return False
         self.nth -= 1
         return self.nth == 0
 
     async def stop(self) -> None:
-        """Stand at the boundary until somebody lets go."""
+        """Wait at the boundary until the hold is released."""
         self.reached.set()
         await self.released.wait()
 
@@ -55,12 +56,12 @@ class Breakpoints:
         self.hold: Hold | None = None
 
     def place(self, hold: Hold | None, *, drop: bool = False) -> None:
-        """Let the one that stands go, or forget its call, and put another in its place."""
+        """Release the current hold, or drop its call, and put another in its place."""
         if self.hold is not None:
             self.hold.dropped = drop
             self.hold.released.set()
         self.hold = hold
 
     def taking(self, method: str, path: str) -> Hold | None:
-        """The hold that this call has to stop at."""
+        """The hold at which this call must stop, if any."""
         return self.hold if self.hold is not None and self.hold.takes(method, path) else None

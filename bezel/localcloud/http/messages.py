@@ -1,8 +1,8 @@
-"""Request bodies and query parameters held to Google's own definitions: unknown names, wrong types, wrong enum values.
+"""Validation of request bodies and query values against Google's definitions: names, types, enum values.
 
 The definitions (data/messages.json) are trimmed from Google's discovery documents by tools/discovery_data.py, which
-also explains their notation. Owns the check and the normal form of what is taken: names in camelCase, int32 as numbers,
-int64 as strings, bytes in padded base64, nothing that is output only. Leaves out what a value means.
+also explains their notation. Owns the check and the normal form of accepted values: names in camelCase, int32 as
+numbers, int64 as strings, bytes in padded base64, no output-only fields. Leaves out the meaning of a value.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ _LONGEST_DURATION = 315_576_000_000  # seconds, about ten thousand years: google
 
 
 class NotOfKindError(Exception):
-    """A value that is not of its kind."""
+    """A value that does not have its kind."""
 
 
 @cache
 def definitions() -> dict[str, Fields]:
-    """Every message that a served request may hold."""
+    """Definition of every message that a served request may hold."""
     content = json.loads((Path(__file__).parents[1] / "data" / "messages.json").read_text())
     messages: dict[str, Fields] = content["messages"]
     return messages
 
 
 def checked_message(body: Json, message: str, where: str, *, keep_null: bool = False) -> Json:
-    """The body in its normal form.
+    """Return the body in its normal form.
 
     Args:
-        body: What the caller sent.
+        body: The caller's JSON.
         message: Name of the definition, e.g. "run.GoogleCloudRunV2Service".
         where: Name of the field that the body is bound to, e.g. "service"; "" for the whole request.
-        keep_null: Whether null means something (Cloud Storage, Compute Engine: "remove this"); else it is as if absent.
+        keep_null: Whether null has a meaning (Cloud Storage, Compute Engine: "remove this"); else it counts as absent.
 
     Raises:
         ApiError: INVALID_ARGUMENT with every wrong field.
@@ -67,7 +67,7 @@ def checked_message(body: Json, message: str, where: str, *, keep_null: bool = F
 
 
 class _Check:
-    """One pass over one body; collects (field, text) of what is wrong."""
+    """One pass over one body; collects (field, text) of every violation."""
 
     def __init__(self, api: str, keep_null: bool) -> None:
         self.problems: list[tuple[str, str]] = []
@@ -83,7 +83,7 @@ class _Check:
         for given, value in body.items():
             name = camel(given)
             if name not in fields and (value is None or value == []):
-                continue  # as Google has it: the published provider sends some names that its API does not know
+                continue  # ignored as Google does: the published provider sends some names that its API does not know
             if name not in fields:
                 at = f" at '{where}'" if where else ""
                 text = f'Invalid JSON payload received. Unknown name "{given}"{at}: Cannot find field.'
@@ -109,7 +109,7 @@ class _Check:
         try:
             return scalar(value, kind)
         except NotOfKindError:
-            # A secret's payload is shown to nobody, not even when it has the wrong type.
+            # A secret's payload is never shown, not even when it has the wrong type.
             shown = "" if where.startswith("payload") else f", {json.dumps(value)[:200]}"
             self.problems.append((where, f"Invalid value at '{where}' ({shown_kind(kind)}){shown}"))
             return value
@@ -126,7 +126,7 @@ def snake(name: str) -> str:
 
 
 def shown_kind(kind: str) -> str:
-    """A kind as Google's refusals name it."""
+    """Name of a kind in Google's refusals."""
     if kind in {"timestamp", "duration", "mask"}:
         name = {"timestamp": "Timestamp", "duration": "Duration", "mask": "FieldMask"}[kind]
         return f"type.googleapis.com/google.protobuf.{name}"
@@ -134,10 +134,10 @@ def shown_kind(kind: str) -> str:
 
 
 def scalar(value: Any, kind: str) -> Any:
-    """A single value of a kind, in its normal form.
+    """Return a single value of a kind in its normal form.
 
     Raises:
-        NotOfKindError: If it is none.
+        NotOfKindError: If the value is not of that kind.
     """
     if kind in _RANGES:
         return _whole(value, kind)
@@ -179,7 +179,7 @@ def _real(value: Any) -> float:
 
 
 def _bytes(value: Any) -> str:
-    """Base64, also the URL-safe one and without padding, as protobuf's JSON takes it."""
+    """Normalize base64, also URL-safe or without padding, which protobuf's JSON accepts."""
     text = _text(value).replace("-", "+").replace("_", "/")
     body = text.rstrip("=")
     if not re.fullmatch(r"[A-Za-z0-9+/]*", body) or len(body) % 4 == 1 or len(text) - len(body) > 2:

@@ -1,7 +1,7 @@
-"""Which methods Google's APIs have, which of them are served here, and the query parameters of those.
+"""Methods of Google's APIs: which are served here, and their query parameters.
 
-The table (data/methods.json) is trimmed from Google's discovery documents by tools/discovery_data.py. Owns finding a
-method and checking a query against it. Leaves out what answers it: the modules of `apis`.
+The table (data/methods.json) is trimmed from Google's discovery documents by tools/discovery_data.py. Owns the look-up
+of a method and the check of a query against it. Leaves out the handlers: the modules of `bezel.localcloud.services`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _OF_EVERY_METHOD = frozenset(
     {"alt", "callback", "fields", "key", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
      "access_token", "oauth_token", "$.xgafv"}
 )  # fmt: skip
-# What these parameters of Cloud Storage ask for makes no difference here: nobody is billed, there are no access control
-# lists, and an object has one generation.
+# These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists, and an
+# object has one generation.
 _WITHOUT_EFFECT = frozenset({"userProject", "projection", "versions"})
 
 
 @dataclass(frozen=True)
 class Method:
-    """One method that is served.
+    """One served method.
 
     Attributes:
         id: Google's name for it, e.g. "run.projects.locations.services.get".
@@ -41,9 +41,9 @@ class Method:
         path: Path here, every parameter as {}.
         version: Version of the API, e.g. "v2".
         query: Kinds of its query parameters.
-        required: Those that must be given.
+        required: Query parameters that must be given.
         request: Message of the body, "" for none.
-        response: Message of the answer, "" for none.
+        response: Message of the response, "" for none.
     """
 
     id: str
@@ -72,14 +72,14 @@ def served() -> dict[tuple[str, str], Method]:
 def method_of(http: str, route: str) -> Method | None:
     """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
     path = re.sub(r"\{[^}]*\}", "{}", route).removeprefix("/upload").removeprefix("/download").rstrip("/")
-    # Compute Engine's two versions are served alike, under the beta's document: the provider calls the beta.
+    # Compute Engine's two versions are served alike, by the beta's document: the provider calls the beta.
     path = path.replace("/compute/beta/", "/compute/v1/")
     fitting = (method for (verb, template), method in served().items() if verb == http and _fits(template, path))
     return served().get((http, path)) or next(fitting, None)
 
 
 def unserved(http: str, path: str) -> str | None:
-    """Google's name for a method that a path belongs to and that is not served here.
+    """Return Google's name of a method that matches a path and is not served here.
 
     Args:
         http: GET, POST, ...
@@ -94,16 +94,16 @@ def unserved(http: str, path: str) -> str | None:
 
 
 def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozenset[str]) -> dict[str, str]:
-    """The query's values by their names in camelCase.
+    """Return the query's values by their names in camelCase.
 
     Args:
-        method: What is called.
+        method: The called method.
         given: Names and values as they came.
-        heeded: What the handler does something with.
+        heeded: Names that the handler uses.
 
     Raises:
         ApiError: INVALID_ARGUMENT for an unknown name, a value of the wrong type, a required one that is missing;
-            UNIMPLEMENTED for one that Google has and localcloud does nothing with.
+            UNIMPLEMENTED for one that Google has and localcloud does not support.
     """
     values: dict[str, str] = {}
     problems = []
@@ -135,7 +135,7 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
 
 
 def _normal(value: str, kind: str) -> str:
-    """A value as text in its normal form; an empty one is as if it were not given."""
+    """A value as text in its normal form; an empty one counts as not given."""
     if value in {"", "true", "false"} and kind in {"bool", "string"}:
         return value
     return str(scalar(value, kind)) if value else ""

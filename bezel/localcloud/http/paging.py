@@ -1,4 +1,4 @@
-"""Pages of a list and the tokens that lead from one to the next. Pure."""
+"""Paging of lists: page contents and page tokens. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Items = list[tuple[str, Any]]
 
 
 def page_of(items: Items, size: int, token: str, method: str) -> tuple[Items, str]:
-    """(what stands on a page, the token of the next one or "").
+    """Return (items of a page, token of the next page or "").
 
     Args:
         items: (key, item) of the whole list in the order of the keys.
-        size: How many stand on a page, at least 1.
-        token: Of this page; "" for the first one.
-        method: What the list is a list of, such as the path of the request: a token is good for its own list only.
+        size: Items of a page, at least 1.
+        token: Token of this page; "" for the first one.
+        method: Identity of the list, such as the path of the request: a token is valid for its own list only.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a token that was not given out for this list.
@@ -30,12 +30,12 @@ def page_of(items: Items, size: int, token: str, method: str) -> tuple[Items, st
 
 
 def sealed(key: str, method: str) -> str:
-    """The token of a list for what comes after a key."""
+    """Return the token of a list for the items after a key."""
     return base64.urlsafe_b64encode(f"{_mark(method)}\n{key}".encode()).rstrip(b"=").decode()
 
 
 def opened(token: str, method: str) -> str:
-    """The key in a token; "" in none.
+    """Return the key in a token; "" for the empty token.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a token that was not given out for this list.

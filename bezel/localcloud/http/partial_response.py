@@ -1,7 +1,7 @@
-"""Partial responses: what the system parameter `fields` leaves of an answer, such as "services/name,nextPageToken".
+"""Partial responses: the system parameter `fields`, such as "services/name,nextPageToken". Pure.
 
-Pure. A name picks a field, a slash or parentheses pick within it, a star picks every field; lists are picked in item by
-item. A name that an answer does not have picks nothing.
+A name selects a field, a slash or parentheses select within it, a star selects every field; lists are selected item by
+item. A name that a response does not have selects nothing.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from bezel.localcloud.core.errors import invalid
 if TYPE_CHECKING:
     from bezel.localcloud.core.json_types import Json
 
-    Selection = dict[str, "Selection"]  # name -> what is picked within it; {} is all of it
+    Selection = dict[str, "Selection"]  # name -> selection within it; {} selects all of it
 
 _TOKEN = re.compile(r"[\w@.-]+|[*/(),]")
 
 
 def picked(answer: Json, fields: str) -> Json:
-    """The part of an answer that `fields` selects.
+    """Return the part of a response that `fields` selects.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for what is no selection.
+        ApiError: INVALID_ARGUMENT for a malformed selection.
     """
     tokens = _TOKEN.findall(fields)
     if "".join(tokens) != fields.replace(" ", "") or not tokens:
@@ -36,7 +36,7 @@ def picked(answer: Json, fields: str) -> Json:
 
 
 def _selection(tokens: list[str], fields: str) -> tuple[Selection, list[str]]:
-    """(what the tokens select up to a closing parenthesis, what is left of them)."""
+    """Return (selection of the tokens up to a closing parenthesis, remaining tokens)."""
     found: Selection = {}
     while True:
         at = found

@@ -1,6 +1,6 @@
-"""The log of the wire: one JSON line a request, without bodies, authorization or anything secret.
+"""Request log: one JSON line per request, without bodies, authorization or other secrets.
 
-Also where a call is stopped at its boundary, if somebody asked for that (`holds`).
+A call that a breakpoint matches is stopped here, at its boundary (breakpoints.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", 
 
 
 class WireLog:
-    """ASGI middleware that appends to a file; whoever has the whole answer finds its line there."""
+    """ASGI middleware that appends to a file; the line is there before the client has the whole response."""
 
     def __init__(self, app: ASGIApp, path: Path, holds: Breakpoints) -> None:
         self._app = app
@@ -32,7 +32,7 @@ class WireLog:
         self._holds = holds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note it."""
+        """Pass a request on and log it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -64,7 +64,7 @@ class WireLog:
 
         try:
             if hold is not None and hold.when == "before":
-                # Read first: the body of a client that is killed meanwhile would be lost.
+                # Read first: the body would be lost if its client were killed meanwhile.
                 receive = await _received(receive)
                 await hold.stop()
                 if hold.dropped:
@@ -76,7 +76,7 @@ class WireLog:
 
 
 async def _received(receive: Receive) -> Receive:
-    """The request's body, taken in as a whole, to be received again."""
+    """Read the whole request body and return a `receive` that replays it."""
     messages = [await receive()]
     while messages[-1].get("more_body"):
         messages.append(await receive())

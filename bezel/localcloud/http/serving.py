@@ -1,4 +1,4 @@
-"""A uvicorn server on a socket that is already bound, started and stopped within a running event loop."""
+"""HTTP server: uvicorn on a bound socket, started and stopped within a running event loop."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _HANG_UP = "localcloud.hang_up"
 
 
 async def hang_up(scope: Scope, receive: Receive) -> None:
-    """Close the connection of a request whatever has been answered so far; returns when it is gone."""
+    """Close the connection of a request, whatever has been sent so far; return when it is closed."""
     scope[_HANG_UP]()
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 class _Protocol(H11Protocol):
-    """A connection that knows whose it is, and that an application may close: ASGI itself has no word for either.
+    """A connection that knows its peer's user, and that an application may close: ASGI itself supports neither.
 
-    What is not HTTP/1.1 is answered here, once, and ends the connection; the application learns nothing of it.
+    A request that is not HTTP/1.1 gets one response here and ends the connection; the application does not see it.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -54,14 +54,14 @@ class _Protocol(H11Protocol):
         self.app = with_both
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Ask at once whose it is: of a client that has gone nobody knows it any more."""
+        """Look up the peer's user at once: it is unknown once the client has gone."""
         super().connection_made(transport)
         self._own = is_own(transport.get_extra_info("peername"), transport.get_extra_info("sockname"))
 
     def data_received(self, data: bytes) -> None:
-        """Hand it to the parser, unless the client has been refused: then a little is read for nothing.
+        """Pass the data to the parser; of a client that was refused, read and discard a little instead.
 
-        Closed over unread bytes, the connection would be reset, and the client might never see the answer.
+        A close over unread bytes would reset the connection, and the client might never see the response.
         """
         if not self._refused:
             super().data_received(data)
@@ -70,14 +70,14 @@ class _Protocol(H11Protocol):
         if self._discarded > LINGER:
             self.transport.close()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, for what the parser refuses
-        """Answer what the parser refuses."""
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text for input that it refuses
+        """Respond to input that the parser refuses."""
         self._refuse()
 
     def _refuse(self) -> None:
         self._refused = True
         begun = self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}
-        if self.cycle is not None:  # the error may be in the body of a request that an application has begun on
+        if self.cycle is not None:  # the error may be in the body of a request that an application already handles
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if begun or self.transport.is_closing():
@@ -90,19 +90,19 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """The daemon handles its signals itself, once for all servers, and wakes up for none of them in vain."""
+    """A server without signal handling and without idle wake-ups: the daemon handles signals once for all servers."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._ending = asyncio.Event()
 
     def end(self) -> None:
-        """Stop accepting, cut off what is under way."""
+        """Stop accepting and cut off running requests."""
         self.should_exit = self.force_exit = True
         self._ending.set()
 
     async def main_loop(self) -> None:
-        """Keep the date of the answers' headers; uvicorn's own loop looks ten times a second whether it should end."""
+        """Keep the Date header current; uvicorn's own loop checks ten times a second whether it should end."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), 1.0)
@@ -113,15 +113,15 @@ class _Server(uvicorn.Server):
 
 
 class HttpServer:
-    """One listening socket and the application behind its door."""
+    """One listening socket and the application behind its guard."""
 
     def __init__(self, app: ASGIApp, listener: socket.socket, most: Callable[[str], int]) -> None:
-        """Stand at a socket.
+        """Serve an application on a socket.
 
         Args:
-            app: What answers.
+            app: The served application.
             listener: Bound and listening.
-            most: Path -> how many bytes a request's body may have there.
+            most: Path -> limit of a request's body there in bytes.
         """
         config = uvicorn.Config(
             Door(app, most),
@@ -142,13 +142,13 @@ class HttpServer:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Serve; returns when connections are accepted."""
+        """Start serving; return when connections are accepted."""
         self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
         while not self._server.started and not self._task.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.005)
 
     async def close(self) -> None:
-        """Stop accepting, cut off what is under way."""
+        """Stop accepting and cut off running requests."""
         self._server.end()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)

@@ -1,7 +1,7 @@
-"""Update masks: which fields of a resource a PATCH changes. Pure.
+"""Update masks: the fields of a resource that a PATCH changes. Pure.
 
-A field that the mask names is taken from the body, and cleared if the body leaves it out; what the mask does not name
-stays, whatever the body says; "*" names every field that may be set.
+A field that the mask names is copied from the body, and cleared if the body leaves it out; fields that the mask does
+not name keep their value, whatever the body holds; "*" names every settable field.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def masked(old: Json, body: Json, mask: list[str], message: str, settable: Abstr
     """The settable fields of a resource after a PATCH.
 
     Args:
-        old: The resource as it is.
-        body: What the caller sent.
+        old: The current resource.
+        body: The caller's JSON.
         mask: Paths in camelCase or snake_case, such as "template.service_account"; not empty.
         message: Name of the resource's definition.
-        settable: Its fields that may be changed.
+        settable: Its fields that can be changed.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a path that is no field or cannot be changed.

@@ -1,15 +1,15 @@
-"""Which requests are HTTP/1.1 by RFC 9112, and the answer to all others.
+"""Check that a request is HTTP/1.1 by RFC 9112, and the response to all others.
 
-Google's front end refuses those itself; neither an API nor an instance behind it sees anything of them.
+Google's front end refuses malformed requests itself; neither an API nor an instance behind it sees them.
 
-h11 checks the grammar of lines and headers, the framing, and that there is one `Host`. This adds what h11 lets through:
-a target in none of the four forms, a fragment, a version other than 1.x, a `Host` that names none, control characters
-in a value, a length beside chunks, and heads of more than 64 KiB. A tunnel (`CONNECT`) is nothing that is served here.
+h11 checks the grammar of lines and headers, the framing, and that there is one `Host`. This module adds the checks that
+h11 lacks: a target in none of the four forms, a fragment, a version other than 1.x, a `Host` without a name, control
+characters in a value, a length beside chunks, and heads of more than 64 KiB. A tunnel (`CONNECT`) is not served.
 
-A target that is a whole URL is valid: it is made the path that it names, and its host takes the place of `Host`
-(RFC 9112, 3.2.2), so that what follows needs to know one form only.
+A target that is a whole URL is valid: it is replaced by its path, and its host replaces `Host` (RFC 9112, 3.2.2), so
+that later code handles one form only.
 
-Leaves out who may ask, and bodies that are too long (`doors`).
+Leaves out access checks and bodies that are too long (`bezel.loopback.asgi_guard`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REFUSAL = (
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=UTF-8\r\n"
     f"Content-Length: {len(_PAGE)}\r\nConnection: close\r\n\r\n{_PAGE}"
 ).encode()
-"""The whole answer to a request that is none; the connection ends with it."""
+"""The whole response to a malformed request; the connection ends with it."""
 
 _ESCAPED = rb"%[0-9A-Fa-f]{2}"
 _NAME = rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|" + _ESCAPED + rb")*)(?::[0-9]*)?"
@@ -45,10 +45,10 @@ _IN_A_LINE, _IN_THE_FIRST = 4, 12  # ": " and the end of a line; two spaces, the
 
 
 def well_formed(scope: Scope) -> Scope | None:
-    """A request as it is served, with a path as its target; None for what is not HTTP/1.1.
+    """Return a request with a path as its target; None if it is not HTTP/1.1.
 
     Args:
-        scope: As uvicorn makes it of what h11 has let through.
+        scope: uvicorn's scope of a request that h11 accepted.
     """
     names = [name for name, _ in scope["headers"]]
     framed_twice = b"transfer-encoding" in names and (b"content-length" in names or scope["http_version"] == "1.0")
@@ -75,6 +75,6 @@ def well_formed(scope: Scope) -> Scope | None:
 
 
 def _length(scope: Scope) -> int:
-    """How long the head is, as it is written to whoever is behind."""
+    """Length of the head as it is sent to the application behind."""
     lines = sum(len(name) + len(value) + _IN_A_LINE for name, value in scope["headers"])
     return lines + len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"]) + _IN_THE_FIRST

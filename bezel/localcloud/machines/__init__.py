@@ -1,1 +1,1 @@
-"""Machines with accelerators as the platform sells them, by the TPU API and by Compute Engine: one way for both."""
+"""Rules for selling machines with accelerators, shared by the TPU API and Compute Engine."""

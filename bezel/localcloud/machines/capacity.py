@@ -1,4 +1,4 @@
-"""What the platform has to sell, and to whom: zones, kinds of machines, stock and quotas (data/machines.toml). Pure."""
+"""Capacity and quotas of machines: zones, kinds of machines, stock and limits (data/machines.toml). Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Goods:
 
     Attributes:
         name: "v6e-4" or "g2-standard-96".
-        units: Chips or GPUs, as quotas count.
-        machine_type: In Compute Engine.
+        units: Number of chips or GPUs, the unit of the quotas.
+        machine_type: Its machine type in Compute Engine.
         topology: Of a TPU slice, "" for others.
-        accelerator: Of the others.
-        cpus: Of the host.
-        memory_mib: Of the host.
+        accelerator: Accelerator type of machines that are no TPU slice.
+        cpus: CPUs of the host.
+        memory_mib: Memory of the host.
     """
 
     name: str
@@ -44,10 +44,10 @@ class Zone:
     """A zone with machines.
 
     Attributes:
-        name: Of the zone.
-        stock: Machines of each kind; a kind that is not there does not exist in the zone.
-        flex_start: Whether it takes requests of that provisioning model.
-        stock_out: What it says when it gives up on a request; "" where it never does.
+        name: Name of the zone.
+        stock: Machines of each kind; the zone does not offer a kind that is missing here.
+        flex_start: Whether it accepts requests of that provisioning model.
+        stock_out: Error code when it gives up on a request; "" where it never does.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Held:
-    """What somebody has or waits for: enough of a request to count it."""
+    """One machine held or waited for: the part of a request that stock and quotas count."""
 
     api: str
     zone: str
@@ -78,7 +78,7 @@ def waits() -> dict[str, float]:
 
 
 def limits() -> dict[str, int]:
-    """Bounds of what may be asked for, in seconds."""
+    """Bounds of the durations in a request, in seconds."""
     return dict(_table()["limits"])
 
 
@@ -89,7 +89,7 @@ def goods() -> dict[str, Goods]:
 
 
 def goods_of_machine_type(machine_type: str) -> Goods | None:
-    """The kind of machine that Compute Engine calls so."""
+    """The kind of machine with a machine type of Compute Engine."""
     return next((one for one in goods().values() if one.machine_type == machine_type), None)
 
 
@@ -106,29 +106,29 @@ def left(zone: str, kind: str, held: Iterable[Held]) -> int:
 
 
 def quota_ids(api: str, kind: str, model: str) -> list[str]:
-    """The quotas that a request counts in: those of a zone for the TPU API, of a region for Compute Engine."""
+    """The quotas that a request counts towards: of a zone for the TPU API, of a region for Compute Engine."""
     family = api if api == "tpu" else kind.partition("-")[0].replace("v6e", "ct6e")
     found: list[str] = _table()["quotas"][family]["standard" if model == "STANDARD" else "preemptible"]
     return found
 
 
 def quota_values() -> dict[str, int]:
-    """What a project may have of each quota, wherever it is."""
+    """A project's limit of each quota, the same in every place."""
     return dict(_table()["quota_values"])
 
 
 def metric_of(quota: str) -> str:
-    """What a quota counts, as Cloud Quotas names it."""
+    """Metric of a quota, as Cloud Quotas names it."""
     return str(_table()["metrics"][quota])
 
 
 def is_counted(quota: str) -> bool:
-    """Whether Cloud Monitoring counts its use by the place alone."""
+    """Whether Cloud Monitoring reports its use by location only."""
     return quota not in _table()["counted_by_family"]
 
 
 def quota_places(quota: str) -> tuple[str, str, list[str]]:
-    """(service, what it is counted by, where it holds) of a quota: zones of the TPU API, regions of Compute Engine."""
+    """(service, dimension, locations) of a quota: zones of the TPU API, regions of Compute Engine."""
     families = [family for family, ids in _table()["quotas"].items() if any(quota in names for names in ids.values())]
     kinds = {name for name, one in goods().items() if ("tpu" if one.topology else "g2") in families}
     kinds |= {name for name, one in goods().items() if one.topology and "ct6e" in families}
@@ -139,9 +139,9 @@ def quota_places(quota: str) -> tuple[str, str, list[str]]:
 
 
 def exceeded(wanted: Held, held: Iterable[Held], allowed: dict[str, int]) -> Iterator[tuple[str, int, int]]:
-    """(quota, what is used already, what is allowed) of each quota that a further request would exceed.
+    """(quota, use, limit) of each quota that a further request would exceed.
 
-    Whatever has not been deleted counts, in any state.
+    Every request that has not been deleted counts, in any state.
     """
     others = [one for one in held if one.api == wanted.api and place_of(one) == place_of(wanted)]
     for quota in quota_ids(wanted.api, wanted.goods, wanted.model):
@@ -151,5 +151,5 @@ def exceeded(wanted: Held, held: Iterable[Held], allowed: dict[str, int]) -> Ite
 
 
 def place_of(one: Held) -> str:
-    """Where a request counts: in its zone for the TPU API, in its region for Compute Engine."""
+    """Location in which a request counts: its zone for the TPU API, its region for Compute Engine."""
     return one.zone if one.api == "tpu" else one.zone.rpartition("-")[0]

@@ -1,7 +1,8 @@
-"""The way of a request for machines, from stored to gone: a function of time. Pure.
+"""Life cycle of a request for machines, from stored to gone, as a function of time. Pure.
 
-The states are those of the TPU API's queued resources; Compute Engine tells the same way in other words. Waits of the
-platform are given in real seconds here (they go by faster than in truth); the run duration is real time everywhere.
+The states are those of the TPU API's queued resources; Compute Engine names the same states differently. Waits of the
+platform are given in real seconds here (already divided by the clock's speed); the run duration is real time
+everywhere.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# States in which a machine is kept for a request, or runs.
+# States in which a machine is reserved for a request, or runs.
 HOLDING = frozenset({"ACCEPTED", "PROVISIONING", "ACTIVE", "SUSPENDING"})
-# Those in which it has a place in a network.
+# States in which it has a place in a network.
 PLACED = frozenset({"PROVISIONING", "ACTIVE", "SUSPENDING"})
 GONE = "GONE"
 STOCK_OUT, INVALID_NOW, NEVER_READY, NO_ADDRESS = "stock-out", "not valid any more", "never ready", "no address"
@@ -22,17 +23,17 @@ STOCK_OUT, INVALID_NOW, NEVER_READY, NO_ADDRESS = "stock-out", "not valid any mo
 
 @dataclass(frozen=True)
 class Life:
-    """How far a request is.
+    """Progress of a request.
 
     Attributes:
-        state: As a queued resource has it, or GONE.
+        state: State of a queued resource, or GONE.
         since: When that state began, Unix seconds.
         created: When it was stored, Unix seconds.
         valid_until: When it stops waiting for capacity, Unix seconds; None for never, 0 where it does not wait.
         run_seconds: Real seconds that its machine runs at most; None for no limit.
         failure: Why it failed: one of the words above.
-        lost: Whether the platform took the machine away.
-        by_user: Whether somebody asked for the state.
+        lost: Whether the platform reclaimed the machine.
+        by_user: Whether a user requested the state.
     """
 
     state: str
@@ -46,7 +47,7 @@ class Life:
 
     @property
     def ends_at(self) -> float | None:
-        """When the run duration of an active one is over."""
+        """End of the run duration of an active request."""
         return self.since + self.run_seconds if self.state == "ACTIVE" and self.run_seconds is not None else None
 
     def stored(self) -> dict[str, Any]:
@@ -56,12 +57,12 @@ class Life:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the platform does with a request, at this moment.
+    """The platform's conditions for a request at this moment.
 
     Attributes:
         waits: Real seconds of each wait, by its name.
         in_stock: Whether a machine is left for it.
-        gives_up: Whether the zone gives up on requests that wait.
+        gives_up: Whether the zone gives up on waiting requests.
         never_ready: Real seconds after which making a machine fails; None if it succeeds.
     """
 
@@ -72,14 +73,14 @@ class Conditions:
 
 
 def begun(now: float, valid_until: float | None, run_seconds: float | None) -> Life:
-    """A request that has just come in."""
+    """The life of a new request."""
     return Life("CREATING", now, now, valid_until, run_seconds)
 
 
 def advanced(life: Life, now: float, conditions: Conditions) -> Life | None:
-    """The next state of a request if it has begun by now, else None: nothing has changed.
+    """Return the next state of a request if it has begun by now, else None.
 
-    `since` of what is returned is when it began, which may be long ago: nobody had to look for that.
+    `since` of the result is the time when the state began, even if no request was read for a long time.
     """
     waits = conditions.waits
     match life.state:
@@ -116,10 +117,10 @@ def _after(life: Life, now: float, seconds: float, state: str) -> Life | None:
 
 
 def _waited(life: Life, now: float, conditions: Conditions) -> Life | None:
-    """What ends a wait for capacity: whichever came first."""
+    """Return the end of a wait for capacity: the earliest of its possible ends."""
     ends = [(life.since + conditions.waits["stock_out"], STOCK_OUT)] if conditions.gives_up else []
     if life.valid_until is not None:
-        # One that does not wait has failed as soon as it is seen that nothing is there.
+        # A request that does not wait fails as soon as the stock is seen to be empty.
         ends.append((life.valid_until, INVALID_NOW) if life.valid_until else (life.since, STOCK_OUT))
     at, failure = min(ends, default=(now + 1, ""))
     if now >= at:

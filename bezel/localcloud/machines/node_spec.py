@@ -1,6 +1,6 @@
-"""What a machine with accelerators is made of, and what the APIs ask of whatever runs it.
+"""Specification of a machine with accelerators, and the protocol of a host that runs it.
 
-Owns the shapes between the APIs that buy machines (TPU, Compute) and the machines themselves. Leaves out both.
+Owns the shapes between the APIs that sell machines (TPU, Compute) and the machines themselves. Leaves out both.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """One machine, as it was asked for.
+    """One machine as requested.
 
     Attributes:
         name: Full resource name: `projects/P/locations/Z/nodes/N` or `projects/P/zones/Z/instances/N`.
-        hardware: What is in it: a TPU slice ("v6e-4") or a machine type ("g2-standard-96").
+        hardware: A TPU slice ("v6e-4") or a machine type ("g2-standard-96").
         metadata: Its attributes, the startup script among them.
-        service_account: E-mail that its tokens are for, "" for none.
+        service_account: E-mail of its tokens' account, "" for none.
         network: `projects/P/global/networks/N`.
         subnetwork: `projects/P/regions/R/subnetworks/S`.
         address: Internal address, one of this machine's loopback.
@@ -48,16 +48,16 @@ class NodeHost(Protocol):
     """Runs machines; every call returns at once."""
 
     def boot(self, spec: NodeSpec) -> None:
-        """Start a machine; nothing happens if one of that name runs."""
+        """Start a machine; do nothing if one of that name runs."""
 
     def end(self, name: str) -> None:
-        """End a machine and all that runs on it; nothing happens if there is none."""
+        """End a machine and all that runs on it; do nothing if there is none."""
 
     def guest_attributes(self, name: str) -> Mapping[str, str]:
-        """What it wrote there, by `namespace/key`; {} if there is no such machine."""
+        """Guest attributes that it wrote, by `namespace/key`; {} if there is no such machine."""
 
     def serial_output(self, name: str) -> str:
-        """What its console showed; "" if there is no such machine."""
+        """Output of its serial console; "" if there is no such machine."""
 
     async def close(self) -> None:
         """End all machines; returns when nothing of them is left."""

@@ -1,4 +1,4 @@
-"""Why the platform does not sell a machine, in the words of either API. Pure."""
+"""Refusals of requests for machines, in the words of either API. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def model_refused(zone: str) -> ApiError:
 
 
 def over_quota(quota: str, used: int, allowed: int, place: str) -> ApiError:
-    """429: too much is asked for, or not yet deleted."""
+    """429: the request exceeds a quota together with what is not yet deleted."""
     text = f"Quota '{quota}' exceeded. Limit: {allowed} in {place}; in use: {used}."
     violation: Json = {"subject": f"{quota} in {place}", "description": text}
     detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
@@ -29,13 +29,13 @@ def over_quota(quota: str, used: int, allowed: int, place: str) -> ApiError:
 
 
 def failed(failure: str, zone: str, machine_type: str, said: str) -> ApiError:
-    """Why a request failed after it was stored.
+    """The error of a request that failed after it was stored.
 
     Args:
-        failure: The word of the life cycle for it.
-        zone: Where.
-        machine_type: What was asked for.
-        said: What the zone says of a stock-out: one of the two codes, "" for the TPU API's own sentence.
+        failure: The life cycle's name of the failure.
+        zone: Zone of the request.
+        machine_type: The requested machine type.
+        said: The zone's stock-out message: one of the two codes, "" for the TPU API's own sentence.
     """
     if failure == INVALID_NOW:
         text = f"No capacity for {machine_type} in zone {zone} was found while the request was valid."

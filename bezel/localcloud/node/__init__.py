@@ -1,1 +1,1 @@
-"""Machines with accelerators on this machine: their boot, metadata, containers and addresses."""
+"""Machines with accelerators, run as processes of this computer: boot, metadata, containers, addresses."""

@@ -1,6 +1,6 @@
-"""`docker` of a machine and what installs it, as far as a startup script uses them: command lines read and answered.
+"""Command lines of a machine: `docker` and its installers, parsed and answered as far as a startup script uses them.
 
-Owns the words. Leaves out what an image or a container is (engine.py).
+Owns the words. Leaves out images and containers (docker.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VERSION = "Docker version 27.5.1, build 9f9e405"
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command prints, and its exit status."""
+    """Output and exit status of a command."""
 
     code: int = 0
     out: str = ""
@@ -38,12 +38,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 async def answer(engine: DockerDaemon, program: str, argv: Sequence[str], given: str, config: Path) -> CommandResult:
-    """Do what a command line says.
+    """Execute a command line.
 
     Args:
         engine: The machine's containers.
         program: docker, apt-get, wget, or what comes with docker: nvidia-ctk and systemctl.
-        argv: What follows the program's name.
+        argv: The arguments after the program's name.
         given: Its standard input.
         config: DOCKER_CONFIG.
     """
@@ -60,7 +60,7 @@ async def answer(engine: DockerDaemon, program: str, argv: Sequence[str], given:
 
 
 def _download(engine: DockerDaemon, program: str, argv: Sequence[str]) -> CommandResult:
-    """What comes over the internet: packages, docker among them, and anything else as a line of text."""
+    """Answer a download: packages, docker among them, and anything else as a line of text."""
     if not engine.ways.internet():
         return CommandResult(100, err="E: Failed to fetch: Could not connect, connection timed out")
     engine.installed = engine.installed or "docker.io" in argv
@@ -104,10 +104,10 @@ async def _container(engine: DockerDaemon, argv: Sequence[str]) -> CommandResult
 
 
 def _on_disk(engine: DockerDaemon, path: Path) -> Path:
-    """A path of the machine as one of this computer.
+    """Translate a path of the machine into one of this computer.
 
     Raises:
-        RefusedError: It leads, as it is or by a link, out of the folder that is the machine's file system.
+        RefusedError: It leads, directly or by a link, out of the folder that is the machine's file system.
     """
     resolved = path.resolve()
     if not resolved.is_relative_to(engine.disk):

@@ -1,4 +1,4 @@
-"""A container on a machine: its process, started again after a failure as often as its policy says."""
+"""Container on a machine: one process, restarted after a failure as often as its policy allows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Container:
 
     Attributes:
         status: created, running, restarting or exited.
-        restarts: How often it was started again.
+        restarts: Number of restarts.
         code: Exit status of its last process.
         log: The last lines of all its processes.
     """
 
     def __init__(self, command: Command, address: str, most_restarts: int, speed: float) -> None:
-        """A container that is not started yet; `address` is the path of the socket that it listens at."""
+        """Create a container that is not started yet; `address` is the path of the socket that it listens on."""
         self.status = "created"
         self.restarts = 0
         self.code = 0
@@ -50,7 +50,7 @@ class Container:
         self._life = asyncio.create_task(self._live(self._process))
 
     async def stop(self) -> None:
-        """End it; it is not started again."""
+        """End it without a restart."""
         if self._life is not None:
             self._life.cancel()
             await asyncio.gather(self._life, return_exceptions=True)
@@ -61,7 +61,7 @@ class Container:
         self.status = "exited"
 
     async def _started(self) -> Process:
-        self._socket.unlink(missing_ok=True)  # a process that was killed has left it
+        self._socket.unlink(missing_ok=True)  # a killed process leaves it behind
         process = Process(self.log.append)
         await process.start(self._command.argv, self._command.environment)
         self.status = "running"

@@ -1,4 +1,4 @@
-"""What docker keeps on a machine: images pulled, containers started with the simulated server in them."""
+"""docker daemon of a machine: pulled images, and containers with the simulated server in them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PORT = 8000  # vLLM's own, where no argument names another
 
 @cache
 def machines() -> dict[str, Json]:
-    """What each kind of machine is made of, see machines.toml."""
+    """Hardware of each kind of machine, see machines.toml."""
     return tomllib.loads(Path(__file__).with_name("machines.toml").read_text())
 
 
@@ -48,9 +48,9 @@ class DockerDaemon:
 
     Attributes:
         installed: Whether the machine has docker at all.
-        images: References that were pulled.
+        images: References of the pulled images.
         ways: The network around the machine.
-        disk: The folder that is the machine's file system: no path of a command leads out of it.
+        disk: The folder that is the machine's file system; no path of a command may lead out of it.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class DockerDaemon:
         self._launcher = launcher
         self._speed = speed
         self._containers: dict[str, tuple[Container, list[Relay]]] = {}
-        self.hub = ""  # where the model hub is for what runs here
+        self.hub = ""  # address of the model hub for the containers
 
     def check_login(self, registry: str, token: str) -> None:
-        """Take a token for a registry.
+        """Check a token for a registry.
 
         Raises:
-            RefusedError: It is none, or the registry is out of reach.
+            RefusedError: The token is invalid, or the registry is out of reach.
         """
         self._check_reach(registry)
         try:
@@ -105,10 +105,10 @@ class DockerDaemon:
         self.images.add(image)
 
     async def run(self, options: RunOptions, image: str, command: tuple[str, ...]) -> str:
-        """Start a container; its id.
+        """Start a container and return its id.
 
         Raises:
-            RefusedError: The name or the port is taken, or the image is not there.
+            RefusedError: The name or the port is taken, or the image was not pulled.
         """
         if options.name in self._containers:
             raise RefusedError(f'docker: Error response from daemon: Conflict. "{options.name}" is in use.', 125)
@@ -130,7 +130,7 @@ class DockerDaemon:
         return uuid.uuid4().hex * 2
 
     def container(self, name: str) -> Container:
-        """A container that is there, running or not.
+        """Return an existing container, running or not.
 
         Raises:
             RefusedError: There is none of that name.
@@ -161,10 +161,10 @@ class DockerDaemon:
             raise RefusedError(f'Error response from daemon: Get "https://{registry}/v2/": {why}')
 
     async def _expose(self, port: int, behind: str) -> list[Relay]:
-        """The port at each of the machine's addresses.
+        """Open a container's port at each of the machine's addresses.
 
         Raises:
-            OSError: Something else of this computer listens there.
+            OSError: Another process of this computer listens there.
         """
         relays: list[Relay] = []
         try:
@@ -192,7 +192,7 @@ class DockerDaemon:
             "resources": {"limits": limits},
             "ports": [{"containerPort": _port(arguments)}],
         }
-        # The launcher takes what Cloud Run would be told of such a container.
+        # The launcher takes the template of an equivalent Cloud Run container.
         template = {"containers": [container], "nodeSelector": {"accelerator": machine["accelerator"]}}
         return Launched(
             args=arguments,
@@ -210,7 +210,7 @@ class DockerDaemon:
 
 
 def _port(arguments: tuple[str, ...]) -> int:
-    """Where a server with these arguments listens."""
+    """The port of a server with these arguments."""
     for place, argument in enumerate(arguments):
         name, _, value = argument.partition("=")
         if name == "--port":

@@ -1,4 +1,4 @@
-"""A `docker run` as asked for, and the failure of a command. Shapes only."""
+"""Options of `docker run`, and the failure of a command. Shapes only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class RefusedError(Exception):
-    """A command that failed; the text is what it prints."""
+    """A failed command; the text is its output."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
@@ -15,7 +15,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What `docker run` was asked for beside the image and its command."""
+    """Options of `docker run` beside the image and its command."""
 
     name: str
     restarts: int

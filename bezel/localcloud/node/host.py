@@ -1,4 +1,4 @@
-"""Every machine that runs: booted and ended as the APIs say, asked what it wrote and showed."""
+"""Host of all machines: boots and ends them for the APIs, and reads their guest attributes and consoles."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Nodes:
         self._speed = timing.startup_speed
         self._subnetwork_of = subnetwork_of
         self._machines: dict[str, Machine] = {}
-        # What happens to a machine happens in order: its end waits for its start, its next start for its end.
+        # Changes of a machine happen in order: its end waits for its start, its next start for its end.
         self._last: dict[str, asyncio.Task[None]] = {}
-        shutil.rmtree(folder_of_all(cloud), ignore_errors=True)  # what a killed daemon left
+        shutil.rmtree(folder_of_all(cloud), ignore_errors=True)  # leftovers of a killed daemon
 
     def boot(self, spec: NodeSpec) -> None:
-        """Start a machine; nothing happens if one of that name runs."""
+        """Start a machine; do nothing if one of that name runs."""
         if spec.name in self._machines:
             return
         ways = Ways(self._cloud.store, spec, self._subnetwork_of)
@@ -51,22 +51,22 @@ class Nodes:
         self._then(spec.name, lambda: self._start(spec, machine))
 
     def end(self, name: str) -> None:
-        """End a machine and all that runs on it; nothing happens if there is none."""
+        """End a machine and all that runs on it; do nothing if there is none."""
         if machine := self._machines.pop(name, None):
             self._then(name, machine.stop)
 
     def guest_attributes(self, name: str) -> Mapping[str, str]:
-        """What a machine wrote there, by `namespace/key`; {} if there is none of that name."""
+        """Guest attributes that a machine wrote, by `namespace/key`; {} if there is none of that name."""
         machine = self._machines.get(name)
         return dict(machine.guest) if machine else {}
 
     def serial_output(self, name: str) -> str:
-        """What its console showed; "" if there is none of that name."""
+        """Output of its serial console; "" if there is none of that name."""
         machine = self._machines.get(name)
         return "".join(f"{line}\n" for line in machine.console) if machine else ""
 
     async def close(self) -> None:
-        """End all machines; what should run is for the APIs to know."""
+        """End all machines; the APIs keep the record of those that should run."""
         for name in list(self._machines):
             self.end(name)
         await asyncio.gather(*self._last.values(), return_exceptions=True)

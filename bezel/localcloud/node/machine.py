@@ -1,8 +1,8 @@
-"""One machine: its metadata server, its way out, and its startup script, which runs as on the real one.
+"""Machine: its metadata server, its outgoing connections, and its startup script, which runs as on a real one.
 
-What differs from a real machine: its file system is a folder, its 127.0.0.1 is its own address, its waits are as short
-as localcloud's clock is fast, and docker, gsutil and what installs packages are stand-ins of ours. Where a real machine
-has docker's socket, which root opens, it has a key that only its startup script is given.
+Differences from a real machine: its file system is a folder, its 127.0.0.1 is its own address, its waits are divided by
+localcloud's clock speed, and docker, gsutil and the package installers are stand-ins. Where a real machine has docker's
+socket, which root opens, it has a key that only its startup script gets.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ exec {sleep} "$(awk -v given="$1" 'BEGIN {{ printf "%.3f", given / {speed:g} }}'
 
 
 def folder_of_all(cloud: Context) -> Path:
-    """Where the machines of a cloud have their file systems."""
+    """Folder of the file systems of a cloud's machines."""
     return cloud.layout.root / "nodes"
 
 
 class Machine:
-    """A machine that runs, from its start to its end.
+    """A running machine, from its start to its end.
 
     Attributes:
         console: The last lines of its serial console.
@@ -86,10 +86,10 @@ class Machine:
         return self._metadata.guest
 
     async def start(self) -> None:
-        """Power on: everything around the machine, then its startup script, if it has one.
+        """Power on: start everything around the machine, then its startup script, if it has one.
 
         Raises:
-            OSError: Its address is none of this computer's.
+            OSError: Its address is not one of this computer.
         """
         listener = _listening(self._spec.address)
         self._server = HttpServer(self._application(), listener, lambda _: _LARGEST)
@@ -105,7 +105,7 @@ class Machine:
             await self._script.start(["/bin/bash", str(script)], self._environment(host, google))
 
     async def stop(self) -> None:
-        """Power off: nothing of the machine is left."""
+        """Power off and remove everything of the machine."""
         await self._script.stop()
         await self._engine.close()
         for relay in self._relays:
@@ -127,7 +127,7 @@ class Machine:
         return Starlette(routes=[*self._metadata.routes(), Route(_COMMANDS, command, methods=["POST"])])
 
     async def _way_out(self, is_open: Callable[[], bool]) -> str:
-        """The address of localcloud for the machine, which answers as long as the network lets it."""
+        """Open localcloud's address for the machine, which works as long as its network allows it, and return it."""
 
         async def admits(_: tuple[str, int]) -> bool:
             return is_open()
@@ -137,7 +137,7 @@ class Machine:
         return f"http://{self._spec.address}:{await relay.listen(self._spec.address)}"
 
     def _furnish(self) -> None:
-        """The machine's folder: a file system with what is on it from the start, and its commands."""
+        """Create the machine's folder: a file system with its initial files and its commands."""
         shutil.rmtree(self._folder, ignore_errors=True)
         programs = self._folder / "bin"
         for folder in (programs, self._folder / "root" / "tmp"):
@@ -151,7 +151,7 @@ class Machine:
         for name, text in texts.items():
             (programs / name).write_text(text)
             (programs / name).chmod(0o700)
-        # What runs on the machine means its own port by 127.0.0.1.
+        # Programs on the machine reach their own port by 127.0.0.1.
         (self._folder / ".curlrc").write_text(f'connect-to = "127.0.0.1::{self._spec.address}:"\nnoproxy = "*"\n')
 
     def _environment(self, metadata: str, google: str) -> dict[str, str]:
@@ -179,7 +179,7 @@ class Machine:
 
 
 def _listening(address: str) -> socket.socket:
-    # With the protocol named asyncio sends without delay, see runtime/ingress.py.
+    # With an explicit protocol asyncio sends without delay, see runtime/ingress.py.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.bind((address, 0))

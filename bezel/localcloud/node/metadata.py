@@ -1,4 +1,4 @@
-"""The metadata server of one machine: its attributes, its account's tokens, and what it writes for others to read."""
+"""Metadata server of one machine: its attributes, its account's tokens, and the guest attributes that it writes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LARGEST = 256 * 1024  # bytes of a guest attribute
 
 
 class Metadata:
-    """What the server of one machine answers.
+    """Metadata of one machine.
 
     Attributes:
-        guest: What the machine wrote, by `namespace/key`.
+        guest: Guest attributes that the machine wrote, by `namespace/key`.
     """
 
     def __init__(self, spec: NodeSpec, store: Store, tokens: Tokens) -> None:

@@ -1,4 +1,4 @@
-"""A program that runs on a machine: a process group of its own that ends with the daemon, its output line by line."""
+"""Process on a machine: a process group that ends with the daemon, its output read line by line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _LONGEST_LINE = 64 * 1024
-_LAST_WORDS = 2.0  # seconds for what an ended process has left in the pipe
+_LAST_WORDS = 2.0  # seconds to read the rest of an ended process's output
 
 
 class Process:
@@ -22,7 +22,7 @@ class Process:
 
     Attributes:
         exited: Set when it has ended and its output is read.
-        code: Its exit status as a shell has it (128 + the signal's number), None while it runs.
+        code: Its exit status as a shell reports it (128 + the signal's number), None while it runs.
     """
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
@@ -58,7 +58,7 @@ class Process:
         self._end = asyncio.create_task(self._watch(self._process, watcher, pump, output))
 
     async def stop(self, grace: float = 0.0) -> None:
-        """End it, politely first if it is given some seconds; returns when nothing of it is left."""
+        """End it, with SIGTERM first if `grace` is positive; return when all its processes have ended."""
         if self._process is None or self._end is None:
             return
         if grace:

@@ -1,4 +1,4 @@
-"""What a machine reaches, and who reaches it: asked anew for each connection, since networks change."""
+"""Reachability of a machine and from it, checked anew for each connection, since networks change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.core.store import Store
     from bezel.localcloud.machines.node_spec import NodeSpec
 
-# A host of the internet (RFC 5737): what every process counts as that is in no network of the cloud.
+# A host of the internet (RFC 5737): the address of every process that is in no network of the cloud.
 _STRANGER = "203.0.113.7"
 
 
@@ -25,8 +25,8 @@ class Ways:
     """The network around one machine.
 
     Attributes:
-        subnetwork_of: Where the Cloud Run instance of an id sends from: `projects/P/regions/R/subnetworks/S`, "" for
-            one without direct VPC egress.
+        subnetwork_of: Instance id -> subnetwork that the Cloud Run instance sends from,
+            `projects/P/regions/R/subnetworks/S`, "" for one without direct VPC egress.
     """
 
     store: Store
@@ -34,23 +34,23 @@ class Ways:
     subnetwork_of: Callable[[str], str]
 
     def internet(self) -> bool:
-        """Whether the machine gets out to the internet."""
+        """Whether the machine reaches the internet."""
         return bool(self.spec.external_address) or has_nat(self.store, self.spec.subnetwork)
 
     def google(self) -> bool:
-        """Whether it gets to Google's APIs and registries."""
+        """Whether it reaches Google's APIs and registries."""
         return self.internet() or private_google_access(self.store, self.spec.subnetwork)
 
     def admits(self, sender: Mapping[str, str], address: str, port: int) -> bool:
-        """Whether a connection from a process gets to a port of the machine.
+        """Whether a connection from a process reaches a port of the machine.
 
         Args:
             sender: Variables of the process, see socket_owner.py.
-            address: Which of the machine's addresses it was made to; to the external one it comes from the internet.
-            port: Of the machine.
+            address: The machine's address that it was made to; one to the external address comes from the internet.
+            port: Port of the machine.
         """
         if sender.get(NODE_VARIABLE) == self.spec.name:
-            return True  # from itself: no firewall is between
+            return True  # from the machine itself: no firewall is between
         source = _STRANGER if address == self.spec.external_address else self._address_of(sender)
         return source is not None and allowed(
             self.store,
@@ -62,7 +62,7 @@ class Ways:
         )
 
     def _address_of(self, sender: Mapping[str, str]) -> str | None:
-        """Where in the machine's network a sender is, None for one that is not in it."""
+        """Address of a sender in the machine's network, None for one outside it."""
         instance = sender.get(INSTANCE_VARIABLE)
         subnetwork = self.store.get("subnetwork", self.subnetwork_of(instance)) if instance else None
         if subnetwork is None or subnetwork["network"] != self.spec.network:

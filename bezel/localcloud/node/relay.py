@@ -1,7 +1,7 @@
-"""A TCP port that passes connections on, or cuts them off where a rule does not let them through.
+"""TCP relay: passes connections on, or cuts them off where a rule denies them.
 
-To what is behind, all of them come from the daemon: so another user of this computer hears 403 here, in the words of
-HTTP, which all that is passed on speaks.
+The server behind sees all connections as the daemon's. Therefore another user of this computer gets a 403 here, in
+HTTP, which every relayed connection uses.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _FOREIGN = (
     f"Content-Length: {len(OTHER_USER)}\r\n\r\n{OTHER_USER}"
 ).encode()
 _PIECE = 64 * 1024
-_ASKS_WITHIN = 5.0  # seconds for a stranger to send what will not be read
-_RESET = struct.pack("ii", 1, 0)  # linger no second: the other end sees a reset
+_ASKS_WITHIN = 5.0  # seconds in which a refused client may send, unread
+_RESET = struct.pack("ii", 1, 0)  # linger 0 seconds: the other end sees a reset
 
 
 class Relay:
-    """One listening port in front of a socket's path, or of a port of 127.0.0.1."""
+    """One listening port in front of a socket file or of a port of 127.0.0.1."""
 
     def __init__(self, target: int | str, admits: Callable[[tuple[str, int]], Awaitable[bool]]) -> None:
         self._target = target
@@ -37,16 +37,16 @@ class Relay:
         self._running: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str, port: int = 0) -> int:
-        """Take connections; the port.
+        """Accept connections and return the port.
 
         Raises:
-            OSError: If the port is taken or the address is none of this machine.
+            OSError: If the port is taken or the address is not one of this machine.
         """
         self._server = await asyncio.start_server(self._accepted, host, port, backlog=1024)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Take no more and cut off those that are there."""
+        """Stop accepting and cut off open connections."""
         if self._server is not None:
             self._server.close()
         for task in list(self._running):
@@ -69,7 +69,7 @@ class Relay:
             behind, before = await self._connected()
             try:
                 ways = [asyncio.create_task(_pass(*way)) for way in ((reader, before), (behind, writer))]
-                # An error of one way is the end of both; the end of one way only is what it is.
+                # An error in one direction ends both; the end of one direction leaves the other open.
                 done, left = await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
                 for way in left:
                     way.cancel()
@@ -78,7 +78,7 @@ class Relay:
             finally:
                 before.close()
         except OSError:
-            pass  # nobody listens behind: reset, as a host does whose port is closed
+            pass  # no process listens behind: reset, as a host does with a closed port
         finally:
             if not writer.is_closing():
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
@@ -91,7 +91,7 @@ class Relay:
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Say no once something was asked, and nothing else: closed over unread bytes, the answer would be lost."""
+    """Send the refusal after some input, and nothing else: a close over unread bytes would lose the response."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(reader.read(_PIECE), _ASKS_WITHIN)
     writer.write(_FOREIGN)
@@ -100,7 +100,7 @@ async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Everything from one end to the other, piece by piece, and then the end."""
+    """Copy everything from one end to the other, piece by piece, and then the end of the stream."""
     while piece := await reader.read(_PIECE):
         writer.write(piece)
         await writer.drain()

@@ -1,7 +1,7 @@
-"""Who holds the other end of a connection of this machine: the variables of its process. Linux only.
+"""Owner of the other end of a connection on this machine: the variables of its process. Linux only.
 
-Instances and machines mark every process that they start; elsewhere nobody is told from a stranger. Anybody may give a
-process of theirs the same variables: those of another user's count for nothing.
+Instances and machines mark every process that they start; on other systems all processes look like outside ones.
+Any user can give a process the same variables: those of another user's processes are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NODE_VARIABLE = "LOCALCLOUD_NODE"
 _MARKS = tuple(f"{name}=".encode() for name in (INSTANCE_VARIABLE, NODE_VARIABLE))
-# Who was found last is looked at first: a gateway makes many connections.
+# The latest owners are checked first: a gateway makes many connections.
 _recent: deque[Path] = deque(maxlen=4)
 
 
@@ -28,8 +28,8 @@ def owner(peer: tuple[str, int], here: tuple[str, int]) -> Mapping[str, str]:
     """The variables of the marked process that holds the other end of a connection.
 
     Args:
-        peer: Its address and port, as whoever accepted the connection sees them.
-        here: Address and port of this end: one port of the other side may lead to several places at a time.
+        peer: Its address and port, as seen by the process that accepted the connection.
+        here: Address and port of this end: one port of the other side may have several connections at a time.
 
     Returns:
         {} if no instance and no machine of a cloud holds it.
@@ -38,7 +38,7 @@ def owner(peer: tuple[str, int], here: tuple[str, int]) -> Mapping[str, str]:
     if end is None or end.uid != os.geteuid():
         return {}
     for folder in (*_recent, *Path("/proc").glob("[0-9]*")):
-        with contextlib.suppress(OSError):  # it has ended, or is another user's
+        with contextlib.suppress(OSError):  # the process has ended, or is another user's
             entries = (folder / "environ").read_bytes().split(b"\0")
             if any(entry.startswith(_MARKS) for entry in entries) and _holds(folder, end.inode):
                 if folder not in _recent:

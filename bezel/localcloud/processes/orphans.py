@@ -1,4 +1,4 @@
-"""Processes that outlived a killed parent, found by the variable that each of them carries, and ended."""
+"""Termination of processes that outlived a killed parent, found by a variable in their environment."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ DIRECTORY_VARIABLE = "LOCALCLOUD_DIRECTORY"
 
 
 def end_leftovers(directory: Path) -> int:
-    """End every process of this user that was started as an instance for a directory. Returns how many."""
+    """End every process of this user that was started as an instance of a directory and return their number."""
     return end_marked(DIRECTORY_VARIABLE, str(directory))
 
 
 def end_marked(variable: str, value: str) -> int:
-    """End every process of this user, but this one, that has the variable in its environment. Returns how many.
+    """End every other process of this user that has the variable in its environment and return their number.
 
-    Linux only: elsewhere there is no way to read another process's environment, and nothing is found.
+    Linux only: elsewhere another process's environment cannot be read, and 0 is returned.
     """
     ended = 0
     for process in marked(variable, value):
@@ -29,7 +29,7 @@ def end_marked(variable: str, value: str) -> int:
 
 
 def marked(variable: str, value: str) -> list[int]:
-    """The processes of this user, but this one, that have the variable in their environment. Linux only."""
+    """The other processes of this user that have the variable in their environment. Linux only."""
     mark, found = f"{variable}={value}".encode(), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

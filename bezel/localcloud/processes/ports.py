@@ -1,7 +1,7 @@
-"""Ports of 127.0.0.1 for processes that are about to start, and for services that keep theirs.
+"""Free ports of 127.0.0.1 for processes that are about to start, and for services with a fixed port.
 
-From below the range out of which the kernel gives outgoing connections theirs: a port that is free when it is looked at
-is still free when its process listens, and when it listens again after a kill.
+Ports are taken from below the kernel's range for outgoing connections: a port that is free when it is chosen is still
+free when its process listens, and when the process listens again after a kill.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ import socket
 from pathlib import Path
 
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_USUAL = 32_768  # its lower end on Linux
+_USUAL = 32_768  # lower end of the kernel's range for outgoing connections on Linux
 _LOWEST = 10_000
 _TRIES = 100
 
 
 def free_port() -> int:
-    """A port that nobody listens on right now."""
+    """Return a port that no process listens on at this moment."""
     below = _outgoing() - _LOWEST
     for _ in range(_TRIES if below > 0 else 0):
         port = _LOWEST + secrets.randbelow(below)

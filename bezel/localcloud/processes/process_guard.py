@@ -1,17 +1,17 @@
-"""Processes that end with the daemon: a guard for a process group, and a pipe for what a process writes."""
+"""Guard that ends a process group with the daemon, and a pipe for the output of a process."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 
-# Beside every process waits a shell at a pipe whose other end only the daemon holds: however the daemon ends, the whole
-# process group ends with it.
+# Beside every process a shell reads from a pipe whose other end only the daemon holds: however the daemon ends, the
+# shell ends the whole process group.
 _GUARD = 'read -r _; kill -s KILL -- "-$0"'
 
 
 async def guard(group: int) -> asyncio.subprocess.Process:
-    """Start the guard of a process group; it is to be killed once the group has ended."""
+    """Start the guard of a process group; the caller kills it once the group has ended."""
     return await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", _GUARD, str(group)),
         stdin=asyncio.subprocess.PIPE,
@@ -22,12 +22,12 @@ async def guard(group: int) -> asyncio.subprocess.Process:
 
 
 class Output:
-    """A pipe for what a process writes.
+    """A pipe for the output of a process.
 
-    One of asyncio's own would hide that the process has ended for as long as a child of it holds the pipe open.
+    asyncio's own pipe would hide the end of the process as long as a child of it holds the pipe open.
 
     Attributes:
-        inlet: The writing end, to be closed once the process has it.
+        inlet: The writing end, closed once the process has inherited it.
     """
 
     def __init__(self) -> None:
@@ -36,12 +36,12 @@ class Output:
         self._transport: asyncio.ReadTransport | None = None
 
     async def reader(self) -> asyncio.StreamReader:
-        """The reading end, once the process has the writing end."""
+        """Return the reading end, once the process has inherited the writing end."""
         reader = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         self._transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), self._outlet)
         return reader
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         (self._transport or self._outlet).close()

@@ -1,4 +1,4 @@
-"""Whether a process of this machine goes on. Leaves out whose it is, and what is done about it."""
+"""Liveness of a process of this machine. Leaves out its owner, and what the caller does about it."""
 
 import os
 import signal
@@ -11,10 +11,10 @@ _KILLED = 1 << (signal.SIGKILL - 1)
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process and nothing has ended it.
+    """Whether a process exists and has not been ended.
 
-    A killed one is there for a while yet, with its locks and its open ports, the longer the busier the machine is.
-    Where there is no /proc it counts as alive until it is gone.
+    A killed process exists for a while with its locks and open ports, the longer the busier the machine is.
+    Without /proc it counts as running until it is gone.
     """
     try:
         os.kill(pid, 0)
@@ -29,5 +29,5 @@ def is_running(pid: int) -> bool:
             return False
         lines = (line.split() for line in process.joinpath("status").read_text().splitlines())
         return not any(line[0] in {"SigPnd:", "ShdPnd:"} and int(line[1], 16) & _KILLED for line in lines)
-    # Gone since, or no /proc.
+    # The process is gone, or there is no /proc.
     return not Path("/proc/self").exists()

@@ -1,7 +1,7 @@
-"""Where instances listen: at socket files in a folder of the daemon's user, and at no port.
+"""Socket files of instances, in a folder of the daemon's user.
 
-A port of 127.0.0.1 is open to every user of the machine, and neither a real vLLM nor HAProxy asks who comes: whoever
-connected there would get around the service's front, which does.
+Instances listen on no port: a port of 127.0.0.1 is open to every user of the machine, and neither a real vLLM nor
+HAProxy checks who connects. Such a connection would bypass the service's ingress, which checks it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Sockets:
     """The socket files of one daemon's instances."""
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder for them, made when the first one is asked for; what a killed daemon left there goes."""
+        """Use a folder, created with the first socket; files that a killed daemon left there are removed."""
         self._folder = folder
         self._reached = ""
 
     def new(self, port: int) -> str:
-        """A path for an instance whose container listens at `port`; it ends with `:PORT`."""
+        """Return a path for an instance whose container listens on `port`; it ends with `:PORT`."""
         if not self._reached:
             self._reached = self._made()
         return f"{self._reached}/{secrets.token_hex(8)}:{port}"
@@ -32,8 +32,8 @@ class Sockets:
     def _made(self) -> str:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
-        # The name of a socket has 107 bytes at most, which a deep folder alone may have: through the daemon's open
-        # descriptor every folder is near. For the same user's processes only, as the folder itself.
+        # A socket's name has at most 107 bytes, which a deep folder alone may exceed: the path through the daemon's
+        # open descriptor is always short. It works for processes of the same user only, as the folder does.
         descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         near = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
         if near.exists():

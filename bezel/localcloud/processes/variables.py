@@ -1,7 +1,7 @@
-"""Variables of a container that its process may not have here, where it shares a machine with the daemon.
+"""Container variables that are withheld from its process, since it shares a machine with the daemon.
 
-A container on Cloud Run is by itself: whatever it says to the loader, to a shell or to Python reaches nobody else. Here
-the same variables would choose what code the daemon's interpreter runs, or whose process it is taken for.
+A container on Cloud Run is isolated: a variable for the loader, a shell or Python affects only itself. Here the same
+variable would choose the code that the daemon's interpreter runs, or the instance that a process is attributed to.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Read by the dynamic loader and the C library, by shells, by Python (HOME: the user's own packages), by OpenSSL, by
-# tools that hook into every Python process; and localcloud's own marks. How fast a simulated engine computes is free.
+# tools that hook into every Python process; and localcloud's own marks. The variables for the simulated engine's speed
+# are passed on.
 _MACHINE = re.compile(
     r"PATH|HOME|TMPDIR|LANG|LANGUAGE|LC_.*|TZDIR"
     r"|LD_.*|DYLD_.*|GLIBC_.*|GCONV_PATH|LOCPATH|NLSPATH|MALLOC_.*|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS"
@@ -24,12 +25,12 @@ _MACHINE = re.compile(
 
 
 def handed_on(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a container that its process gets."""
+    """The variables of a container that are passed to its process."""
     return {name: value for name, value in given.items() if not _MACHINE.fullmatch(name)}
 
 
 def note_of_kept_back(given: Mapping[str, str]) -> tuple[str, ...]:
-    """What the platform's log says of those that it does not get; never a value."""
+    """Messages of the platform's log about the withheld variables, without their values."""
     kept_back = sorted(given.keys() - handed_on(given).keys())
     if not kept_back:
         return ()

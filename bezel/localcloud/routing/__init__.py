@@ -1,1 +1,1 @@
-"""From a request to a handler, and the context that every handler gets."""
+"""Routing of requests to handlers, and the context that every handler gets."""

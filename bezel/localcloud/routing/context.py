@@ -1,7 +1,6 @@
-"""The context that handlers, controllers and machines get: the project's state, and what reconciles it.
+"""Context of handlers, controllers and machines: the project's state, and the parts that reconcile it.
 
-Owns the shapes. Leaves putting it together to `bezel.localcloud.cloud`; so nothing that uses it imports what it is
-made of.
+Owns the shapes. Leaves composition to `bezel.localcloud.cloud`, so that users of the context do not import its parts.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ class Services(Protocol):
     """Reconciles Cloud Run services with the store; every call returns at once."""
 
     def open_front(self, name: str, tag: str = "") -> str:
-        """The address of a service's ingress, which is there from now on."""
+        """Return the address of a service's ingress, which is open from now on."""
 
     def routing(self, service: Json) -> Json:
-        """What of a service follows from its revisions: traffic, tags, URLs."""
+        """The part of a service that follows from its revisions: traffic, tags, URLs."""
 
     def deploy(self, name: str, operation: str, revision: str) -> None:
-        """Begin to start a revision."""
+        """Start a revision in the background."""
 
     def superseded(self, name: str) -> None:
-        """End the deployment that is under way, if any."""
+        """Abort the running deployment, if any."""
 
     def rescaled(self, service: Json) -> None:
-        """Apply changed bounds to what runs."""
+        """Apply changed scaling bounds to the running instances."""
 
     def removed(self, name: str) -> None:
-        """End everything that runs of a service."""
+        """End all instances of a deleted service."""
 
     def held(self, name: str) -> Counter[str]:
-        """Instances of a service by their revision."""
+        """Number of instances of a service by revision."""
 
 
 class Jobs(Protocol):
@@ -65,42 +64,42 @@ class Jobs(Protocol):
         """End the tasks of an execution."""
 
     def removed(self, prefix: str) -> None:
-        """End what runs of executions that were deleted."""
+        """End the tasks of deleted executions."""
 
 
 class Machines(Protocol):
     """Reconciles requests for machines with the clock."""
 
     def advance(self) -> None:
-        """Bring every request to where it is by now; every handler calls this before it looks."""
+        """Advance every request to its state at this time; every handler calls this first."""
 
     def begin(self, kind: str, name: str, row: Json) -> None:
-        """Keep a request that has just come in."""
+        """Store a new request."""
 
     def begin_late(self, kind: str, name: str, row: Json) -> None:
-        """Let a request come in when its life begins, unless its name is taken then."""
+        """Store a request when its life begins, unless its name is taken then."""
 
     def move(self, kind: str, name: str, row: Json, life: Life) -> None:
-        """Put a request into another state now."""
+        """Move a request to another state now."""
 
     def end_all(self, *, lost: bool) -> list[str]:
-        """End every machine that runs; their names."""
+        """End every running machine and return their names."""
 
     def held(self) -> list[Held]:
-        """What is counted in stock and quotas."""
+        """Requests that count in stock and quotas."""
 
     def quotas(self) -> dict[str, int]:
-        """What the project may have of each quota."""
+        """The project's limit of each quota."""
 
     def takes_flex_start(self, zone: str) -> bool:
-        """Whether a zone takes requests of that provisioning model."""
+        """Whether a zone accepts requests of that provisioning model."""
 
 
 class QuotaUse(Protocol):
-    """Samples what is used of each quota."""
+    """Samples the use of each quota."""
 
     def series(self) -> Mapping[Series, Sequence[Point]]:
-        """The points of the last day of each series, oldest first."""
+        """The points of each series of the last day, oldest first."""
 
 
 class Context(Protocol):
@@ -109,8 +108,8 @@ class Context(Protocol):
     Attributes:
         base: Address of the APIs, set once the daemon listens.
         faults: Injected failures.
-        sockets: Where instances listen.
-        nodes: Runs the machines that TPU and Compute Engine sell.
+        sockets: Socket files that instances listen on.
+        nodes: Runs the machines of the TPU API and of Compute Engine.
     """
 
     base: str
@@ -144,7 +143,7 @@ class Context(Protocol):
 
     @property
     def nodes(self) -> NodeHost:
-        """What runs the machines."""
+        """Host of the machines."""
 
     def is_enabled(self, api: str) -> bool:
         """Whether the project has enabled an API."""

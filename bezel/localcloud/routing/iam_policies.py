@@ -1,4 +1,4 @@
-"""IAM policies of resources: read, and replace under the check of the etag, the same for every API."""
+"""IAM policies of resources: read and replace under an etag check, the same for every API."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 _MEMBER = re.compile(
     r"allUsers|allAuthenticatedUsers|(serviceAccount|user|group|domain|principal|principalSet|projectOwner|projectEditor|projectViewer|deleted):\S+"
 )
-# Accounts of Google's own that exist without anyone having made them.
+# Google's own accounts, which exist in every project.
 _GOOGLES = re.compile(r".*@([a-z0-9-]+\.)*gserviceaccount\.com")
 
 
 def read_policy(store: Store, name: str, version: str = "") -> Json:
-    """The policy of a resource; one never set has an etag too, so that the first write can be checked.
+    """Return the policy of a resource; one never set has an etag too, so that the first write can be checked.
 
     Args:
-        store: Where policies are kept.
+        store: Store of the policies.
         name: Name of the resource.
-        version: `requestedPolicyVersion` as it came. A policy with conditions shows them in version 3 only; to others
-            it has roles of no use in their place, as Google's has, so that nobody takes a grant for unconditional.
+        version: `requestedPolicyVersion` of the request. Only version 3 shows conditions; other versions show unusable
+            roles in their place, as Google does, so that no client mistakes a grant for unconditional.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a version that does not exist.
@@ -46,13 +46,13 @@ def read_policy(store: Store, name: str, version: str = "") -> Json:
 
 
 def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | None = None) -> Json:
-    """Replace the policy of a resource, or what the mask names of it.
+    """Replace the policy of a resource, or the parts that the mask names.
 
     Args:
-        store: Where policies are kept.
+        store: Store of the policies.
         name: Name of the resource.
         request: {"policy": ..., "updateMask": ...}.
-        stale: What is answered when the etag is not the current one, where the API has an answer of its own.
+        stale: Error for an etag that is not the current one, where the API has an error of its own.
 
     Raises:
         ApiError: ABORTED if the etag is not the current one; INVALID_ARGUMENT for unknown roles, members and versions,
@@ -169,7 +169,7 @@ def _check_member(store: Store, member: str) -> None:
 
 
 def held_permissions(call: Call, name: str, asked: list[str]) -> Json:
-    """The answer of every testIamPermissions: those of some permissions that the caller has on a resource.
+    """Response of every testIamPermissions: the requested permissions that the caller has on a resource.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a permission with a wildcard.

@@ -1,4 +1,4 @@
-"""The same request sent twice: by its `requestId` it is known again, and answered with the operation it began."""
+"""Idempotency by `requestId`: a repeated request gets the operation that the first one began."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def once(call: Call, begin: Callable[[], str]) -> str:
-    """Name of the operation that `begin` starts, or of the one that the same request has started before.
+    """Return the name of the operation that `begin` starts, or of the one that the same request started before.
 
-    What `begin` stores and what tells the request again are kept together or not at all. It returns "" for a request
-    that is stored without its caller hearing of it.
+    The rows of `begin` and the request's id are stored together or not at all. `begin` returns "" for a request that is
+    stored although its caller gets no operation.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for an id that is no UUID; DEADLINE_EXCEEDED where the caller is not to hear of it.
+        ApiError: INVALID_ARGUMENT for an id that is no UUID; DEADLINE_EXCEEDED where `begin` returns "".
     """
     store, key = call.cloud.store, _key(call)
     with store.transaction():

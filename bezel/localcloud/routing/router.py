@@ -1,6 +1,6 @@
-"""From a request to a handler: routing, the caller's token, enabled APIs, permissions, and errors in Google's shape.
+"""Router from requests to handlers: the caller's token, enabled APIs, permissions, and errors in Google's shape.
 
-Every route but localcloud's own serves one method of Google's discovery documents; its query and its body are held to
+Every route but localcloud's own serves one method of Google's discovery documents; query and body are checked against
 that method before the handler sees them.
 """
 
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class _Segment(Convertor[str]):
-    """One segment of a path, without the colon that begins a custom method."""
+    """Path convertor for one segment, without the colon that begins a custom method."""
 
     regex = "[^/:]+"
 
@@ -60,10 +60,10 @@ class Call:
     """One request to one handler.
 
     Attributes:
-        cloud: Everything that exists.
-        request: As it came.
-        caller: E-mail of the service account whose token came with it.
-        arguments: The query, names in camelCase, values of the type that Google's method gives them.
+        cloud: The project's state.
+        request: The HTTP request.
+        caller: E-mail of the service account of its token.
+        arguments: The query: names in camelCase, values of the types in Google's method.
         body: The body as the method's message; {} where it has none or where the handler reads it itself.
     """
 
@@ -83,11 +83,11 @@ class Call:
         return self.arguments.get(name, default)
 
     def flag(self, name: str) -> bool:
-        """A query argument that is true or false."""
+        """A boolean query argument."""
         return self.query(name) == "true"
 
     def number(self, name: str) -> int:
-        """A query argument of localcloud's own that is a number, 0 without it.
+        """A numeric query argument of a localcloud route, 0 without it.
 
         Raises:
             ApiError: INVALID_ARGUMENT.
@@ -98,7 +98,7 @@ class Call:
         return int(text)
 
     async def json(self) -> Json:
-        """The body of a method of localcloud's own.
+        """The body of a request to a localcloud route.
 
         Raises:
             ApiError: INVALID_ARGUMENT.
@@ -114,23 +114,23 @@ class Call:
         return template.format_map({key: self.param(key) for key in self.request.path_params})
 
     def page(self, items: Items, key: str, *, default: int = 100, most: int = 1000) -> Json:
-        """One page of (name, body): its bodies under `key`, and the token of the next page if there is one.
+        """Return one page of (name, body): its bodies under `key`, and the token of the next page if there is one.
 
         Args:
-            items: All there is, in the order of their names.
-            key: Name of the list in the answer.
-            default: Items of a page for a caller that does not say.
-            most: Items of a page at most; who asks for more gets so many.
+            items: The whole list in the order of the names.
+            key: Name of the list in the response.
+            default: Items of a page if the caller sets no size.
+            most: Items of a page at most; a larger size is reduced to it.
 
         Raises:
-            ApiError: INVALID_ARGUMENT for a negative size and for a token that this method did not give out.
+            ApiError: INVALID_ARGUMENT for a negative size and for a token of another list.
         """
         shown, token = self.paged(items, default=default, most=most)
         page: Json = {key: [body for _, body in shown]} if shown else {}
         return page | ({"nextPageToken": token} if token else {})
 
     def paged(self, items: Items, *, default: int, most: int) -> tuple[Items, str]:
-        """As `page`, with the items and the token of the next page ("" after the last one) for the handler to show."""
+        """As `page`, but return the items and the token of the next page ("" after the last one) to the handler."""
         size = int(self.query("pageSize") or self.query("maxResults") or 0)
         if size < 0:
             raise invalid(f"page_size {size} is negative: leave it out or give at most {most}.", ("page_size", "< 0"))
@@ -155,10 +155,10 @@ class Api:
     """The handlers of one Google API.
 
     Attributes:
-        service: Name in Service Usage; "" for what is always there.
+        service: Name in Service Usage; "" for an API that is always enabled.
         title: Name for people.
         legacy: Errors in the older shape of Cloud Storage and Compute Engine, and null in a body means "remove".
-        locations: Where the API's resources can be, for those that have a location.
+        locations: Locations of the API's resources, for those that have one.
     """
 
     service: str
@@ -182,12 +182,12 @@ class Api:
 
         Args:
             method: GET, POST, ...
-            path: Google's own one behind the API's prefix.
+            path: Google's path, below the API's prefix.
             needs: The permission that the caller needs.
-            on: The resource that it is needed on.
-            query: Names of the query parameters that the handler heeds, blanks between them.
+            on: The resource that the permission is needed on.
+            query: Names of the query parameters that the handler uses, separated by blanks.
             body: The field of the request message that the body is bound to, as refusals name it.
-            reads_body: Whether the handler takes the body as it comes.
+            reads_body: Whether the handler reads the body itself.
         """
 
         def register(handler: Handler) -> Handler:
@@ -215,7 +215,7 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
             if not isinstance(answer, Response) and (fields := call.query("fields")):
                 answer = picked(answer, fields)
         except ApiError as error:
-            if error.status == 304:  # has no body
+            if error.status == 304:  # 304 has no body
                 return Response(status_code=304)
             return JSONResponse(error.body(legacy=api.legacy), error.status, _challenge(error))
         except Exception as error:
@@ -253,10 +253,10 @@ def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
 
 
 def json_object(raw: bytes) -> Json:
-    """A body as a JSON object; an absent body is an empty one.
+    """Return a body as a JSON object; an absent body is an empty one.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for what is no JSON (nor are NaN and half a surrogate pair) or no object.
+        ApiError: INVALID_ARGUMENT for a body that is no JSON (NaN and half a surrogate pair are none) or no object.
     """
     try:
         body = json.loads(raw, parse_constant=_no_number) if raw else {}
@@ -274,7 +274,7 @@ def _no_number(text: str) -> float:
 
 
 def caller_of(cloud: Context, authorization: str | None) -> str:
-    """E-mail of the account whose access token a header holds.
+    """Return the e-mail of the account whose access token a header holds.
 
     Raises:
         ApiError: UNAUTHENTICATED.
@@ -289,7 +289,7 @@ def caller_of(cloud: Context, authorization: str | None) -> str:
 
 
 def unknown_method(request: Request) -> Response:
-    """The answer where no rule fits: 501 for a method that only Google has, 404 for one that nobody has."""
+    """Response where no route matches: 501 for a method that only Google has, 404 for an unknown one."""
     verb, path = request.method, request.scope["raw_path"].decode("ascii", "replace").partition("?")[0]
     prefix = path.split("/")[1]
     if name := unserved(verb, path):

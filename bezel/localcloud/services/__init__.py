@@ -1,1 +1,1 @@
-"""One module a Google API: its paths, its messages, the permission that each call needs."""
+"""Google APIs, one package each: paths, messages, and the permission that each call needs."""

@@ -1,6 +1,6 @@
-"""make_plan: from a stack's configuration to its Plan, or to everything that is wrong with it at once.
+"""make_plan: turn a stack's configuration into its Plan, or report all its problems at once.
 
-Owns what a plan says that no setting asks: image, mount, probes, names, labels, APIs. Leaves the rules to
+Owns the parts of a plan that no setting determines: image, mount, probes, names, labels, APIs. Leaves the rules to
 bezel.planner.assemble.validate. Pure: no clock, no network, no Pulumi.
 """
 
@@ -53,16 +53,16 @@ APIS = (
 def make_plan(
     config: Mapping[str, object], *, project: str | None, stack: str, today: date | None = None
 ) -> Plan | LeasePlan:
-    """Plans a stack: of a Cloud Run service, or of leased machines where its accelerator is one.
+    """Plan a stack: of a Cloud Run service, or of leased machines where its accelerator is leased hardware.
 
     Args:
         config: the stack's configuration of namespace `bezel`: keys without the namespace, values JSON-decoded.
         project: id of the Google Cloud project, None where it is not set.
         stack: name of the stack.
-        today: no price row of the stack file may be of a later day; None where nobody asks the clock.
+        today: latest possible date of the stack file's price rows; None without a clock.
 
     Raises:
-        PlanError: the stack cannot work as it is set; holds every problem that was found.
+        PlanError: the stack cannot work as it is set; holds every problem.
     """
     if hardware := leased(str(config.get("accelerator", "")).strip()):
         return make_lease_plan(config, hardware, project=project, stack=stack, today=today)
@@ -72,7 +72,7 @@ def make_plan(
 def make_service_plan(
     config: Mapping[str, object], *, project: str | None, stack: str, today: date | None = None
 ) -> Plan:
-    """Plans a stack of a Cloud Run service; arguments and errors as of make_plan."""
+    """Plan a stack of a Cloud Run service; arguments and errors as in make_plan."""
     judged = judge(config, project=project, stack=stack, today=today)
     speed = _estimate(judged)
     return Plan(
@@ -111,7 +111,7 @@ def _service(judged: ValidatedStack, stack: str) -> ServicePlan:
         accelerator_count=gpu.gpus_per_instance,
         zonal_redundancy=settings.scaling.zonal_redundancy,
         startup_probe=_startup_probe(judged),
-        # A hung engine leaves the port open; three minutes without an answer is no busy server but a dead one.
+        # A hung engine leaves the port open; a server without a response for three minutes is dead, not busy.
         liveness_probe=ProbePlan(HEALTH, 0, 60, 30, 3),
         weights=weights,
         min_instances=settings.scaling.min_instances,

@@ -1,8 +1,8 @@
-"""One model over every accelerator: what fits, what it costs, how fast it may be, each figure with its kind.
+"""Comparison of one model over every accelerator: fit, cost and expected speed, each figure with its kind.
 
 Owns the settings under which all machines are compared, and the rows. Machines of other platforms are shown for
-comparison and can never be deployed. Leaves how rows are printed, and what the simulated server does under the same
-load, to bezel.cli.
+comparison and can never be deployed. Leaves printing the rows, and running the simulated server under the same load, to
+bezel.cli.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ USERS = 32
 PROMPT_TOKENS, OUTPUT_TOKENS = 1024, 256
 DEFAULT_CONTEXT = 8192
 KV_CACHE_DTYPE, KV_ELEMENT_BYTES = "auto", 2
-LEAST_CONTEXT = _STEP = 1024  # the longest context is looked for in whole ones of these
+LEAST_CONTEXT = _STEP = 1024  # the longest context is a multiple of this
 
 Group = Literal["Cloud Run", "TPU, flex-start lease", "other platforms, for comparison only"]
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A machine and its price; `source` tells where the price was read, or why there is none."""
+    """A machine and its price; `source` is the source of the price, or the reason why there is none."""
 
     machine: str
     group: Group
@@ -50,7 +50,7 @@ class Offer:
 
     @property
     def price_kind(self) -> Literal["list price", "derived", "unknown"]:
-        """What the price rests on."""
+        """The basis of the price."""
         if isinstance(self.hourly, Unpriced):
             return "unknown"
         return "derived" if self.hourly.derived else "list price"
@@ -60,9 +60,9 @@ class Offer:
 class Row:
     """One checkpoint on one machine.
 
-    `refused` says why the checkpoint does not run there whatever the memory, `breaks` which part of the memory is too
-    large. `sequences` of the compared context fit at a time, `longest` is the longest context of which one fits.
-    `speed` and `tokens` are estimates, None where it does not fit.
+    `refused` is the reason why the checkpoint does not run there whatever the memory, `breaks` the part of the memory
+    that is too large. `sequences` of the compared context fit at a time; `longest` is the longest context of which one
+    fits. `speed` and `tokens` are estimates, None where it does not fit.
     """
 
     checkpoint: Model
@@ -76,22 +76,22 @@ class Row:
 
 
 def families() -> tuple[str, ...]:
-    """What can be compared: model families first, then single checkpoints."""
+    """Names that can be compared: model families first, then single checkpoints."""
     return (*dict.fromkeys(found.architecture.id for found in models().values()), *models())
 
 
 def checkpoints(name: str) -> tuple[Model, ...]:
-    """The checkpoints of a family, or the one of that id, in the catalogue's order; none where the name is unknown."""
+    """The checkpoints of a family, or the one of that id, in the catalogue's order; empty for an unknown name."""
     return tuple(found for found in models().values() if name in (found.id, found.architecture.id))
 
 
 def load_of(context: int) -> tuple[int, int]:
-    """Tokens in and out of the compared load, as far as they fit the context."""
+    """Input and output tokens of the compared load, shortened to fit the context."""
     return min(PROMPT_TOKENS, context - OUTPUT_TOKENS), OUTPUT_TOKENS
 
 
 def compare(checkpoint: Model, context: int) -> Iterator[Row]:
-    """One checkpoint over every machine, in a stable order: Cloud Run, TPU slices, other platforms.
+    """Rows of one checkpoint on every machine, in a stable order: Cloud Run, TPU slices, other platforms.
 
     Args:
         checkpoint: of the catalogue.
@@ -106,7 +106,7 @@ def compare(checkpoint: Model, context: int) -> Iterator[Row]:
 
 
 def _cloud_run(checkpoint: Model, gpu: Accelerator, context: int) -> Row:
-    """The smallest instance (read file by file, any weights fit its host), in the cheapest region open to everyone."""
+    """The smallest instance in the cheapest region open to everyone; its host fits any weights, read file by file."""
     costs = {
         region: service_cost(
             gpu.id, region=region, cpu=gpu.min_cpu, memory_gib=gpu.min_memory_gib, min_instances=0, max_instances=1
@@ -204,7 +204,7 @@ def _fit(checkpoint: Model, gpu: Accelerator, count: int, length: int) -> Memory
 
 
 def _longest(fit: Callable[[int], MemoryFit | TpuFit], at_most: int) -> int:
-    """The longest context, in whole steps, with which a server starts; 0 where none does."""
+    """The longest context, in whole steps, with which a server starts; 0 without one."""
     low, high = 0, at_most // _STEP
     while low < high:
         middle = (low + high + 1) // 2
@@ -213,7 +213,7 @@ def _longest(fit: Callable[[int], MemoryFit | TpuFit], at_most: int) -> int:
 
 
 def _order(amount: Amount) -> tuple[bool, Decimal]:
-    """Cheapest first, what has no price last."""
+    """Sort key: cheapest first, without a price last."""
     return (True, Decimal(0)) if isinstance(amount, Unpriced) else (False, amount.usd)
 
 

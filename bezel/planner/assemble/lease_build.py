@@ -1,6 +1,6 @@
-"""make_lease_plan: from the configuration of a stack of leased machines to its plan.
+"""make_lease_plan: turn the configuration of a stack of leased machines into its plan.
 
-Owns what a plan says that no setting asks: names, folders, gateway, network, APIs. Leaves the rules to
+Owns the parts of a plan that no setting determines: names, folders, gateway, network, APIs. Leaves the rules to
 bezel.planner.assemble.lease_validate. Pure: no clock, no network, no Pulumi.
 """
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from bezel.planner.assemble.lease_validate import JudgedLease
     from bezel.planner.base.hardware import Leased
 
-# The releases of both images follow vLLM's own; that of the TPU image is assumed to exist for each.
+# The releases of both images follow vLLM's own; the TPU image is assumed to exist for each.
 IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm-openai")}
-# The proxy's series that Debian 12 has, so that the very same one is tested; see components/identity_gateway.py.
+# The proxy's series in Debian 12, so that tests run the same one; see components/identity_gateway.py.
 GATEWAY_IMAGE = ImagePlan("docker.io", "library/haproxy", "2.6.33")
 NETWORK_LENGTH = 39  # leaves room for the names of its regions' subnetworks
 CACHE_FOLDER = "compile-cache"
-LEASE_LENGTH = 61  # a label's value, a node's and a machine's name hold it
+LEASE_LENGTH = 61  # fits a label's value and the names of a node and a machine
 APIS = (
     "artifactregistry.googleapis.com",
     "cloudquotas.googleapis.com",
@@ -56,17 +56,17 @@ TPU_API = "tpu.googleapis.com"
 def make_lease_plan(
     config: Mapping[str, object], hardware: Leased, *, project: str | None, stack: str, today: date | None = None
 ) -> LeasePlan:
-    """Plans a stack of leased machines.
+    """Plan a stack of leased machines.
 
     Args:
-        config: as of make_plan.
-        hardware: what its accelerator is.
+        config: as in make_plan.
+        hardware: its accelerator.
         project: id of the Google Cloud project, None where it is not set.
         stack: name of the stack.
-        today: as of make_plan.
+        today: as in make_plan.
 
     Raises:
-        PlanError: the stack cannot work as it is set; holds every problem that was found.
+        PlanError: the stack cannot work as it is set; holds every problem.
     """
     judged = judge_lease(config, hardware, project=project, stack=stack, today=today)
     settings, speed = judged.settings, _estimate(judged)
@@ -102,7 +102,7 @@ def make_lease_plan(
 
 def _terms(judged: JudgedLease, stack: str) -> LeaseTerms:
     lease = judged.settings.lease
-    # The first keeps its name when others come beside it.
+    # The first keeps its name when others are added.
     numbers = ["", *(str(number) for number in range(1, lease.count))]
     return LeaseTerms(
         names=tuple(resource_name(stack, suffix=number, length=LEASE_LENGTH) for number in numbers),
@@ -119,7 +119,7 @@ def _terms(judged: JudgedLease, stack: str) -> LeaseTerms:
 
 def _seconds(duration: str) -> int:
     seconds = parse_duration(duration)
-    assert seconds is not None  # noqa: S101 - judged
+    assert seconds is not None  # noqa: S101 - validated
     return seconds
 
 
@@ -130,7 +130,7 @@ def _node(judged: JudgedLease, stack: str) -> NodePlan:
     path = (settings.weights.path or judged.model.folder or "").strip("/") if judged.folder else ""
     model = judged.folder or judged.model.hub_id or ""
     kept = keeps_cache(settings, hardware)
-    # Compiled graphs are code: a folder for each account, so that no other stack puts any into what this one loads.
+    # Compiled graphs are code: each service account has a folder, so that no other stack can place any in this one's.
     own = f"{CACHE_FOLDER}/{judged.project}/{resource_name(stack, length=ACCOUNT_LENGTH)}"
     cache = f"gs://{bucket}/{own}/{judged.model.id}/{hardware.id}/{judged.options.version}" if kept else ""
     return NodePlan(
@@ -174,7 +174,7 @@ def _peaks(judged: JudgedLease) -> Peaks:
     hardware = judged.hardware
     if hardware.slice is not None:
         return tpu_peaks(hardware.slice)
-    assert hardware.gpu is not None  # noqa: S101 - what is leased has one or the other
+    assert hardware.gpu is not None  # noqa: S101 - leased hardware has one or the other
     offloaded = judged.fit.offloaded_bytes * hardware.chips if isinstance(judged.fit, MemoryFit) else 0
     return gpu_peaks(hardware.gpu, judged.model, count=hardware.chips, offloaded_bytes=offloaded)
 

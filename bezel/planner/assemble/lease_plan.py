@@ -1,7 +1,7 @@
-"""The LeasePlan: everything about a stack of leased machines that can be known without the cloud, as frozen values.
+"""LeasePlan: everything about a stack of leased machines that can be known without the cloud, as frozen values.
 
-Owns the shapes that components, smoke and commands read. Leaves filling them to bezel.planner.assemble.lease_build, and
-the plan of a Cloud Run service to bezel.planner.assemble.plan.
+Owns the types that components, smoke and commands read. Leaves their construction to
+bezel.planner.assemble.lease_build, and the plan of a Cloud Run service to bezel.planner.assemble.plan.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """A zone to ask in, and how many seconds to wait in its queue."""
+    """A zone for requests, and the seconds to wait in its queue."""
 
     zone: str
     patience_seconds: int
@@ -39,7 +39,7 @@ class ZonePlan:
 
 @dataclass(frozen=True, slots=True)
 class LeaseTerms:
-    """How machines are bought. Seconds.
+    """How machines are bought; durations in seconds.
 
     `names` has one name a lease: the id of its request, its node and its machine, the same in every zone.
     """
@@ -57,11 +57,11 @@ class LeaseTerms:
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """What each machine runs.
+    """The software of each machine.
 
     `arguments` is what follows `vllm serve`: the model's folder on the machine or its hub id, then flags.
-    `compile_cache` is a `gs://` address in the bucket of the weights, "" where none is kept. `packages` are installed
-    at boot, "" where the image has all it needs.
+    `compile_cache` is a `gs://` address in the bucket of the weights, "" without one. `packages` are installed at boot,
+    "" where the image needs none.
     """
 
     image: ImagePlan
@@ -76,7 +76,7 @@ class NodePlan:
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """The network of its own that the machines stand in, with a range in each region."""
+    """The machines' own network, with an address range in each region."""
 
     name: str
     regions: tuple[str, ...]
@@ -85,7 +85,7 @@ class NetworkPlan:
 
 @dataclass(frozen=True, slots=True)
 class GatewayPlan:
-    """The service in front, and who may call it."""
+    """The gateway in front of the machines, and its callers."""
 
     name: str
     region: str
@@ -100,7 +100,7 @@ class GatewayPlan:
 
 @dataclass(frozen=True, slots=True)
 class LeasePlan:
-    """A stack of leased machines that can work. As `Plan`, with `fit` of one machine and `cost` of all."""
+    """A valid stack of leased machines. As `Plan`, with `fit` of one machine and `cost` of all."""
 
     stack: str
     project: str
@@ -127,15 +127,15 @@ class LeasePlan:
 
     @property
     def weights(self) -> WeightsPlan:
-        """Where the model's files are."""
+        """Location of the model's files."""
         return self.node.weights
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Variables that get the values of secrets."""
+        """Variables whose values are secrets, with the secrets' ids."""
         return self.node.secrets
 
     @property
     def protected(self) -> bool:
-        """Whether taking the stack down is refused."""
+        """Whether destroying the stack is refused."""
         return self.gateway.deletion_protection

@@ -1,6 +1,6 @@
-"""Every rule for a stack of leased machines, in its order: to what a plan is made of, or to all that is wrong with it.
+"""Validation of a stack of leased machines: every rule in its order, with all problems at once.
 
-Owns what each rule is given and when it can be asked at all. Leaves the rules to the modules beside it, Cloud Run's to
+Owns the input of each rule and the condition to run it. Leaves the rules to the modules beside it, Cloud Run's to
 bezel.planner.assemble.validate and the shape of the plan to bezel.planner.assemble.lease_build.
 """
 
@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from bezel.planner.vllm.arguments import Argument
     from bezel.planner.vllm.engine_args import EngineArgs
 
-TPU_MODELS = "/dev/shm/models"  # noqa: S108 - the machine's own, in its memory: disks of these machines are slow
+TPU_MODELS = "/dev/shm/models"  # noqa: S108 - on the machine, in its memory: its disks are slow
 GPU_MODELS = "/var/lib/bezel/models"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedLease:
-    """Settings that every rule agreed to, with what the rules found out about them. `folder` is "" with the hub."""
+    """Settings that pass every rule, with the results of the rules. `folder` is "" with the hub."""
 
     settings: Settings
     project: str
@@ -84,10 +84,10 @@ class JudgedLease:
 def judge_lease(
     config: Mapping[str, object], hardware: Leased, *, project: str | None, stack: str, today: date | None
 ) -> JudgedLease:
-    """Asks every rule that can be asked with what is known.
+    """Run every rule whose inputs are known.
 
     Raises:
-        PlanError: with every problem that was found.
+        PlanError: with every problem.
     """
     settings, problems = read_settings(config)
     problems += check_own_prices(settings.cost.prices, today=today)
@@ -132,7 +132,7 @@ def judge_lease(
         raise refusal(problems, stack)
     values = {name: argument.value for name, argument in arguments.items()}
     problems += check_tpu_arguments(values, hardware, assistant=engine.assistant_loaded)
-    # Weights lie on the machine already when the server starts: it reads them file by file.
+    # Weights are on the machine before the server starts: it reads them file by file.
     engine = replace(engine, load_strategy="lazy" if offline else "download")
     fit = leased_fit(checkpoint, hardware, engine)
     problems += check_leased_memory(fit, engine, checkpoint, hardware)
@@ -163,13 +163,13 @@ def judge_lease(
 
 
 def _of_machine(*, tpu: bool, offline: bool) -> dict[str, str]:
-    """Variables that the machine's own program sets, behind those of the stack file; see components/node."""
+    """Variables that the machine's own program sets, after those of the stack file; see components/node."""
     names = ["VLLM_XLA_CACHE_PATH" if tpu else "VLLM_CACHE_ROOT", *([] if offline else ["HF_HOME"])]
     return dict.fromkeys(names, "")
 
 
 def _cost(settings: Settings, hardware: Leased, problems: list[Problem]) -> LeaseTotal | None:
-    """The cost, held against what may be spent; None where zones or duration are not known well enough."""
+    """The cost, checked against the spending limits; None where zones or duration are not valid."""
     run_seconds = parse_duration(settings.lease.duration)
     zones = [wish.zone for wish in settings.lease.zones]
     if not zones or run_seconds is None:
@@ -186,7 +186,7 @@ def _cost(settings: Settings, hardware: Leased, problems: list[Problem]) -> Leas
     )
     nowhere = any(problem.key.startswith(setting("lease.zones")) for problem in problems) or not settings.region
     if nowhere or mispriced(problems):
-        return cost  # of a place that there is not no price is missed
+        return cost  # a missing price of an invalid place is no problem of its own
     priced = [
         zone
         for zone in hardware.zones
@@ -199,7 +199,7 @@ def _cost(settings: Settings, hardware: Leased, problems: list[Problem]) -> Leas
 
 
 def keeps_cache(settings: Settings, hardware: Leased) -> bool:
-    """Whether compiled graphs are kept: on TPUs, in the bucket that the weights come from."""
+    """Whether compiled graphs are stored: on TPUs, in the bucket of the weights."""
     return settings.lease.compile_cache and hardware.device == "tpu" and settings.weights.loading != HUB.id
 
 

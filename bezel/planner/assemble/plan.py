@@ -1,6 +1,6 @@
-"""The Plan: everything about a stack that can be known without the cloud, as plain frozen values.
+"""Plan: everything about a Cloud Run stack that can be known without the cloud, as plain frozen values.
 
-Owns the shapes that components, smoke and commands read. Leaves filling them to bezel.planner.assemble.build.
+Owns the types that components, smoke and commands read. Leaves their construction to bezel.planner.assemble.build.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A stack that can work: what is deployed, what fits, how soon and how fast it may answer and what it costs.
+    """A valid stack: what is deployed, memory fit, expected startup time and speed, and cost.
 
-    `gain` is None without speculative decoding. `origins` says for each planned value where it came from: "stack
-    file", "catalogue default" or "computed".
+    `gain` is None without speculative decoding. `origins` has the origin of each planned value: "stack file",
+    "catalogue default" or "computed".
     """
 
     stack: str
@@ -48,15 +48,15 @@ class Plan:
 
     @property
     def weights(self) -> WeightsPlan:
-        """Where the model's files are."""
+        """Location of the model's files."""
         return self.service.weights
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Variables that get the values of secrets."""
+        """Variables whose values are secrets, with the secrets' ids."""
         return self.service.secrets
 
     @property
     def protected(self) -> bool:
-        """Whether taking the stack down is refused."""
+        """Whether destroying the stack is refused."""
         return self.service.deletion_protection

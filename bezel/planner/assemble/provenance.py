@@ -1,4 +1,4 @@
-"""Where each planned value came from: the stack file, the catalogue's defaults, or a rule."""
+"""Origin of each planned value: the stack file, the catalogue's defaults, or a rule."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 STACK_FILE = "stack file"
 DEFAULT = "catalogue default"
 COMPUTED = "computed"
-# Options that follow from how the weights are loaded, be that chosen or found by a rule.
+# Options that follow from the way of loading weights, chosen or computed by a rule.
 _OF_LOADING = frozenset(name for loading in LOADINGS.values() for name in loading.options)
 
 
 def origins(settings: Settings, arguments: Mapping[str, Argument], environment: Mapping[str, str]) -> Mapping[str, str]:
-    """By the path of a setting (`scaling.max_instances`), an argument (`vllm.max-model-len`) or a variable.
+    """Origins by path of a setting (`scaling.max_instances`), an argument (`vllm.max-model-len`) or a variable.
 
-    What a section of the stack file says comes from it, also where it is the default. Of a key at the top that cannot
-    be told: the engine hands the defaults of Pulumi.yaml over as if the stack file had set them, so a value that equals
-    its declared default counts as default.
+    A value in a section of the stack file has that origin, even where it equals the default. For a top-level key the
+    two cannot be distinguished: the engine passes the defaults of Pulumi.yaml as if the stack file had set them, so a
+    value that equals its declared default counts as default.
 
     Args:
         settings: of the stack file.
         arguments: of the server.
-        environment: its variables; those that the stack file does not set follow from rules of the plan.
+        environment: its variables; those that the stack file does not set come from rules of the plan.
     """
     found = dict(_settings(settings, ""))
     for name in environment:
@@ -58,5 +58,5 @@ def _settings(section: BaseModel, path: str) -> Iterator[tuple[str, str]]:
 
 
 def by_rule(field: FieldInfo) -> bool:
-    """Whether a rule finds the value of a setting that is not given: its description says which."""
+    """Whether a rule computes the value of a setting that is not set; its description names the rule."""
     return field.default is None and "default " in (field.description or "")

@@ -1,11 +1,11 @@
-"""Whether what a stack may come to need fits into the project's quotas, before anything is made.
+"""Quota check: whether the most that a stack may need fits into the project's quotas, before anything is created.
 
 Owns which limits a stack counts in, what it needs of each, the arithmetic and the request that raises one. Leaves
-asking what a project may have to `components.lookups.quota`, and what other services hold to
+looking up a project's limits to `components.lookups.quota`, and the use by other services to
 `bezel.planner.assemble.quota_use`. Pure.
 
-Facts: Cloud Run refuses a service whose most instances exceed the region's GPUs, CPUs (in thousandths) or memory (in
-bytes), each by the instance (its pages on maximum instances and on quotas, November 2026).
+Facts: Cloud Run refuses a service whose maximum of instances exceeds the region's GPUs, CPUs (in thousandths) or memory
+(in bytes), each counted per instance (its pages on maximum instances and on quotas, November 2026).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bezel.planner.assemble.lease_plan import LeasePlan, LeaseTerms
     from bezel.planner.base.deployment import ServicePlan
 
-# What the preflight asks, beside the APIs that a stack uses.
+# APIs that the preflight uses, besides those of the stack.
 QUOTA_API, USE_API = "cloudquotas.googleapis.com", "monitoring.googleapis.com"
 RUN_API = "run.googleapis.com"
 CPU_QUOTA, MEMORY_QUOTA = "CpuAllocPerProjectRegion", "MemAllocPerProjectRegion"
@@ -32,7 +32,7 @@ _PERMISSION = "roles/cloudquotas.viewer"
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One limit: of which API, its id, what it counts (`unit` of it is one `thing`) and by what beside the place."""
+    """One limit: API, id, what it counts (`unit` of it is one `thing`), and dimensions besides the place."""
 
     service: str
     id: str
@@ -41,18 +41,18 @@ class Quota:
     dimensions: tuple[tuple[str, str], ...] = ()
 
     def told(self, amount: int) -> str:
-        """An amount as the quota counts it, and as people do."""
+        """An amount in the quota's unit, and in things."""
         return f"{amount} of {self.id} ({self.things(amount)})"
 
     def things(self, amount: float) -> str:
-        """An amount as people count it."""
+        """An amount in things, such as GPUs."""
         number = amount / self.unit
         return f"{number:g} {self.thing}{'' if number == 1 or self.thing == 'GiB' else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a stack may need of a quota in a place: `each` for an instance, of so many instances and revisions."""
+    """The most that a stack may need of a quota in a place: `each` for an instance, times instances and revisions."""
 
     quota: Quota
     place: str
@@ -62,7 +62,7 @@ class Need:
 
     @property
     def wanted(self) -> int:
-        """At a time, as the quota counts."""
+        """The amount needed at a time, in the quota's unit."""
         return self.each * self.instances * self.revisions
 
 
@@ -74,7 +74,7 @@ def gpu_quota(name: str, *, zonal_redundancy: bool) -> Quota:
 
 
 def service_needs(service: ServicePlan, *, gated: bool) -> tuple[Need, ...]:
-    """What a Cloud Run service may need; a gated rollout has two revisions at a time."""
+    """Needs of a Cloud Run service; a gated rollout has two revisions at a time."""
     gpu = gpu_quota(service.accelerator, zonal_redundancy=service.zonal_redundancy)
     amounts = {
         gpu: service.accelerator_count * gpu.unit,
@@ -92,9 +92,9 @@ def lease_quota(terms: LeaseTerms) -> Quota:
 
 
 def lease_needs(terms: LeaseTerms) -> tuple[Need, ...]:
-    """What one lease needs, in each place that it may be asked for in, in their order.
+    """Needs of one lease, in each place where it may be requested, in their order.
 
-    The TPU API counts by the zone, Compute Engine by the region.
+    The TPU API counts per zone, Compute Engine per region.
     """
     by_zone = terms.back_end == "queued_resource"
     places = dict.fromkeys(zone.zone if by_zone else zone.region for zone in terms.zones)
@@ -103,7 +103,7 @@ def lease_needs(terms: LeaseTerms) -> tuple[Need, ...]:
 
 
 def request(need: Need, project: str, value: int) -> str:
-    """The command that asks Google for more."""
+    """The command that requests more from Google."""
     dimensions = (("zone" if need.place.count("-") > 1 else "region", need.place), *need.quota.dimensions)
     return (
         f"gcloud beta quotas preferences create --project={project} --service={need.quota.service} "
@@ -113,7 +113,7 @@ def request(need: Need, project: str, value: int) -> str:
 
 
 def is_short(need: Need, allowed: float, held: int = 0) -> bool:
-    """Whether a quota cannot hold what is needed beside what others hold of it."""
+    """Whether a quota is too small for a need beside the amount that others hold."""
     return need.wanted + held > allowed
 
 
@@ -122,10 +122,10 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
 
     Args:
         need: what the service needs.
-        allowed: what the quota allows there, as it counts.
-        project: whose quota it is.
-        held: what other services hold of it for certain.
-        holders: who they are.
+        allowed: the limit there, in the quota's unit.
+        project: the project's id.
+        held: amount that other services hold for certain.
+        holders: names of those services.
     """
     quota, gated = need.quota, need.revisions > 1
     there = f"this project has {allowed:.0f} in {need.place}" + (f", of which {holders} hold {held}" if held else "")
@@ -155,7 +155,7 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
 
 
 def lease_shortage(plan: LeasePlan, allowed: Mapping[Need, float]) -> Problem:
-    """No place has quota for the leases of a plan, as a problem of the stack."""
+    """The problem that no place has quota for the leases of a plan."""
     needs = list(allowed)
     first, count = needs[0], len(plan.terms.names)
     told = ", ".join(f"{value:.0f} in {need.place}" for need, value in allowed.items())
@@ -171,12 +171,12 @@ def lease_shortage(plan: LeasePlan, allowed: Mapping[Need, float]) -> Problem:
 
 
 def leases_that_fit(allowed: Mapping[Need, float]) -> float:
-    """How many leases all places hold together."""
+    """Number of leases that the quotas of all places allow together."""
     return sum(value // need.wanted for need, value in allowed.items())
 
 
 def unknown(needs: tuple[Need, ...], project: str, why: str) -> str:
-    """What is said of quotas that nobody can tell: what is needed, what may come of it, and how to know."""
+    """Warning about quotas that cannot be read: the need, the consequence, and the repair."""
     listed = "; ".join(need.quota.told(need.wanted) for need in needs)
     places = ", ".join(dict.fromkeys(need.place for need in needs))
     return (

@@ -1,12 +1,12 @@
-"""What is used of a quota: by the other Cloud Run services of a region, by a service itself, by all together. Pure.
+"""Use of a quota: by the other Cloud Run services of a region, by a service itself, by all together. Pure.
 
-Owns the reading of run v2's descriptions of services, and which of two sources is believed. What instances that run
-without traffic hold is certain now; what a service may scale to is not, so it is told and stops nobody. A service's own
-instances are never counted against it.
+Owns reading run v2's descriptions of services, and which of two sources counts. The amount that instances without
+traffic hold is certain; the amount that a service may scale to is not, so it is reported and refuses nothing. A
+service's own instances are never counted against it.
 
-Cloud Monitoring sees everything (jobs, worker pools, instances that serve), but as a sample: after a deletion it may
-still count what is gone. A deploy that is stopped wrongly has no way on, and one that is let through wrongly fails with
-the reason while the earlier revision serves. So only the list stops, and what Monitoring adds is a warning.
+Cloud Monitoring sees everything (jobs, worker pools, serving instances), but as a sample: after a deletion it may still
+count what is gone. A deploy that is refused wrongly cannot proceed, and one that is allowed wrongly fails with the
+reason while the earlier revision serves. So only the list of services refuses, and what Monitoring adds is a warning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DONE = "CONDITION_SUCCEEDED"
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What others hold of a quota, as it counts: for certain, and with all the instances that they may have."""
+    """Amounts that others hold of a quota, in its unit: for certain, and with the maximum of their instances."""
 
     held: int
     most: int
@@ -36,10 +36,10 @@ class Use:
 
 
 def used_by_others(services: Iterable[Mapping[str, Any]], own: str, quota_id: str) -> Use:
-    """What the services of a region hold of a quota, all but one.
+    """Amounts that a region's services hold of a quota, all but one.
 
     Args:
-        services: as run v2 describes them.
+        services: their descriptions by run v2.
         own: name of the service that is left out, without its path.
         quota_id: of the quota.
     """
@@ -50,16 +50,16 @@ def used_by_others(services: Iterable[Mapping[str, Any]], own: str, quota_id: st
 
 
 def own_most(services: Iterable[Mapping[str, Any]], own: str, quota_id: str) -> int:
-    """What a service may hold of a quota with all its instances, of one revision; 0 where it is not there."""
+    """Amount that all instances of one revision of a service may hold of a quota; 0 without the service."""
     return sum(_each(one, quota_id) * _instances(one)[1] for one in services if _short(one) == own)
 
 
 def in_use(listed: int, counted: int | None) -> tuple[int, bool] | None:
-    """(what is used of a quota, whether that is Monitoring's number); None where nobody knows.
+    """(amount used of a quota, whether it is Monitoring's number); None where unknown.
 
     Args:
-        listed: what services hold for certain: more may be used, so 0 says nothing.
-        counted: Monitoring's newest value, None where it has none; it lags, so the larger of both is nearer.
+        listed: amount that services hold for certain: more may be used, so 0 means unknown.
+        counted: Monitoring's newest value, None where it has none; it lags, so the larger of both counts.
     """
     if counted is not None and counted >= listed:
         return counted, True
@@ -67,12 +67,12 @@ def in_use(listed: int, counted: int | None) -> tuple[int, bool] | None:
 
 
 def is_crowded(need: Need, allowed: float, counted: int | None, own: int) -> bool:
-    """Whether a quota cannot hold what is needed beside what Monitoring counts, without what may be one's own."""
+    """Whether a quota is too small for a need beside Monitoring's count, less what may be the service's own."""
     return counted is not None and is_short(need, allowed, max(0, counted - own * need.revisions))
 
 
 def has_already(services: Iterable[Mapping[str, Any]], own: str, need: Need) -> bool:
-    """Whether a service serves with at least what is needed of a quota: nothing new is asked for, unless it changes."""
+    """Whether a service already serves with at least the needed amount: unless it changes, it needs no more."""
     found = next((service for service in services if _short(service) == own), None)
     if found is None or (found.get("terminalCondition") or {}).get("state") != _DONE:
         return False
@@ -84,7 +84,7 @@ def _short(service: Mapping[str, Any]) -> str:
 
 
 def _instances(service: Mapping[str, Any]) -> tuple[int, int]:
-    """(the instances that run without traffic, the most that it may have)."""
+    """(instances that run without traffic, maximum of instances)."""
     outer = service.get("scaling") or {}
     inner = (service.get("template") or {}).get("scaling") or {}
     if outer.get("scalingMode") == "MANUAL":
@@ -96,7 +96,7 @@ def _instances(service: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _each(service: Mapping[str, Any], quota_id: str) -> int:
-    """What one instance of a service counts in a quota."""
+    """Amount that one instance of a service counts in a quota."""
     template = service.get("template") or {}
     limits = [(one.get("resources") or {}).get("limits") or {} for one in template.get("containers") or ()]
     if quota_id == CPU_QUOTA:

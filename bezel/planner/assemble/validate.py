@@ -1,7 +1,7 @@
-"""Every rule in its order: from a stack's configuration to what a plan is made of, or to all that is wrong with it.
+"""Validation of a Cloud Run stack: every rule in its order, with all problems at once.
 
-Owns what each rule is given and when it can be asked at all. Leaves the rules to the modules beside it and the
-shape of the plan to bezel.planner.assemble.build.
+Owns the input of each rule and the condition to run it. Leaves the rules to the modules beside it and the shape of the
+plan to bezel.planner.assemble.build.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SMOKE_CONCURRENCY = 64  # a short benchmark, not a load test
 
 @dataclass(frozen=True, slots=True)
 class ValidatedStack:
-    """Settings that every rule agreed to, with what the rules found out about them."""
+    """Settings that pass every rule, with the results of the rules."""
 
     settings: Settings
     project: str
@@ -80,10 +80,10 @@ class ValidatedStack:
 
 
 def judge(config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> ValidatedStack:
-    """Asks every rule that can be asked with what is known.
+    """Run every rule whose inputs are known.
 
     Raises:
-        PlanError: with every problem that was found.
+        PlanError: with every problem.
     """
     settings, problems = read_settings(config)
     problems += check_own_prices(settings.cost.prices, today=today)
@@ -172,7 +172,7 @@ def _look_up(
 
 
 def look_up(settings: Settings, problems: list[Problem]) -> tuple[Model | None, VllmOptions | None]:
-    """Checkpoint and option list; None for what the catalogue does not know, with a problem each."""
+    """Checkpoint and option list; None for one that the catalogue does not have, with a problem each."""
     problems += check_image(settings)
     checkpoint = options = None
     if settings.model:
@@ -199,7 +199,7 @@ def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
 
 
 def check_project(project: str | None) -> list[Problem]:
-    """Nothing has a name without a project, nor with one of a name that no project has."""
+    """Check that the project is set and its id valid: all names depend on it."""
     if project and is_project_id(project):
         return []
     if project:
@@ -223,7 +223,7 @@ def check_project(project: str | None) -> list[Problem]:
 
 
 def refusal(problems: list[Problem], stack: str) -> PlanError:
-    """The first problem of each value: what a later rule says of the same value follows from it."""
+    """The first problem of each value: later problems of the same value follow from it."""
     first = {(problem.key, problem.value): problem for problem in reversed(problems)}
     return PlanError(
         tuple(problem for problem in problems if first[problem.key, problem.value] is problem), stack=stack
@@ -249,7 +249,7 @@ def _platform_problems(settings: Settings, gpu: Accelerator | None, environment:
 
 
 def _memory_gib(settings: Settings, gpu: Accelerator | None) -> int:
-    """The host's memory; the accelerator's minimum stands for what is not set, not readable or below it."""
+    """The host's memory; the accelerator's minimum replaces a value that is missing, invalid or below it."""
     least = gpu.min_memory_gib if gpu else 0
     written = settings.resources.memory
     return max(least, (platform.parse_memory(written) if written else None) or 0)
@@ -340,7 +340,7 @@ def plan_smoke(settings: Settings, engine: EngineArgs, *, instances: int, taken:
         speculative=engine.speculative,
         min_draft_acceptance=chosen.min_draft_acceptance,
         random_weights=chosen.random_weights,
-        # Fewer than three rounds say nothing about a steady state.
+        # Fewer than three rounds reach no steady state.
         requests=chosen.requests or 3 * concurrency,
         concurrency=concurrency,
         prompt_tokens=chosen.prompt_tokens,

@@ -1,1 +1,1 @@
-"""What every rule of the plan uses: settings, their parsing, problems, names, money, durations, hardware."""
+"""Basics that every rule of the plan uses: settings, parsing, problems, names, money, durations, hardware."""

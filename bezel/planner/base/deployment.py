@@ -1,4 +1,4 @@
-"""What is deployed: image, probes, weights, service and checks, as frozen values."""
+"""Deployment part of a plan, as frozen values: image, probes, weights, service and smoke check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImagePlan:
-    """The upstream image; which digest the tag stands for is looked up at preview, unless one is said."""
+    """The upstream image; the tag's digest is looked up at preview, unless the stack file names one."""
 
     registry: str
     repository: str
@@ -20,13 +20,13 @@ class ImagePlan:
 
     @property
     def name(self) -> str:
-        """As containers write it; with a digest the tag is for its reader only."""
+        """The container's image reference; with a digest, the tag only informs the reader."""
         return f"{self.registry}/{self.repository}:{self.tag}" + (f"@{self.digest}" if self.digest else "")
 
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """An HTTP probe of Cloud Run. Seconds."""
+    """An HTTP probe of Cloud Run; durations in seconds."""
 
     path: str
     initial_delay_seconds: int
@@ -37,12 +37,12 @@ class ProbePlan:
 
 @dataclass(frozen=True, slots=True)
 class WeightsPlan:
-    """Where the model's files are and how they are loaded.
+    """Location of the model's files, and the way of loading them.
 
-    `loading` is an id of bezel.planner.vllm.loading, or "copied" on leased machines; `model` what vLLM is told to load.
-    `bucket` is None where nothing comes out of one, `path` the folder inside it, `create` whether the stack makes it.
-    `mount_path` is None where nothing is mounted; a mount is read-only, and `mount_options` are flags of GCS FUSE
-    without their dashes. `source` is the hub id to copy from ("" where nobody publishes this form). `drafts` are the
+    `loading` is an id of bezel.planner.vllm.loading, or "copied" on leased machines; `model` is vLLM's model argument.
+    `bucket` is None where none is used, `path` the folder inside it, `create` whether the stack creates it.
+    `mount_path` is None without a mount; a mount is read-only, and `mount_options` are flags of GCS FUSE
+    without their dashes. `source` is the hub id to copy from ("" where this form is not published). `drafts` are the
     folders of draft models that the arguments name, each with its hub id.
     """
 
@@ -58,7 +58,7 @@ class WeightsPlan:
 
     @property
     def address(self) -> str:
-        """`gs://BUCKET/FOLDER`, "" where nothing comes out of a bucket."""
+        """`gs://BUCKET/FOLDER`, "" without a bucket."""
         return f"gs://{self.bucket}/{self.path}" if self.bucket else ""
 
     def as_output(self) -> dict[str, object]:
@@ -71,7 +71,7 @@ Ingress = Literal["all", "internal", "internal-and-cloud-load-balancing"]
 
 @dataclass(frozen=True, slots=True)
 class VpcPlan:
-    """The network that a service sends through; "" for a network or subnetwork that the other names."""
+    """Network of a service's outgoing requests; one of network and subnetwork is "" where the other determines it."""
 
     network: str
     subnetwork: str
@@ -119,7 +119,7 @@ class ServicePlan:
 
 @dataclass(frozen=True, slots=True)
 class SmokePlan:
-    """The check and the short benchmark after a deploy. Tokens and seconds."""
+    """Smoke check and short benchmark after a deploy; lengths in tokens, durations in seconds."""
 
     deadline_seconds: int
     speculative: bool

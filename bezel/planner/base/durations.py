@@ -1,4 +1,4 @@
-"""Durations as people write them (`4h`, `1h30m`, `900s`) and as they are shown. Pure."""
+"""Parsing and formatting of durations such as `4h`, `1h30m` and `900s`. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FORM = re.compile("".join(rf"(?:(\d{{1,6}}){unit})?" for unit in _UNITS))
 
 
 def parse_duration(text: str) -> int | None:
-    """Seconds of a text such as `2h30m`; None where it is none, as a number without a unit."""
+    """Seconds of a text such as `2h30m`; None for any other text, such as a number without a unit."""
     found = _FORM.fullmatch(text.strip())
     if not found or not any(found.groups()):
         return None

@@ -1,6 +1,6 @@
-"""Hardware that is leased for a time: TPU slices and machines with several GPUs, seen alike.
+"""Leased hardware in one shape: TPU slices and machines with several GPUs.
 
-Owns what both have: chips that share a model, zones, how it is priced and which machine it is. Leaves the records to
+Owns what both have in common: chips that share a model, zones, price rows and machine types. Leaves the records to
 bezel.catalog and what Cloud Run offers to bezel.planner.assemble.validate.
 """
 
@@ -21,7 +21,7 @@ BackEnd = Literal["queued_resource", "flex_start_vm"]
 
 
 TPU_API, COMPUTE_API = "tpu.googleapis.com", "compute.googleapis.com"
-# Compute Engine counts v6e chips by region; the preemptible quota is looked at first (its answers, 2026).
+# Compute Engine counts v6e chips by region; the preemptible quota is checked first (observed in 2026).
 V6E_FAMILY = "CT6E"
 V6E_IN_COMPUTE = ("TPUS-PER-TPU-FAMILY-per-project-region", "PREEMPTIBLE-TPU-V6E-per-project-region")
 
@@ -41,16 +41,16 @@ class Leased:
 
     Attributes:
         id: its name in a stack file.
-        device: what the container is given.
+        device: kind of device that the container gets.
         chips: TPU chips or GPUs, which share the model.
         slice: the record of a TPU slice, None for GPUs.
         gpu: the record of each GPU, None for a TPU slice.
         host_memory_gib: memory of its host.
-        machine_type, machine_image: as a machine of Compute Engine; the image has no container engine.
-        zones: that are known to have it.
-        zones_refused: that answered that they do not take a flex-start request.
+        machine_type, machine_image: of Compute Engine; the image has no container engine.
+        zones: zones known to have it.
+        zones_refused: zones that refused a flex-start request as unsupported.
         price_service, price_item, price_quantity: its price rows.
-        quotas: control planes that can ask for it, the usual one first, each with its quota.
+        quotas: control planes that can request it, the usual one first, each with its quota.
     """
 
     id: str
@@ -70,22 +70,22 @@ class Leased:
 
     @property
     def back_ends(self) -> tuple[BackEnd, ...]:
-        """Control planes that can ask for it, the usual one first."""
+        """Control planes that can request it, the usual one first."""
         return tuple(self.quotas)
 
     @property
     def disk_type(self) -> str:
-        """Of the boot disk: a machine with v6e chips takes hyperdisks only, one with L4 none."""
+        """Type of the boot disk: machines with v6e chips take only hyperdisks, machines with L4 GPUs take none."""
         return "hyperdisk-balanced" if self.gpu is None else "pd-balanced"
 
     @property
     def refused_as(self) -> str:
-        """Under which name a checkpoint may be refused on it."""
+        """The name of this hardware in a checkpoint's list of refusals."""
         return "tpu" if self.gpu is None else self.gpu.id
 
 
 def leased_hardware() -> dict[str, Leased]:
-    """Everything that can be leased, by id."""
+    """All hardware that can be leased, by id."""
     found = {
         each.id: Leased(
             id=each.id,
@@ -129,16 +129,16 @@ def leased_hardware() -> dict[str, Leased]:
 
 
 def leased(name: str) -> Leased | None:
-    """The hardware of that id; None where nothing that is leased has it."""
+    """The leased hardware of that id; None for an unknown id."""
     return leased_hardware().get(name)
 
 
 def leased_quota(
     hardware: Leased, back_end: BackEnd, provisioning: str
 ) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """(API, id, what it counts by beside the place) of the quota that a request for hardware consumes.
+    """(API, id, dimensions besides the location) of the quota that a request for hardware consumes.
 
-    Compute Engine's standard quota of TPUs is one for all families, each with a value of its own.
+    Compute Engine has one standard quota for all TPU families, with a value for each family.
     """
     quota = hardware.quotas[back_end]
     if provisioning != "on-demand":

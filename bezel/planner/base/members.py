@@ -1,8 +1,7 @@
-"""IAM members: the forms in which Google takes who may call a service.
+"""IAM members: the forms in which Google accepts callers of a service.
 
-Pure. Leaves whether such an account exists to Google, and everyone (`allUsers`) to `access.public`.
-
-Source: IAM, "Principal identifiers" (v1 forms: user, group, serviceAccount, domain, principal, principalSet).
+Pure. Leaves the existence of an account to Google, and everyone (`allUsers`) to `access.public`. Source: IAM,
+"Principal identifiers" (v1 forms: user, group, serviceAccount, domain, principal, principalSet).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _FORMS = {
 
 
 def member_fault(member: str) -> tuple[str, str] | None:
-    """What is wrong with a member, and its repair; None where Google takes its form.
+    """What is wrong with a member, and its repair; None where Google accepts its form.
 
     Args:
         member: E.g. `serviceAccount:app@acme.iam.gserviceaccount.com`.

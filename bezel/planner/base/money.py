@@ -1,4 +1,4 @@
-"""An amount of money that is known, or the reason why it is not. An unknown amount is never 0 and never left out."""
+"""Amounts of money: known, or unknown with the reason. An unknown amount is never 0 and never left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """USD. `derived` says that a price in it was concluded from another row instead of read for its region."""
+    """A known amount in USD. `derived`: a price in it was derived from another row, not read for its region."""
 
     usd: Decimal
     derived: bool = False
@@ -22,7 +22,7 @@ class Priced:
 
 @dataclass(frozen=True, slots=True)
 class Unpriced:
-    """Nobody knows. `reason` names the price row that is missing."""
+    """An unknown amount. `reason` names the missing price row."""
 
     reason: str
 
@@ -31,7 +31,7 @@ Amount = Priced | Unpriced
 
 
 def total(amounts: Iterable[Amount]) -> Amount:
-    """The sum, or every reason why there is none."""
+    """The sum; unknown, with every reason, where any part is unknown."""
     parts = list(amounts)
     reasons = [part.reason for part in parts if isinstance(part, Unpriced)]
     if reasons:
@@ -41,7 +41,7 @@ def total(amounts: Iterable[Amount]) -> Amount:
 
 
 def most_expensive(amounts: Iterable[Amount]) -> Amount:
-    """The largest of some amounts, at least one; where one is not known, none is."""
+    """The largest of one or more amounts; unknown where any of them is."""
     parts = list(amounts)
     if any(isinstance(part, Unpriced) for part in parts):
         return total(part for part in parts if isinstance(part, Unpriced))
@@ -49,21 +49,21 @@ def most_expensive(amounts: Iterable[Amount]) -> Amount:
 
 
 def times(amount: Amount, factor: Decimal | float) -> Amount:
-    """The amount so many times. What is not known stays unknown, also 0 times."""
+    """The amount times a factor. An unknown amount stays unknown, even times 0."""
     if isinstance(amount, Unpriced):
         return amount
     return Priced(amount.usd * (factor if isinstance(factor, Decimal) else Decimal(repr(factor))), amount.derived)
 
 
 def figure(amount: Amount, digits: int) -> float | str:
-    """A plain value for an output: USD rounded to so many digits, or "unknown"."""
+    """A plain value for an output: USD rounded to `digits` digits, or "unknown"."""
     if isinstance(amount, Unpriced):
         return UNKNOWN
     return float(amount.usd.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
 
 
 def text(amount: Amount, digits: int) -> str:
-    """The same for a reader, with all digits."""
+    """The same as text, with trailing zeros."""
     if isinstance(amount, Unpriced):
         return UNKNOWN
     return str(amount.usd.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))

@@ -1,6 +1,6 @@
 """Names of cloud resources, computed from the stack's name so that two stacks of a project never share one.
 
-Owns the platforms' rules for names. Whatever a policy will look at is known at preview because it is made here.
+Owns the platforms' rules for names. Names are computed here so that policies know them at preview.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ REPOSITORY_LENGTH = 63  # Artifact Registry
 LABEL_LENGTH = 63
 
 
-# Behind the domain that old projects have. New ones have 6 characters or more.
+# Old projects have a domain in front of the id. New ids have 6 characters or more.
 _PROJECT_ID = re.compile(r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?")
 
 
 def is_project_id(text: str) -> bool:
-    """Whether a Google Cloud project may be called so; its number and its display name are no IDs."""
+    """Whether a text is a valid Google Cloud project ID, which a project's number and display name are not."""
     return _PROJECT_ID.fullmatch(text) is not None
 
 
@@ -49,7 +49,7 @@ def label(text: str) -> str:
 
 
 def stack_labels(settings: Settings, model: Model, stack: str) -> dict[str, str]:
-    """The labels of everything that takes them: the stack file's own, and whose it is, which nothing overrides."""
+    """Labels of every resource that takes them: the stack file's, and those of ownership, which nothing overrides."""
     return {
         **settings.labels,
         "managed-by": PREFIX,
@@ -63,5 +63,5 @@ _OWN_LABEL = re.compile(rf"managed-by|stack|environment|model|{PREFIX}(?:-.*)?|g
 
 
 def is_own_label(key: str) -> bool:
-    """Whether a label says whose a resource is: those of a stack, of leases and of load jobs, and Google's own."""
+    """Whether a label marks ownership: those of a stack, of leases and of load jobs, and Google's own."""
     return _OWN_LABEL.fullmatch(key.strip()) is not None

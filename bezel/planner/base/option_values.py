@@ -1,11 +1,11 @@
-"""Values as vLLM's parser reads them: whole numbers, numbers with a decimal or binary suffix, shares."""
+"""Numbers as vLLM's option parser reads them: whole, with a decimal or binary suffix, fractions."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
 
-# Small letters count in thousands, capitals in 1024: 16k = 16000, 16K = 16384.
+# Lower-case suffixes are powers of 1000, capitals powers of 1024: 16k = 16000, 16K = 16384.
 _SUFFIX = {
     "": 1,
     "k": 10**3,
@@ -22,7 +22,7 @@ _WHOLE = re.compile(r"[+-]?\d+")
 
 
 def as_int(value: object) -> int | None:
-    """A whole number, also one written as text; None for anything else (a switch is no number)."""
+    """A whole number, also one written as text; None for anything else (a switch is not a number)."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -1,7 +1,7 @@
-"""From a stack's configuration to Settings, with every slip named at once.
+"""Parser of a stack's configuration: its Settings, and all errors at once.
 
-Owns the translation of pydantic's findings into problems. What is wrong is left out and the rest is read on, so that
-the rules behind can report their own findings in the same run.
+Owns the translation of pydantic's errors into problems. A wrong value is dropped and the rest is still read, so that
+later rules report their problems at the same time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PLACEHOLDERS = {"model": "", "accelerator": "", "region": ""}
 
-# Lists of sections, by where they stand.
+# Lists of sections, by path.
 _ENTRIES: dict[str, type[BaseModel]] = {"cost.prices": PriceRow, "lease.zones": ZonePreference}
 
 _WANTED = {
@@ -50,13 +50,13 @@ _BOUNDS = {
 
 
 def read_settings(config: Mapping[str, object]) -> tuple[Settings, list[Problem]]:
-    """Reads the configuration of namespace `bezel`.
+    """Read the configuration of namespace `bezel`.
 
     Args:
         config: keys without the namespace, values JSON-decoded; numbers may be text.
 
     Returns:
-        The settings, with defaults (for required ones: empty text) in place of what was wrong, and the problems.
+        The settings, with defaults (for required ones: empty text) in place of wrong values, and the problems.
     """
     # Pulumi.yaml gives required keys an empty default, so that a missing one is reported here.
     given = {key: value for key, value in config.items() if not (key in _PLACEHOLDERS and value == "")}
@@ -121,7 +121,7 @@ def _unknown_key(path: list[str], key: str, value: str) -> Problem:
 
 
 def _of_server(name: str) -> str | None:
-    """The section of what the newest recorded vLLM reads under this name; None where it reads nothing."""
+    """The section for a name that the newest recorded vLLM reads; None where it reads no such name."""
     options = vllm_options(vllm_versions()[-1])
     if name in options.variables:
         return "variables"
@@ -133,7 +133,7 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
 
 
 def _fields(path: list[str]) -> dict[str, Any]:
-    """The fields of the section at a path; empty where the path leads to no section."""
+    """The fields of the section at a path; empty where the path is not a section's."""
     if entry := _ENTRIES.get(".".join(path[:2])):
         return dict(entry.model_fields)
     here: type[BaseModel] | None = Settings
@@ -153,7 +153,7 @@ def _example(path: list[str]) -> object:
 
 
 def _leave_out(config: dict[Any, Any], found: ErrorDetails) -> None:
-    """Takes the wrong part out, or the smallest map entry around it where it stands in a list."""
+    """Remove the wrong part, or the smallest map entry around it where it is in a list."""
     path = [part for part in found["loc"] if part != "[key]"]
     here, rest = config, path
     while len(rest) > 1 and isinstance(here.get(rest[0]), dict):

@@ -1,7 +1,7 @@
-"""What is a secret in plain text, by the name that it stands under or by its own shape: one rule for plan and policies.
+"""Detection of secrets in plain text, by name or by shape: one rule for plan and policies.
 
-A value under a secret's name passes only where it is known to be none: a switch, the resource name of a secret, a
-reference to another variable, the file of a credential. Leaves where such values may stand to the readers.
+A value under a secret's name passes only where it is known not to be a secret: a switch, the resource name of a secret,
+a reference to another variable, the file of a credential. Leaves the places of such values to the callers.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 from itertools import pairwise
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-# A word that ends so names a secret wherever it stands, run on as in PGPASSWORD too.
+# A word with this ending names a secret anywhere in a name, also without a separator as in PGPASSWORD.
 _SECRET = re.compile(
     r"\w*(?:passwords?|passwd|passphrases?|secrets?|credentials?|apikeys?|accesskeys?|privatekeys?)|pwd"
 )
 _OF_KEY = re.compile(r"\w*(?:access|api|auth|encryption|license|master|private|signing|ssh)")
-# Behind a secret's name these say something about it instead of being it.
+# As the last word, these make the name describe a secret instead of holding it.
 _ABOUT = re.compile(
     "algorithm|backend|class|count|dir|enabled|endpoint|expiration|expiry|field|file|folder|format|header|ids?|kind"
     "|length|lifetime|limit|manager|mode|names?|namespace|parser|path|policy|prefix|provider|ref|regex|required"
     "|rotation|scope|size|store|strategy|suffix|timeout|ttl|type|uri|url|version"
 )
-# What makes it a token of text, or a number of them.
+# Words that make `token` a token of text, or a number of them.
 _OF_TEXT = re.compile("bos|budget|cls|count|eos|limit|mask|max|min|num|pad|per|sep|special|stop|unk")
-# Which of several secrets it is.
+# Trailing words that select one of several secrets or its form: ignored.
 _WHICH = re.compile(
     r"\d+|b64|base64|current|data|default|dev|env|json|main|old|plain|primary|prod|production|raw|read|ro|rw"
     "|secondary|staging|string|test|text|value|write"

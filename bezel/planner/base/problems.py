@@ -1,6 +1,6 @@
-"""What is wrong with a stack's settings, said so that the reader can mend it: value, consequence, repair.
+"""Problems of a stack's settings: value, consequence and repair.
 
-Owns the wording's shape and the hiding of anything that looks like a secret. Leaves finding problems to the rules.
+Owns the form of the text, and hides anything that looks like a secret. Leaves finding problems to the rules.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Problem:
     """One thing that keeps a stack from working.
 
     Attributes:
-        key: where it stands, e.g. `bezel:resources.memory`.
-        value: what stands there, as text, secrets hidden.
+        key: full key of the setting, e.g. `bezel:resources.memory`.
+        value: its value as text, secrets hidden.
         consequence: what would happen.
-        repair: the edit or command that mends it.
+        repair: the edit or command that repairs it.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Problem:
 
 
 class PlanError(Exception):
-    """The stack cannot work as it is set. `problems` holds everything that was found, not only the first."""
+    """The stack cannot work as it is set. `problems` holds every problem, not only the first."""
 
     def __init__(self, problems: tuple[Problem, ...], *, stack: str) -> None:
         super().__init__(problems, stack)
@@ -63,7 +63,7 @@ def setting(path: str) -> str:
 
 
 def one_of(known: Iterable[str], near: str | None) -> str:
-    """The repair of a value that is none of the known ones, beginning with the one that was probably meant."""
+    """The repair of an unknown value: the known ones, the one that was probably meant first."""
     listed = ", ".join(known)
     return f"did you mean {near}? Known: {listed}." if near else f"choose one of {listed}."
 

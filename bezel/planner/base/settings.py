@@ -1,7 +1,7 @@
 """The settings of a stack file, typed and strict: the one description of every key, its type, default and meaning.
 
 Owns shapes and bounds that hold for any model and any hardware. Leaves what follows from the catalogue (defaults,
-combinations, limits of the platform) to the rules. Pulumi.yaml and the README's table are made from this module.
+combinations, limits of the platform) to the rules. Pulumi.yaml and the README's table are generated from this module.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _no_bool(value: object) -> object:
-    # pydantic takes True for 1; a switch where a number belongs is a slip of the pen.
+    # pydantic takes True for 1; a switch in place of a number is a mistake.
     return "true" if value is True else "false" if value is False else value
 
 
@@ -77,7 +77,7 @@ class Scaling(_Section):
     """How many instances, and how many requests each takes."""
 
     min_instances: Whole = Field(0, ge=0, description="instances kept running without traffic")
-    # No project has quota for nearly as many; the API takes 32 bits.
+    # Far above any project's quota; the API accepts 32 bits.
     max_instances: Whole = Field(1, ge=1, le=1000, description="most instances at a time; each needs GPU quota")
     request_concurrency: Whole | None = Field(
         None,
@@ -217,7 +217,7 @@ class Smoke(_Section):
     concurrency: Whole | None = Field(
         None, ge=1, le=1000, description="at a time; default a full batch of each instance, at most 64"
     )
-    # Shorter ones have no room for words of their own beside the template.
+    # Shorter prompts have no room for words of their own beside the template.
     prompt_tokens: Whole = Field(256, ge=32, description="tokens of each prompt")
     output_tokens: Whole = Field(64, ge=2, description="tokens of each answer")
     min_draft_acceptance: Number | None = Field(
@@ -236,7 +236,7 @@ class Smoke(_Section):
 
 
 class Settings(_Section):
-    """Everything a stack file may say under the namespace `bezel`."""
+    """All settings of a stack file, under the namespace `bezel`."""
 
     environment: Literal["dev", "prod"] = Field("dev", description="`prod` protects the service from deletion")
     deletion_protection: Literal["environment", "always", "never"] = Field(
@@ -295,6 +295,6 @@ class Settings(_Section):
 
     @property
     def protects_from_deletion(self) -> bool:
-        """Whether deleting what serves is refused."""
+        """Whether deleting the serving resources is refused."""
         said = self.deletion_protection
         return self.environment == "prod" if said == "environment" else said == "always"

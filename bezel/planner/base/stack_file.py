@@ -1,8 +1,8 @@
-"""Stack files as text: their values as the engine reads them, and values that two readers of YAML take differently.
+"""Reader of stack files: values as the engine reads them, and values that two YAML readers interpret differently.
 
 The engine reads YAML with Go's yaml.v3, most other tools by YAML 1.1: `2030-01-01` becomes a date, `on` text or true,
-`1:30` text or 90, `010` becomes 8. Such a value is refused with both readings, and is to be quoted. Pure: leaves files
-to the caller, and what the values mean to `bezel.planner.base.parse`.
+`1:30` text or 90, `010` becomes 8. Such a value is refused with both readings; quoting it repairs it. Pure: leaves
+files to the caller, and what the values mean to `bezel.planner.base.parse`.
 
 Source: what `pulumi config --json` 3.259.0 made of each form, and the resolvers of PyYAML.
 """
@@ -44,7 +44,7 @@ _READINGS = (
 
 
 class StackFileError(ValueError):
-    """The text is not YAML of keys and values; the message says where."""
+    """The text is not YAML of keys and values; the message names the place."""
 
 
 def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
@@ -55,7 +55,7 @@ def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
         name: The file's name, for messages.
 
     Returns:
-        The content (None for an empty file), and every value in it that two readers take differently.
+        The content (None for an empty file), and every value in it that two readers interpret differently.
 
     Raises:
         StackFileError: It is not valid YAML, or refers to itself.
@@ -69,7 +69,7 @@ def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
 
 
 class _Reader:
-    """Makes values of the nodes of one file, and gathers what is wrong on the way."""
+    """Convert the nodes of one file into values, and collect its problems."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -110,7 +110,7 @@ class _Reader:
             self._refuse(node, path, "a key that is not text reads differently elsewhere", _quote(node.value))
             return str(node.value)
         found = self._scalar(node, path)
-        # As the engine writes them: keys are text.
+        # As in the engine: keys are text.
         return str(found).lower() if isinstance(found, bool) else str(found)
 
     def _scalar(self, node: yaml.ScalarNode, path: str) -> object:

@@ -1,4 +1,4 @@
-"""What leased hardware costs: per hour and for a lease of given length. A row that is missing makes it unknown."""
+"""Cost of one leased machine: per hour and for a lease of given length. A missing price row makes it unknown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Provisioning = Literal["flex-start", "on-demand", "spot"]
 
 @dataclass(frozen=True, slots=True)
 class LeaseCost:
-    """The cost of one machine; amounts in USD, or unknown for a reason. A chip's price holds its share of the host."""
+    """Cost of one machine; amounts in USD, or unknown for a reason. A chip's price includes its share of the host."""
 
     line: CostLine
 
@@ -33,11 +33,11 @@ class LeaseCost:
         return self.line.hourly
 
     def lease(self, seconds: int) -> Amount:
-        """A lease that runs to its end."""
+        """A lease of `seconds` that runs to its end."""
         return times(self.hourly, Decimal(seconds) / 3600)
 
     def as_output(self, seconds: int) -> dict[str, object]:
-        """Plain values for a stack's output, for leases of so many seconds."""
+        """Plain values for a stack's output, for leases of `seconds`."""
         return {
             "usd_per_hour": figure(self.hourly, 4),
             "usd_per_lease": figure(self.lease(seconds), 2),
@@ -54,7 +54,7 @@ def lease_cost(
 
     Args:
         hardware: what is leased.
-        zone: where it stands, e.g. "us-east5-a"; the price is its region's.
+        zone: of the machine, e.g. "us-east5-a"; the price is its region's.
         provisioning: how it is bought.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """

@@ -1,7 +1,7 @@
-"""What a stack of leases costs: the machines in each zone that may be had, and the gateway in front.
+"""Cost of a stack of leases: the machines in each possible zone, and the gateway in front of them.
 
-Owns the sum, its bounds and the gate on spending. Which zone is had is not known beforehand, so the dearest counts; one
-without a price makes the whole unknown. Leaves one machine to bezel.planner.cost.lease_cost.
+Owns the sum, its bounds and the spending limits. Which zone grants the lease is not known beforehand, so the most
+expensive counts; a zone without a price makes the whole unknown. Leaves one machine to bezel.planner.cost.lease_cost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bezel.planner.cost.lease_cost import Provisioning
 
 GATEWAY_BILLING = "request-based"
-# What components/identity_gateway.py asks for; a second instance takes over while the first is replaced.
+# As in components/identity_gateway.py; a second instance takes over while the first is replaced.
 GATEWAY_CPU, GATEWAY_MEMORY_GIB, GATEWAY_INSTANCES = 1, Decimal("0.5"), 2
 
 
@@ -36,10 +36,10 @@ class LeaseTotal:
 
     Attributes:
         by_zone: one machine in each zone, in the order of preference.
-        count: machines.
+        count: number of machines.
         run_seconds: length of a lease.
-        gateway_lines: what an instance of the gateway costs while it answers requests, by the hour.
-        requests: a million requests.
+        gateway_lines: cost per hour of a gateway instance while it serves requests.
+        requests: cost of a million requests.
     """
 
     by_zone: Mapping[str, LeaseCost]
@@ -50,7 +50,7 @@ class LeaseTotal:
 
     @property
     def hourly(self) -> Amount:
-        """One machine, per hour, in the dearest zone."""
+        """One machine, per hour, in the most expensive zone."""
         return most_expensive(cost.hourly for cost in self.by_zone.values())
 
     @property
@@ -65,7 +65,7 @@ class LeaseTotal:
 
     @property
     def gateway_hourly(self) -> Amount:
-        """The gateway at its most: all instances, each answering requests all the time. 0 without traffic."""
+        """Maximum of the gateway: all instances, each serving requests all the time. 0 without traffic."""
         return times(total(line.hourly for line in self.gateway_lines), GATEWAY_INSTANCES)
 
     @property
@@ -80,7 +80,7 @@ class LeaseTotal:
 
     @property
     def parts(self) -> list[CostLine]:
-        """Everything that a price row is looked for."""
+        """All parts that need a price row."""
         return [cost.line for cost in self.by_zone.values()] + [*self.gateway_lines, self.requests]
 
     @property
@@ -89,7 +89,7 @@ class LeaseTotal:
         return tuple(dict.fromkeys(part.hourly.reason for part in self.parts if isinstance(part.hourly, Unpriced)))
 
     def seconds(self, seconds: float) -> Amount:
-        """All machines for so many seconds: a start is paid for from its beginning."""
+        """All machines for `seconds`: a start is paid for from its beginning."""
         return times(self.machines_hourly, Decimal(repr(seconds)) / 3600)
 
     def as_output(self) -> dict[str, object]:
@@ -124,7 +124,7 @@ def lease_total(
 
     Args:
         hardware: what is leased.
-        zones: where it may stand, at least one.
+        zones: possible zones, at least one.
         provisioning: how it is bought.
         count: machines.
         run_seconds: length of a lease.
@@ -148,12 +148,12 @@ def lease_total(
 
 
 def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) -> list[Problem]:
-    """Refuses what has no price, and what costs more per hour or until its end than it may.
+    """Refuse a cost that is unknown, or above the limit per hour or per lease.
 
     Args:
         cost: of the stack.
-        limits: what may be spent.
-        priced: zones of the hardware where it has a price.
+        limits: spending limits.
+        priced: zones where the hardware has a price.
     """
     if cost.missing:
         unpriced = [zone for zone, each in cost.by_zone.items() if isinstance(each.hourly, Unpriced)]

@@ -1,7 +1,6 @@
-"""Price rows of the user's own: how one is written, and whether its value can be the price of its unit.
+"""Price rows of the stack file: their form, and whether a value can be the price of its unit.
 
-Owns the units. Leaves what a row is multiplied by to bezel.planner.cost.service_cost and the catalogue's own rows to
-bezel.catalog.
+Owns the units. Leaves the quantities to bezel.planner.cost.service_cost and the catalogue's own rows to bezel.catalog.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ if TYPE_CHECKING:
 
 HOUR = 3600
 _LEAST_SHARE = Decimal("0.2")
-"""Of the catalogue's lowest price: no discount of Google's goes further, spot and three years' commitment included."""
+"""Share of the catalogue's lowest price: no discount of Google's goes below it, spot and 3-year commitment included."""
 _DATED = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a row's price is for: `words` as in "USD per second of one GPU"; what no real price leaves, in USD."""
+    """Unit of a price row: `words` as in "USD per second of one GPU", and the bounds of any real price, in USD."""
 
     words: str
     least: Decimal
@@ -39,12 +38,12 @@ class Unit:
     by_time: bool = True
 
     def told(self, usd: Decimal) -> str:
-        """The same price by the hour, as people know it."""
+        """The price as text, per hour where the unit is a time."""
         return f"{float(usd * HOUR if self.by_time else usd):,.6g} USD per {'hour' if self.by_time else self.words}"
 
 
 def priced_items() -> dict[str, Unit]:
-    """Everything that a plan looks for a row of, with the unit of its price."""
+    """All items whose price a plan looks up, with the unit of each price."""
     kinds = [f"gpu {name} {kept} redundancy" for name in accelerators() for kept in ("no zonal", "zonal")]
     gpus = dict.fromkeys(kinds, _unit("GPU", "gpu-second"))
     leased = {
@@ -68,7 +67,7 @@ def _bounds(unit: str) -> tuple[Decimal, Decimal]:
 
 
 def rows_to_add(missing: Iterable[Unpriced]) -> str:
-    """The repair for price rows that the catalogue does not hold: the rows, ready to be filled in."""
+    """The repair for price rows missing from the catalogue: the rows, ready to be filled in."""
     units = priced_items()
     rows = {(row.item, row.region): units.get(row.item) for row in missing}
     lines = [
@@ -90,11 +89,11 @@ def _placeholder(unit: Unit | None) -> str:
 
 
 def check_own_prices(rows: Sequence[PriceRow], *, today: date | None) -> list[Problem]:
-    """A row is one that a plan looks for, its value can be the price of its unit, and somebody can check it.
+    """Check that a plan uses each row, that its value is plausible for its unit, and that its source is given.
 
     Args:
         rows: of the stack file.
-        today: no price was read later; None where nobody knows what day it is.
+        today: latest possible date of a price; None without a clock.
     """
     units = priced_items() if rows else {}
     problems = []
@@ -116,12 +115,12 @@ def check_own_prices(rows: Sequence[PriceRow], *, today: date | None) -> list[Pr
 
 
 def mispriced(problems: Iterable[Problem]) -> bool:
-    """Whether an amount of the user's own is refused: what is counted with it means nothing."""
+    """Whether a price of the user's own is refused: amounts computed with it are meaningless."""
     return any(problem.key.endswith(".usd_per_unit") for problem in problems)
 
 
 def _implausible(key: str, row: PriceRow, unit: Unit) -> list[Problem]:
-    """A price that nobody asks: a slip of a digit, or the price of another unit."""
+    """Refuse an implausible price: a wrong digit, or the price of another unit."""
     usd = Decimal(str(row.usd_per_unit))
     per = f"USD per {unit.words}"
     listed = [_per_second(each.unit, each.usd_per_unit) for each in prices().values() if each.item == row.item]
@@ -151,7 +150,7 @@ def _per_second(unit: str, usd: Decimal) -> Decimal:
 
 def _undated(key: str, as_of: str, today: date | None) -> list[Problem]:
     found = _DATED.fullmatch(as_of)
-    # A day more: it may be the next one already where the row was written.
+    # One day more: in the author's time zone it may already be the next day.
     latest = today + timedelta(days=1) if today else None
     late = found and latest and (int(found[1]), int(found[2]), int(found[3] or 1)) > latest.timetuple()[:3]
     if found and not late:

@@ -1,8 +1,9 @@
-"""What a Cloud Run GPU service costs while instances run: per hour, per month, per cold start.
+"""Cost of a Cloud Run GPU service while instances run: per hour, per month, per cold start.
 
-Owns the arithmetic over price rows and the gate on spending. A part without a price makes the whole unknown and
-names the missing row; it never counts as 0. Disks, network, logs and storage are not included and said to be so.
-Leaves the lease of a TPU to bezel.planner.cost.lease_cost and the price of a token to bezel.planner.cost.token_cost.
+Owns the arithmetic over price rows and the spending limits. A part without a price makes the whole unknown and names
+the missing row; it never counts as 0. Disks, network, logs and storage are not included, and the output lists them as
+such. Leaves the lease of a TPU to bezel.planner.cost.lease_cost and the price of a token to
+bezel.planner.cost.token_cost.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import PriceRow
 
 SERVICE = "cloud-run"
-BILLING = "instance-based"  # the only billing that Cloud Run offers with a GPU; it has no fee for a request
+BILLING = "instance-based"  # Cloud Run's only billing with a GPU; it has no fee for a request
 HOURS_PER_MONTH = 730
 NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in Artifact Registry")
 USER_ROW = "your own row: "
-# A fee for a request is no rate: it is shown per million and counts in no hour.
+# A fee for a request is not a rate: it is shown per million and is not part of an hourly cost.
 _UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One billed part: `quantity` of what the row prices by the second or the hour."""
+    """One billed part: `quantity` units of the row, priced by the second or the hour."""
 
     item: str
     quantity: int | Decimal
@@ -49,7 +50,7 @@ class CostLine:
 
     @property
     def kind(self) -> str:
-        """What the price rests on: "list price", "derived", "own row" or "unknown"."""
+        """Basis of the price: "list price", "derived", "own row" or "unknown"."""
         if not isinstance(self.price, Price):
             return UNKNOWN
         if self.price.source.startswith(USER_ROW):
@@ -77,11 +78,11 @@ class Cost:
     min_instances: int
     max_instances: int
     boost: CostLine | None = None
-    """The vCPUs that an instance has beside its own while it starts."""
+    """vCPUs that startup CPU boost adds to an instance."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The names of the price rows that the catalogue does not hold."""
+        """Names of the price rows missing from the catalogue."""
         return tuple(str(line.price) for line in self.lines if not isinstance(line.price, Price))
 
     @property
@@ -110,12 +111,12 @@ class Cost:
         return times(self.hourly_at_min, HOURS_PER_MONTH)
 
     def cold_start(self, seconds: float) -> Amount:
-        """A start of so many seconds: an instance is paid for from its beginning, whether it answers or not."""
+        """A start of `seconds`: an instance is paid for from its beginning, ready or not."""
         hourly = total([self.hourly, self.boost.hourly]) if self.boost else self.hourly
         return times(hourly, Decimal(repr(seconds)) / 3600)
 
     def as_output(self) -> dict[str, object]:
-        """Plain values for a stack's output; an unknown figure says "unknown"."""
+        """Plain values for a stack's output; an unknown figure is "unknown"."""
         output: dict[str, object] = {
             "usd_per_hour": figure(self.hourly, 4),
             "usd_per_month_always_on": figure(self.monthly_always_on, 2),
@@ -151,7 +152,7 @@ def service_cost(
     """The cost of a Cloud Run service with a GPU.
 
     Args:
-        accelerator: id of the catalogue.
+        accelerator: its id in the catalogue.
         region: where it runs.
         cpu: vCPUs of one instance.
         memory_gib: memory of one instance.
@@ -159,7 +160,7 @@ def service_cost(
         max_instances: most instances at a time.
         accelerator_count: GPUs of one instance.
         zonal_redundancy: whether capacity in another zone is reserved.
-        boost_cpu: vCPUs that an instance has beside its own while it starts.
+        boost_cpu: vCPUs that startup CPU boost adds to an instance.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """
 
@@ -190,7 +191,7 @@ def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, mode
 
 
 def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> list[Problem]:
-    """Refuses what has no price and what costs more per hour than it may.
+    """Refuse a cost that is unknown, or above the limit per hour.
 
     Args:
         cost: of the service.
@@ -227,12 +228,12 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
 
 
 def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> list[Problem]:
-    """Refuses instances that are paid for without traffic where the stack is to scale to zero.
+    """Refuse the cost of instances without traffic where the stack must scale to zero.
 
     Args:
-        cost: of the service; one without a price is another rule's.
+        cost: of the service; check_cost reports one without a price.
         environment: "dev" scales to zero unless a limit is set.
-        limit: `cost.max_idle_hourly_usd`, USD, or None where the stack file says nothing.
+        limit: `cost.max_idle_hourly_usd`, USD, or None where the stack file sets none.
     """
     idle, month = cost.hourly_at_min, cost.monthly_without_traffic
     allowed = Decimal(0) if limit is None and environment == "dev" else limit

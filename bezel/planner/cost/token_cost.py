@@ -1,7 +1,7 @@
-"""What a million tokens cost, input and output apart, at a stated load and utilisation.
+"""Cost of a million tokens, input and output separately, at a stated load and utilisation.
 
-Owns the split of an instance's paid seconds between prompts and answers, by what each would take without the other. The
-sum over a request is what it costs; nothing is counted twice.
+Owns the split of an instance's paid seconds between prompts and outputs, in the ratio of the time that each would take
+without the other. Their sum over a request is the request's cost; nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from bezel.planner.base.money import Amount
     from bezel.planner.sizing.roofline import Estimate
 
-# Share of the paid time that an instance works under the stated load; the rest it starts, idles or drains. A floor
-# for the price is 1; what a service reaches is seen in its bill only.
+# Share of the paid time under the stated load; in the rest an instance starts, idles or drains. 1 gives the lowest
+# possible price; only the bill shows the share that a service reaches.
 UTILISATION = 0.5
 _MILLION = 1_000_000
 
@@ -32,11 +32,11 @@ class TokenCost:
 
     @property
     def basis(self) -> str:
-        """At which load and utilisation it holds."""
+        """The load and utilisation at which the cost holds."""
         return f"estimate at {self.load}, {self.utilisation:.0%} of the paid time under this load"
 
     def as_output(self) -> dict[str, object]:
-        """Plain values for a stack's output; an unknown figure says "unknown"."""
+        """Plain values for a stack's output; an unknown figure is "unknown"."""
         return {
             "usd_per_million_input_tokens": [figure(end, 3) for end in self.input],
             "usd_per_million_output_tokens": [figure(end, 3) for end in self.output],
@@ -49,7 +49,7 @@ def token_cost(hourly: Amount, found: Estimate, *, utilisation: float = UTILISAT
 
     Args:
         hourly: of the instance.
-        found: its estimated speed at the load.
+        found: estimated speed at the load.
         utilisation: share of the paid time under that load, above 0 and at most 1.
     """
     ends: dict[str, list[Amount]] = {"input": [], "output": []}

@@ -1,4 +1,4 @@
-"""The plan of leased machines as text to read: each value, and where it came from."""
+"""Text summary of a plan of leased machines: each value and its origin."""
 
 from __future__ import annotations
 

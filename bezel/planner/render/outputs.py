@@ -1,4 +1,4 @@
-"""What a stack's outputs say of its plan, as plain values: fit, start, speed, drafts, cost, the price of tokens."""
+"""Stack outputs of a plan, as plain values: fit, start, speed, drafts, cost, price of tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def plan_output(plan: Plan | LeasePlan) -> dict[str, object]:
-    """The plan's figures, each with what it rests on; an unknown price says "unknown"."""
+    """The plan's figures, each with its basis; an unknown price is "unknown"."""
     if isinstance(plan, LeasePlan):
         starts = [plan.cost.seconds(seconds) for seconds in plan.start.seconds]
     else:

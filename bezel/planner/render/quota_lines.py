@@ -1,6 +1,6 @@
-"""What a preview says of the use of quotas: how much, who says so, and what is not known. Pure.
+"""Texts of a preview about the use of quotas: how much is used, by which source, and what is not known. Pure.
 
-Owns the words. Leaves out the rule behind them: `bezel.planner.assemble.quota_use`.
+Owns the wording. Leaves the rule behind it to `bezel.planner.assemble.quota_use`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _PERMISSION = "roles/monitoring.viewer"
 
 
 def use_line(need: Need, allowed: float, listed: int, counted: tuple[int, float] | str) -> str:
-    """One quota: what is used of it and who says so, what is allowed, what is needed.
+    """One quota: its use with the source, the limit, and the need.
 
     Args:
-        need: what the stack may need of it.
-        allowed: what the project may have, infinity without a limit.
-        listed: what Cloud Run's services hold without traffic.
-        counted: Monitoring's number and its age in seconds, or why there is none.
+        need: the most that the stack may need of it.
+        allowed: the project's limit, infinity without one.
+        listed: amount that Cloud Run's services hold without traffic.
+        counted: Monitoring's number and its age in seconds, or the reason why there is none.
     """
     things = need.quota.things
     limit = "no limit" if allowed == math.inf else f"{things(allowed)} allowed"
@@ -42,7 +42,7 @@ def use_line(need: Need, allowed: float, listed: int, counted: tuple[int, float]
 
 
 def uncounted(needs: tuple[Need, ...], project: str, why: str) -> str:
-    """What Cloud Monitoring does not say, what is unseen then, and where it was refused how to see it."""
+    """Warning that Cloud Monitoring reports no use: what is therefore not counted, and after a 403 the repair."""
     quotas = ", ".join(dict.fromkeys(need.quota.id for need in needs))
     repair = f" It takes {_PERMISSION} and `gcloud services enable {USE_API} --project={project}`."
     return (
@@ -52,7 +52,7 @@ def uncounted(needs: tuple[Need, ...], project: str, why: str) -> str:
 
 
 def crowding(need: Need, allowed: float, counted: tuple[int, float], project: str) -> str:
-    """A quota that Monitoring sees too full for what is needed: told, since what it counted may have ended."""
+    """Warning that a quota is too full by Monitoring: no refusal, since what it counted may have ended."""
     used, age = counted
     value = need.wanted + used
     return (

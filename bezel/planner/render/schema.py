@@ -1,7 +1,7 @@
-"""The description of every setting, made from `Settings`: Pulumi.yaml's `config` and the README's table.
+"""Descriptions of every setting, generated from `Settings`: Pulumi.yaml's `config` and the README's table.
 
-Owns both renderings, so that no key is described twice. The engine's schema types only top-level keys (string,
-integer, boolean, array, object); what stands below one is listed in its description.
+Owns both renderings, so that no key is described twice. The engine's schema types only top-level keys (string, integer,
+boolean, array, object); keys below one are listed in its description.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NAMES = {
 }
 
 
-# Settings of a provider that every stack needs, whatever its file says.
+# Provider settings that every stack needs, whatever its stack file contains.
 PROVIDER_SETTINGS: dict[str, dict[str, object]] = {
-    # Only the registry is asked for a digest, and a pipeline has no Docker daemon that the provider could look for.
+    # Digests come from the registry alone, and a pipeline has no Docker daemon for the provider to connect to.
     "docker:disableDockerDaemonCheck": {"value": True},
 }
 
@@ -41,7 +41,7 @@ def project_config() -> dict[str, dict[str, object]]:
     """The `config` section of Pulumi.yaml.
 
     Every key has a default here, its own or an empty one: the engine refuses a stack that lacks a key without one,
-    with a message that knows nothing of a misspelt key beside it. The planner reports what is required and missing.
+    with a message that does not mention a misspelt key beside it. The planner reports missing required keys.
     """
     return {name: _declaration(field) for name, field in Settings.model_fields.items()}
 
@@ -64,7 +64,7 @@ def project_yaml() -> str:
 
 
 def stack_file_schema() -> dict[str, object]:
-    """The JSON Schema of a stack file, for editors: keys of `bezel:`, and whatever other namespaces say."""
+    """The JSON Schema of a stack file, for editors: keys of `bezel:`; keys of other namespaces are not checked."""
     settings = Settings.model_json_schema()
     keys = {f"{NAMESPACE}:{name}": value for name, value in settings["properties"].items()}
     return {

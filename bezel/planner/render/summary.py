@@ -1,4 +1,4 @@
-"""The plan of a Cloud Run service as text to read: each value, and where it came from."""
+"""Text summary of a Cloud Run service's plan: each value and its origin."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the texts of all plans are made of: rows of a name, a value and where it came from, and what they share.
+"""Rows of the text summaries of all plans: name, value and origin.
 
-Owns how figures, ranges and amounts are written. Leaves which rows a plan has to bezel.planner.render.summary (Cloud
-Run) and bezel.planner.render.lease_summary.
+Owns the formatting of figures, ranges and amounts. Leaves the choice of a plan's rows to bezel.planner.render.summary
+(Cloud Run) and bezel.planner.render.lease_summary.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def argument_rows(arguments: Sequence[str], origins: Mapping[str, str]) -> Itera
         flag, _, value = word.partition("=")
         if flag.startswith("--"):
             rows.append((flag, value))
-        else:  # a further value of the flag before it
+        else:  # another value of the previous flag
             rows[-1] = (rows[-1][0], f"{rows[-1][1]} {word}".strip())
     for flag, value in rows:
         yield flag, value, _origin_of(flag, origins)
@@ -68,7 +68,7 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
 
 
 def speed_rows(found: Estimate, gain: Gain | None) -> Iterable[Row]:
-    """How fast one machine may be, at the load of the short benchmark."""
+    """Estimated speed of one machine at the load of the short benchmark."""
     yield "first token", span(found.ttft_seconds, "s", 2), f"prompt of {found.prompt_tokens} tokens"
     yield "output alone", span(found.tokens_per_second_alone, "tokens/s", 0), "one user"
     yield "output together", span(found.tokens_per_second_batched, "tokens/s", 0), f"{found.batch} users"
@@ -91,7 +91,7 @@ def line_row(line: CostLine) -> Row:
 
 
 def token_rows(tokens: TokenCost) -> Iterable[Row]:
-    """What tokens cost, and at which load."""
+    """Cost of tokens, with its load."""
     yield "a million tokens in", usd_range(tokens.input, 2), tokens.basis
     yield "a million tokens out", usd_range(tokens.output, 2), f"{tokens.utilisation:.0%} utilisation"
 
@@ -102,7 +102,7 @@ def usd(amount: Amount, per: str, digits: int) -> str:
 
 
 def usd_range(ends: tuple[Amount, Amount], digits: int) -> str:
-    """Two ends of an amount as text."""
+    """A range of amounts as text."""
     return " to ".join(text(end, digits) for end in ends) + " USD"
 
 
@@ -117,19 +117,19 @@ def span(values: tuple[float, float], unit: str, digits: int) -> str:
 
 
 def either(origin: Mapping[str, str], *paths: str) -> str:
-    """Where values that are shown in one row came from."""
+    """Origin of the values that share a row."""
     found = [origin[path] for path in paths]
     return found[0] if len(set(found)) == 1 else " and ".join(dict.fromkeys(found))
 
 
 def image_origin(origin: Mapping[str, str]) -> str:
-    """Where the image came from: the stack file's own, or the release's."""
+    """Origin of the image: the stack file, or the vLLM release."""
     own = any(path.startswith("image.") and found == STACK_FILE for path, found in origin.items())
     return STACK_FILE if own else origin["vllm_version"]
 
 
 def weights_origin(origin: Mapping[str, str], *, in_bucket: bool) -> str:
-    """Where the address of the weights came from: bucket and folder, or the choice of the hub."""
+    """Origin of the weights' address: of bucket and folder, or of the choice of the hub."""
     return either(origin, "weights.bucket", "weights.path") if in_bucket else origin["weights.loading"]
 
 

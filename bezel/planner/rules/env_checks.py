@@ -1,7 +1,8 @@
-"""Environment variables of a stack: every rule in its order, and what the server reads of them.
+"""Checks of a stack's environment variables: every rule in its order, and which variables the server reads.
 
-Owns names and values against the recordings of vLLM and tpu-inference. Leaves who may set a variable, and what must not
-stand in one, to bezel.planner.rules.env_names, numbers and lengths to bezel.planner.rules.platform_limits.
+Owns names and values against the recordings of vLLM and tpu-inference. Leaves conflicts with other settings, and values
+that must not be in a variable, to bezel.planner.rules.env_names, and numbers and lengths to
+bezel.planner.rules.platform_limits.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ def check_environment(
     tpu: bool = False,
     leased: bool = False,
 ) -> list[Problem]:
-    """Every rule about the stack file's variables; of each variable the first that is broken.
+    """Check the stack file's variables by every rule; each variable reports only its first broken rule.
 
     Args:
         settings: of the stack.
-        planned: what the plan sets itself.
+        planned: variables that the plan sets itself.
         options: the recording of the pinned release, None where there is none.
         tpu: whether the container runs on TPU chips.
         leased: whether it runs on a leased machine.
     """
     variables, secrets = settings.variables, settings.secrets
     problems = check_variables(variables, planned, secrets)
-    rest = _untold(variables, problems)  # what was told may be a secret: no other rule shows its value
+    rest = _untold(variables, problems)  # a reported value may be a secret: no other rule shows it
     problems += check_variable_limits(rest, {**planned, **variables}, secrets, leased=leased)
     return problems + (check_read(_untold(rest, problems), options, tpu=tpu) if options else [])
 
@@ -54,11 +55,11 @@ def _untold(variables: Mapping[str, str], problems: Iterable[Problem]) -> dict[s
 
 
 def check_read(variables: Mapping[str, str], options: VllmOptions, *, tpu: bool) -> list[Problem]:
-    """Every variable that the server would not read, or would refuse.
+    """Refuse variables that the server would not read, or would reject.
 
     Args:
         variables: of the stack file.
-        options: the recording of the pinned release; one without variables says nothing of any.
+        options: the recording of the pinned release; one without variables refuses none.
         tpu: whether the container runs on TPU chips, where tpu-inference reads variables of its own.
     """
     if not options.variables:
@@ -87,14 +88,14 @@ def _unknown(name: str, value: str, options: VllmOptions, read: Mapping[str, Var
 
 
 def _instead(name: str, options: VllmOptions, read: Mapping[str, Variable]) -> str:
-    """Where it belongs: among the options where it is the name of one, else the nearest variable."""
+    """The repair: the option of that name, else the nearest variable."""
     upper = name.upper()
     option = options.find("--" + upper.removeprefix(PREFIX).lower())
     if upper not in read and option is not None:
         return f"it is an option: write `{setting('vllm')}: {{{option[0].name}: …}}`."
     if upper in read:
         return f"did you mean {upper}?"
-    # Without the prefix, which all have in common and which would make any two alike.
+    # Without the common prefix, which would make any two names similar.
     known = [other.removeprefix(PREFIX) for other in read if other.startswith(PREFIX)]
     near = closest(upper.removeprefix(PREFIX), known, likeness=0.8)
     return f"did you mean {PREFIX}{near}?" if near else "remove it."
@@ -104,7 +105,7 @@ def _check_value(variable: Variable, value: str) -> list[Problem]:
     wanted = _wanted(variable, value)
     if wanted is None:
         return []
-    if variable.kind == "switch" and not variable.strict:  # of a strict one a number is on or off
+    if variable.kind == "switch" and not variable.strict:  # a strict one accepts any number
         why = f"it is a switch: the server takes a word that is not {wanted} for one of the two, without saying which."
     else:
         why = f"the server reads {wanted} there: it exits while it starts."
@@ -113,7 +114,7 @@ def _check_value(variable: Variable, value: str) -> list[Problem]:
 
 
 def _wanted(variable: Variable, value: str) -> str | None:
-    """What the variable takes, where the value is not that; None where it is."""
+    """The accepted kind of value, where the value is another; None where it is accepted."""
     if variable.strict:
         return None if as_int(value) is not None else "1 or 0"
     if variable.kind == "switch":

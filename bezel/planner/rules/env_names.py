@@ -1,4 +1,4 @@
-"""Plain environment variables of the container: names that nobody else sets, and values that everybody may see."""
+"""Plain environment variables of the container: names that nothing else sets, and values that are no secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
-    """What the plan itself sets in the container."""
+    """Variables that the plan itself sets in the container."""
     environment = ({"HF_HUB_OFFLINE": "1"} if offline else {}) | {"VLLM_NO_USAGE_STATS": "1"}
     if gpu and gpu.forward_compatible_cuda:
         environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
@@ -26,11 +26,11 @@ def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, st
 def check_variables(
     variables: Mapping[str, str], planned: Mapping[str, str], secrets: Mapping[str, str]
 ) -> list[Problem]:
-    """Every variable by itself, and against what else sets it.
+    """Check every variable by itself, and against the plan, the platform and the secrets.
 
     Args:
         variables: of the stack file.
-        planned: what the plan sets itself.
+        planned: variables that the plan sets itself.
         secrets: variables that get a secret's value.
     """
     problems = []

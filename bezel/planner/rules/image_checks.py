@@ -1,7 +1,7 @@
-"""Which image runs, and which recorded options its vLLM takes.
+"""Container image of a stack, and the recorded options that its vLLM accepts.
 
-Owns reading an image's tag for the release that it names, and refusing an image whose options nobody recorded: its
-arguments could not be checked. Leaves the recording to `bezel catalog record-options` and a tag's digest to components.
+Owns reading the release from an image's tag, and refusing an image without recorded options: its arguments could not be
+checked. Leaves the recording to `bezel catalog record-options` and a tag's digest to components.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bezel.planner.base.settings import Settings
 COMMAND = "bezel catalog record-options"
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
 _OF_TAG = re.compile(rf"v?({_RELEASE.pattern})(?:[-_.].+)?")
-# Tags that name another image tomorrow, and builds between releases.
+# Tags that move to another image, and builds between releases.
 _MOVING = re.compile(r"latest|nightly|main|dev", re.IGNORECASE)
 _BUILD = re.compile(r"(?:.*[-_.])?(?:latest|nightly|main|dev)(?:[-_.].*)?", re.IGNORECASE)
 _FORMS = {
@@ -28,7 +28,7 @@ _FORMS = {
 
 
 def image_plan(settings: Settings, registry: str, repository: str) -> ImagePlan:
-    """The image, with the release's own for what is not said."""
+    """The image, with the release's own for each part that is not set."""
     chosen = settings.image
     release = _RELEASE.fullmatch(settings.vllm_version)
     return ImagePlan(
@@ -40,7 +40,7 @@ def image_plan(settings: Settings, registry: str, repository: str) -> ImagePlan:
 
 
 def recording_of(settings: Settings) -> tuple[str, str]:
-    """(the setting that says it, the name of the recorded options that the image takes)."""
+    """(the setting that determines it, the name of the recorded options that the image accepts)."""
     chosen = settings.image
     if chosen.options:
         return "image.options", chosen.options
@@ -50,7 +50,7 @@ def recording_of(settings: Settings) -> tuple[str, str]:
 
 
 def unrecorded(key: str, name: str, known: tuple[str, ...], near: str | None) -> Problem:
-    """Nobody recorded what the image's vLLM takes."""
+    """The problem of an image without recorded options."""
     meant = f"did you mean {near}? Otherwise " if near and key != "image.tag" else ""
     named = "" if _RELEASE.fullmatch(name) else f" --name {shown(name)}"
     return Problem(
@@ -63,7 +63,7 @@ def unrecorded(key: str, name: str, known: tuple[str, ...], near: str | None) ->
 
 
 def check_image(settings: Settings) -> list[Problem]:
-    """What is said of the image, each by itself and together."""
+    """Check the image's settings, each by itself and together."""
     chosen = settings.image
     problems = [
         Problem(setting(f"image.{name}"), shown(value), "no image is named so.", f"write {example}.")
@@ -90,7 +90,7 @@ def _moved(settings: Settings) -> list[Problem]:
 
 
 def _contradictions(settings: Settings) -> list[Problem]:
-    """Two settings that name different releases, and a build between releases that is said to be one."""
+    """Refuse settings that name different releases, and a build between releases that is declared a release."""
     chosen, version = settings.image, settings.vllm_version
     _, recorded = recording_of(settings)
     named = _named(chosen.tag) if chosen.tag else None

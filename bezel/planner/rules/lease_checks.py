@@ -1,4 +1,4 @@
-"""What a lease may ask for: durations, zones, control planes, and what needs a way to the internet.
+"""Limits of a lease: durations, zones, control planes, and what needs internet access.
 
 Owns the platform's limits as rules over settings. Sources: Cloud TPU queued resources (run duration 10 minutes to 7
 days), Compute Engine flex-start VMs (the same; a wait of 90 seconds to 2 hours). Leaves vLLM, memory and money to the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 RUN_SECONDS = (10 * MINUTE, 7 * DAY)
-# How long one zone's queue is worth waiting in; a queued resource itself knows no bound.
+# Bounds of the wait in one zone's queue; a queued resource itself has no bound.
 PATIENCE_SECONDS = (MINUTE, 7 * DAY)
 VM_PATIENCE_SECONDS = (90, 2 * HOUR)
 DEADLINE_SECONDS = (5 * MINUTE, DAY)
@@ -35,7 +35,7 @@ _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 
 
 def check_service_only(settings: Settings) -> list[Problem]:
-    """Settings of leases in the stack file of a Cloud Run service, where they would do nothing."""
+    """Refuse settings of leases in the stack file of a Cloud Run service, where they have no effect."""
     odd: list[tuple[str, object, object]] = [
         ("lease", settings.lease, LeaseSettings()),
         ("network", settings.network, NetworkSettings()),
@@ -54,7 +54,7 @@ def check_service_only(settings: Settings) -> list[Problem]:
 
 
 def check_lease_only(settings: Settings) -> list[Problem]:
-    """Settings of Cloud Run services in the stack file of leases, where they would do nothing."""
+    """Refuse settings of Cloud Run services in the stack file of leases, where they have no effect."""
     of_machine = "the hardware comes with its host"
     odd: list[tuple[str, object, object, str]] = [
         ("scaling", settings.scaling, Scaling(), f"the number of machines is {setting('lease.count')}"),
@@ -82,7 +82,7 @@ def check_lease_only(settings: Settings) -> list[Problem]:
 
 
 def check_lease(lease: LeaseSettings, hardware: Leased, back_end: BackEnd) -> list[Problem]:
-    """Durations, zones and control plane, each by itself and together."""
+    """Check durations, zones and control plane, each by itself and together."""
     waits = lease.provisioning == "flex-start" and back_end == "flex_start_vm"
     bounds = VM_PATIENCE_SECONDS if waits else PATIENCE_SECONDS
     problems = [
@@ -162,7 +162,7 @@ def _zones(lease: LeaseSettings, hardware: Leased) -> list[Problem]:
 
 
 def check_egress(settings: Settings, hardware: Leased, back_end: BackEnd) -> list[Problem]:
-    """What a machine without an external address cannot reach: everything but Google's own APIs."""
+    """Refuse sources that a machine without an external address cannot reach: all but Google's APIs."""
     if settings.network.nat:
         return []
     needs: list[tuple[str, str, str]] = []
@@ -183,7 +183,7 @@ def check_egress(settings: Settings, hardware: Leased, back_end: BackEnd) -> lis
 
 
 def check_lease_loading(settings: Settings) -> list[Problem]:
-    """Weights are copied to the machine before the server starts, or come from the hub; nothing is mounted."""
+    """Refuse other loading: weights are copied to the machine before the server starts, or come from the hub."""
     if settings.weights.loading in (None, "hub"):
         return []
     return [
@@ -197,7 +197,7 @@ def check_lease_loading(settings: Settings) -> list[Problem]:
 
 
 def check_tpu_arguments(values: Mapping[str, Any], hardware: Leased, *, assistant: bool) -> list[Problem]:
-    """Options that need CUDA, or whose memory on a TPU cannot be planned."""
+    """Refuse options that need CUDA, or whose memory on a TPU cannot be planned."""
     if hardware.device != "tpu":
         return []
     problems = []
@@ -232,7 +232,7 @@ def check_tpu_arguments(values: Mapping[str, Any], hardware: Leased, *, assistan
 
 
 def check_boot_deadline(lease: LeaseSettings, start: LeaseStart) -> list[Problem]:
-    """The wait for a machine is not given up while it may still be compiling."""
+    """Refuse a boot deadline that may end while the machine is still compiling."""
     longest, written = start.seconds[1], parse_duration(lease.boot_deadline) or 0
     if written >= longest:
         return []

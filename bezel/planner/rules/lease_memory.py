@@ -1,6 +1,6 @@
-"""Whether a model fits the chips or GPUs of one leased machine, and what is said where it does not.
+"""Memory fit of a model on one leased machine, on chips or GPUs, and the refusal where it does not fit.
 
-Owns the choice between the two ways of reckoning and the refusal on TPUs. Leaves the arithmetic to
+Owns the choice between the two calculations and the refusal on TPUs. Leaves the arithmetic to
 bezel.planner.sizing.tpu_memory and bezel.planner.sizing.memory, and GPUs that are too small to
 bezel.planner.rules.memory_checks.
 """
@@ -36,7 +36,7 @@ def leased_fit(model: Model, hardware: Leased, engine: EngineArgs) -> LeasedFit:
             max_num_seqs=engine.max_num_seqs,
             utilization=engine.utilization,
         )
-    assert hardware.gpu is not None  # noqa: S101 - what is leased has one or the other
+    assert hardware.gpu is not None  # noqa: S101 - leased hardware has one or the other
     return memory_fit(
         model,
         hardware.gpu,
@@ -58,19 +58,19 @@ def leased_fit(model: Model, hardware: Leased, engine: EngineArgs) -> LeasedFit:
 
 
 def kv_element_bytes(hardware: Leased, engine: EngineArgs) -> int:
-    """Bytes of one element of the cache: on a TPU two, whatever kv-cache-dtype says."""
+    """Bytes of one element of the cache: two on a TPU, whatever kv-cache-dtype is."""
     return TPU_ELEMENT_BYTES if hardware.device == "tpu" else KV_ELEMENT_BYTES[engine.kv_cache_dtype]
 
 
 def max_batch(fit: LeasedFit, model: Model, hardware: Leased, engine: EngineArgs, tokens: int) -> int:
-    """How many sequences of a length decode together on one machine."""
+    """Number of sequences of a length that decode together on one machine."""
     if isinstance(fit, TpuFit):
         return fit.sequences_at_a_time(tokens)
     return sequences_at_a_time(fit, model, tokens, kv_cache_dtype=engine.kv_cache_dtype, shards=hardware.chips)
 
 
 def check_leased_memory(fit: LeasedFit, engine: EngineArgs, model: Model, hardware: Leased) -> list[Problem]:
-    """Refuses what does not fit, with the part that is too large and by how much."""
+    """Refuse a model that does not fit, naming the part that is too large and by how much."""
     if isinstance(fit, MemoryFit):
         assert hardware.gpu is not None  # noqa: S101 - this fit is of GPUs
         return check_memory(fit, engine, model, hardware.gpu)

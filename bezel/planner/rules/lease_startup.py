@@ -1,6 +1,6 @@
-"""How long a leased machine takes until it answers, and what the kept compile cache saves of it.
+"""Startup time of a leased machine until its first response, and what the stored compile cache saves of it.
 
-Owns the measured starts and what is concluded from them. Leaves waiting in a queue out: nobody can know it.
+Owns the measured starts and the estimates from them. Leaves out the wait in a queue, which cannot be estimated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.hardware import Leased
     from bezel.planner.sizing.roofline import Range
 
-# Measured on v6e with vllm-tpu, from the machine's start to the first answer: E2B 490 s, E4B 524 s, 12B 622 s and, on
+# Measured on v6e with vllm-tpu, from the machine's start to the first response: E2B 490 s, E4B 524 s, 12B 622 s and, on
 # another day, 857 s; 26B-A4B and 31B about 30 min.
 TPU_COLD_SECONDS: Range = (490.0, 857.0)
 TPU_COLD_SECONDS_LARGE: Range = (857.0, 1800.0)
@@ -27,7 +27,7 @@ GPU_COPY_BYTES_PER_S: Range = (0.2e9, 1.0e9)
 
 @dataclass(frozen=True, slots=True)
 class LeaseStart:
-    """Seconds from a machine's start to its first answer, with and without what an earlier lease compiled."""
+    """Seconds from a machine's start to its first response, without and with an earlier lease's compile cache."""
 
     cold_seconds: Range
     cached_seconds: Range
@@ -36,12 +36,12 @@ class LeaseStart:
 
     @property
     def seconds(self) -> Range:
-        """The first start; a kept cache only helps later ones."""
+        """Duration of the first start; a stored cache only helps later ones."""
         return self.cold_seconds
 
     @property
     def saved_seconds(self) -> Range:
-        """What each further lease is spared by the kept cache; nothing where none is kept."""
+        """Seconds that the stored cache saves each further lease; 0 without one."""
         if not self.keeps_cache:
             return 0.0, 0.0
         (cold, coldest), (warm, warmest) = self.cold_seconds, self.cached_seconds
@@ -61,7 +61,7 @@ def lease_start(model: Model, hardware: Leased, *, keeps_cache: bool) -> LeaseSt
 
     Args:
         model: the checkpoint.
-        hardware: what it runs on.
+        hardware: of the machine.
         keeps_cache: whether compiled graphs outlive a lease.
     """
     if hardware.device == "tpu":

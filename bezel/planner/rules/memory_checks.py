@@ -1,4 +1,4 @@
-"""Refuses what does not fit, with the part that is too large and by how much."""
+"""Refuse models that do not fit the memory, naming the part that is too large and by how much."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Model
     from bezel.planner.vllm.engine_args import EngineArgs
 
-MOST_OFFLOADED = 3  # no more than this part of the weights is proposed to be offloaded: below, nobody would wait
+MOST_OFFLOADED = 3  # divisor of the weights: at most this part is proposed to be offloaded, as more would be too slow
 
 
 def check_memory(fit: MemoryFit, engine: EngineArgs, model: Model, accelerator: Accelerator) -> list[Problem]:
-    """The accelerator's memory at the start and in service, and the host's while the weights load."""
+    """Check the accelerator's memory at the start and in service, and the host's while the weights load."""
     return [*_start(fit, accelerator), *_device(fit, model, accelerator), *_host(fit, engine, model)]
 
 
@@ -89,7 +89,7 @@ def _lighter(model: Model) -> list[str]:
 
 
 def _offload(fit: MemoryFit, model: Model) -> list[str]:
-    """The slowest way out: only for a checkpoint that has no lighter form, and for a small part of it."""
+    """The slowest repair: only for a checkpoint that has no lighter form, and for a small part of it."""
     gib = -(-(fit.offloaded_bytes + fit.kv_start_bytes - fit.kv_available_bytes) // GIB)
     if _lighter(model) or gib * GIB > fit.weight_bytes // MOST_OFFLOADED:
         return []
@@ -97,7 +97,7 @@ def _offload(fit: MemoryFit, model: Model) -> list[str]:
 
 
 def _longest(fit: MemoryFit) -> int:
-    """A length that fits, in whole 1024 tokens, by the proportion of what is there to what is needed."""
+    """A length that fits, in whole 1024 tokens, by the proportion of available to needed memory."""
     share = fit.kv_available_bytes / fit.kv_start_bytes
     return int(fit.max_model_len * share) // 1024 * 1024
 
@@ -121,7 +121,7 @@ def _host(fit: MemoryFit, engine: EngineArgs, model: Model) -> list[Problem]:
 
 
 def _gentler(strategy: str) -> str:
-    """What would need less, before the repair that costs more."""
+    """The loading that needs less memory, offered before the repair that costs more."""
     if strategy == "lazy":
         return ""
     if strategy in ("stream", "download"):

@@ -1,8 +1,8 @@
-"""From where a service can be reached, and through which network it sends: what would be shut out, or do nothing.
+"""Network access of a service: callers that ingress would shut out, and egress settings without effect.
 
-Facts: internal ingress lets in the project's own networks and some of Google's services, whoever calls; anybody else
-gets 404 (Cloud Run's page on ingress). Direct VPC egress takes one network of the service's own project or of its host
-project (its page on it), November 2026.
+Facts: internal ingress admits the project's own networks and some of Google's services, whatever the caller's identity;
+all others get 404 (Cloud Run's page on ingress). Direct VPC egress takes one network of the service's own project or of
+its host project (its page on it), November 2026.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.deployment import ServicePlan, VpcPlan
     from bezel.planner.base.settings import Access, Smoke, Vpc, Weights
 
-SMALLEST_RANGE = 26  # Cloud Run takes addresses by sixteens, twice as many as instances (its page on direct VPC egress)
+SMALLEST_RANGE = 26  # Cloud Run reserves addresses by sixteens, two for each instance (its page on direct VPC egress)
 
 _NAME = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _NETWORK = re.compile(rf"(?:projects/[a-z0-9:.-]+/global/networks/)?{_NAME}")
@@ -27,7 +27,7 @@ _TAG = re.compile(_NAME)
 
 
 def check_way_in(access: Access, smoke: Smoke) -> list[Problem]:
-    """The checks after a deploy come from where ingress lets them in; who may be inside is said, not guessed."""
+    """Check that ingress admits the checks after a deploy; the stack file declares their place."""
     if access.ingress == "all":
         if not smoke.inside:
             return []
@@ -64,7 +64,7 @@ def check_way_in(access: Access, smoke: Smoke) -> list[Problem]:
 
 
 def check_vpc(vpc: Vpc, weights: Weights) -> list[Problem]:
-    """The network that a service sends through: its names, and what cannot be reached that way."""
+    """Check the network of a service's outgoing requests: its names, and what it cannot reach."""
     problems = [
         Problem(setting(f"vpc.{name}"), shown(value), "Cloud Run finds no such thing.", f"write {example}.")
         for name, value, form, example in (
@@ -114,7 +114,7 @@ def check_vpc(vpc: Vpc, weights: Weights) -> list[Problem]:
 
 
 def subnetwork_name(vpc: VpcPlan, project: str, region: str) -> str:
-    """The full name of the subnetwork that a service sends from: the one named, or the one called as its network."""
+    """The full name of a service's subnetwork: the one named, or the one with its network's name."""
     if "/" in vpc.subnetwork:
         return vpc.subnetwork
     owner = vpc.network.split("/")[1] if "/" in vpc.network else project
@@ -122,15 +122,15 @@ def subnetwork_name(vpc: VpcPlan, project: str, region: str) -> str:
 
 
 def check_subnetwork(name: str, found: Mapping[str, Any] | None, service: ServicePlan) -> list[Problem]:
-    """Whether a service can send from a subnetwork, before anything is made.
+    """Check that a service can send from a subnetwork, before any resource is created.
 
     Args:
         name: its full name.
         found: as Compute Engine describes it; None where it does not exist.
-        service: that is to send from it.
+        service: the one that would use it.
     """
     vpc = service.vpc
-    assert vpc is not None  # noqa: S101 - without a network nobody asks
+    assert vpc is not None  # noqa: S101 - called only with a network
     key = setting("vpc.subnetwork" if vpc.subnetwork else "vpc.network")
     value = vpc.subnetwork or vpc.network
     short = name.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What Cloud Run allows: probe windows, minima of the accelerator, regions, callers, secrets, labels.
+"""Limits of Cloud Run: probe windows, minima of the accelerator, regions, callers, secrets, labels.
 
 Owns the platform's limits as rules over plain values. Leaves vLLM, memory and money to the modules beside it.
 """
@@ -24,8 +24,8 @@ GPU_PROBE_WINDOW_SECONDS = 1800
 PROBE_DELAY_SECONDS = 240
 PROBE_PERIOD_SECONDS = 240
 BOOSTED_CPU = 8  # of startup CPU boost with four vCPUs or more (its table, November 2026)
-# Cloud Run's table of the most memory that a number of vCPUs may have. Only an accelerator that needs more vCPUs than
-# stand in it gets more; how many at most is not known here.
+# Cloud Run's table of the maximum memory for a number of vCPUs. Only an accelerator that needs more vCPUs than the
+# table has gets more; that maximum is not known here.
 MEMORY_OF_CPU = {1: 4, 2: 8, 4: 16, 6: 24, 8: 32}
 
 _MEMORY = re.compile(r"(\d+)(Gi|Mi)")
@@ -38,7 +38,7 @@ RESERVED = ("PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION")
 
 
 def parse_memory(text: str) -> int | None:
-    """GiB of a text such as `16Gi` or `16384Mi`; None where it is neither or no whole number of GiB."""
+    """GiB of a text such as `16Gi` or `16384Mi`; None for any other text, and for no whole number of GiB."""
     found = _MEMORY.fullmatch(text)
     if found is None:
         return None
@@ -54,7 +54,7 @@ def probe_window(probe: ProbeSettings) -> int:
 
 
 def check_probe(probe: ProbeSettings) -> list[Problem]:
-    """The startup probe's window: threshold x period at most 1800 s with a GPU, delay and period at most 240 s."""
+    """Check the startup probe: threshold x period at most 1800 s with a GPU, delay and period at most 240 s."""
     problems = []
     period, failures = probe.period_seconds, probe.failure_threshold
     window = period * failures
@@ -103,7 +103,7 @@ def check_probe(probe: ProbeSettings) -> list[Problem]:
 
 
 def check_resources(resources: Resources, accelerator: Accelerator) -> list[Problem]:
-    """CPU and memory against the accelerator's minima and the platform's table."""
+    """Check CPU and memory against the accelerator's minima and the platform's table."""
     problems = []
     cpu = accelerator.min_cpu if resources.cpu is None else resources.cpu
     if cpu < accelerator.min_cpu:
@@ -167,7 +167,7 @@ def boosted(accelerator: Accelerator, resources: Resources) -> int:
 
 
 def check_boost(resources: Resources, accelerator: Accelerator) -> list[Problem]:
-    """Startup CPU boost gives an instance of four or six vCPUs eight; larger ones get nothing."""
+    """Refuse startup CPU boost without effect: it raises four or six vCPUs to eight, larger instances not."""
     if not resources.cpu_boost or boosted(accelerator, resources):
         return []
     cpu = accelerator.min_cpu if resources.cpu is None else resources.cpu
@@ -182,11 +182,11 @@ def check_boost(resources: Resources, accelerator: Accelerator) -> list[Problem]
 
 
 def check_region(region: str, accelerator: Accelerator) -> list[Problem]:
-    """The accelerator must be offered in the region, to everyone or on invitation."""
+    """Check that the region offers the accelerator, to everyone or on invitation."""
     offered = (*accelerator.regions, *accelerator.regions_on_invitation)
     if region in offered:
         return []
-    near = closest(region, offered, likeness=0.85)  # a typing error, not a neighbour
+    near = closest(region, offered, likeness=0.85)  # a typing error, not a neighbouring region
     return [
         Problem(
             setting("region"),
@@ -200,7 +200,7 @@ def check_region(region: str, accelerator: Accelerator) -> list[Problem]:
 
 
 def check_scaling(scaling: Scaling) -> list[Problem]:
-    """No more instances without traffic than at all."""
+    """Refuse a minimum of instances above the maximum."""
     if scaling.min_instances <= scaling.max_instances:
         return []
     return [
@@ -214,7 +214,7 @@ def check_scaling(scaling: Scaling) -> list[Problem]:
 
 
 def check_access(access: Access) -> list[Problem]:
-    """Callers are IAM members; everyone is asked for by name, not slipped in as one."""
+    """Check that callers are IAM members; access for everyone needs its own setting."""
     problems = []
     for number, member in enumerate(access.invokers):
         key = setting(f"access.invokers.{number}")
@@ -233,7 +233,7 @@ def check_access(access: Access) -> list[Problem]:
 
 
 def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) -> list[Problem]:
-    """Secrets are names, never values; their variables are not the platform's and not the plan's own."""
+    """Check that secrets are names, never values, and that their variables belong to neither platform nor plan."""
     problems = []
     for variable, name in secrets.items():
         key = setting(f"secrets.{shown(variable)}")
@@ -268,7 +268,7 @@ def _refused_variable(variable: str, environment: Mapping[str, str]) -> str | No
 
 
 def check_labels(labels: Mapping[str, str]) -> list[Problem]:
-    """Labels as Google Cloud takes them, and none of those by which a stack knows its own resources."""
+    """Check that labels are valid for Google Cloud, and none of those that mark a stack's own resources."""
     problems = []
     for key, value in labels.items():
         where = setting(f"labels.{key}")

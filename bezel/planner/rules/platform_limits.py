@@ -1,4 +1,4 @@
-"""How many and how long: what the platform takes of variables and labels, and which characters cannot travel.
+"""Platform limits on variables and labels: number, lengths, and characters that cannot be passed.
 
 Owns documented limits as rules over plain values. Sources, read in 2026-11: Cloud Run's quotas and its page on
 variables, the discovery document of run v2 (EnvVar: name and value), Resource Manager's requirements for labels.
@@ -21,19 +21,19 @@ _IN_ONE_LINE = (
     "a leased machine hands variables over line by line: nothing would start, and the machine is paid for.",
     "write it in one line.",
 )
-MOST_LABELS = 64  # of one resource, ours among them
+MOST_LABELS = 64  # of one resource, Bezel's own included
 
 
 def check_variable_limits(
     variables: Mapping[str, str], planned: Mapping[str, str], secrets: Mapping[str, str], *, leased: bool
 ) -> list[Problem]:
-    """Number, lengths and characters of what the container is given.
+    """Check number, lengths and characters of the container's variables.
 
     Args:
-        variables: of the stack file, those that are looked at.
+        variables: of the stack file, those to check.
         planned: all others.
         secrets: variables that get a secret's value.
-        leased: whether the container runs on a leased machine, which hands it variables line by line.
+        leased: whether the container runs on a leased machine, which passes variables line by line.
     """
     problems = []
     names = {*variables, *planned, *secrets}
@@ -78,7 +78,7 @@ def _short(value: str) -> str:
 
 
 def check_label_count(labels: Mapping[str, str], own: Mapping[str, str]) -> list[Problem]:
-    """All labels of a resource together.
+    """Check the number of a resource's labels.
 
     Args:
         labels: of the stack file.

@@ -1,4 +1,4 @@
-"""Whether the check and the short benchmark can run against what is planned."""
+"""Feasibility of the smoke check and the short benchmark against the planned server."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _ACCOUNT = re.compile(r"[\w.-]+@[\w.-]+\.gserviceaccount\.com")
 
 
 def check_smoke(smoke: SmokePlan, engine: EngineArgs, *, taken_at_a_time: int, raised_by: str) -> list[Problem]:
-    """The benchmark's requests fit the context and the server, and what is judged can be measured.
+    """Check that the benchmark's requests fit the context and the server, and that its limits can be measured.
 
     Args:
-        smoke: what is planned.
+        smoke: the planned check.
         engine: figures of the arguments.
-        taken_at_a_time: requests that all instances take.
-        raised_by: the setting that lets them take more.
+        taken_at_a_time: requests that all instances accept at a time.
+        raised_by: the setting that raises that number.
     """
     problems = []
     tokens = smoke.prompt_tokens + smoke.output_tokens
@@ -68,8 +68,8 @@ def check_smoke(smoke: SmokePlan, engine: EngineArgs, *, taken_at_a_time: int, r
 
 
 def check_patience(smoke: SmokePlan, probe: ProbeSettings) -> list[Problem]:
-    """The check waits as long as the startup probe may."""
-    # No further than the platform's own limits: what lies beyond them is reported with the probe.
+    """Check that the smoke check waits as long as the startup probe may."""
+    # At most the platform's own limits: values beyond them are reported with the probe.
     start = min(probe.initial_delay_seconds, PROBE_DELAY_SECONDS)
     start += min(probe.period_seconds * probe.failure_threshold, GPU_PROBE_WINDOW_SECONDS)
     if smoke.deadline_seconds >= start:

@@ -1,4 +1,4 @@
-"""How long a start may take before /health answers, and whether the startup probe waits that long.
+"""Startup time of a service until /health responds, and whether the startup probe waits that long.
 
 Owns the estimate and its rule. The image is pulled before the container starts and counts in no probe. Leaves the
 platform's own limits of a probe to bezel.planner.rules.platform_checks.
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from bezel.planner.sizing.memory import MemoryFit
     from bezel.planner.sizing.roofline import Range
 
-# Everything but the weights: imports, compiling, CUDA graphs, warm-up. Fast: a real vLLM 0.32.0 with a tiny model
+# All but loading the weights: imports, compiling, CUDA graphs, warm-up. Fast: a real vLLM 0.32.0 with a tiny model
 # listens after 20 s. Slow: estimated.
 ENGINE_SECONDS: Range = (20.0, 180.0)
 
 
 @dataclass(frozen=True, slots=True)
 class StartEstimate:
-    """Seconds from a container's start to its first answer, and the bytes of weights in a second; both (low, high)."""
+    """Seconds from a container's start to its first response, and weight bytes loaded a second; both (low, high)."""
 
     seconds: Range
     bytes_per_second: Range
 
     @property
     def basis(self) -> str:
-        """What it rests on."""
+        """The basis of the estimate."""
         (slow, fast), (least, most) = self.bytes_per_second, ENGINE_SECONDS
         return (
             f"estimated, not measured: weights at {slow / 1e9:g} to {fast / 1e9:g} GB/s, engine {least:g} to {most:g} s"
@@ -45,14 +45,14 @@ class StartEstimate:
 
 
 def estimate_start(fit: MemoryFit, loading: Loading = PREFETCH) -> StartEstimate:
-    """The start of one instance: all weights are read, wherever they stay."""
+    """The start of one instance: all weights are read, offloaded ones included."""
     read = fit.weight_bytes + fit.draft_bytes
     slow, fast = loading.bytes_per_second
     return StartEstimate((ENGINE_SECONDS[0] + read / fast, ENGINE_SECONDS[1] + read / slow), (slow, fast))
 
 
 def check_start(start: StartEstimate, probe: ProbeSettings) -> list[Problem]:
-    """The probe waits for a slow start too: a long window costs nothing, as a container that ends is seen at once."""
+    """Check that the probe waits for a slow start: a long window costs nothing, as an exit is detected at once."""
     window, longest = probe_window(probe), math.ceil(start.seconds[1])
     if window >= longest:
         return []

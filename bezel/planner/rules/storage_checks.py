@@ -1,4 +1,4 @@
-"""Names of the bucket and of the folder with the weights."""
+"""Checks of the weights' bucket and folder names."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from bezel.catalog import Model
     from bezel.planner.base.settings import Weights
 
-# Of a name in a folder, by Linux; of an object's whole name, by Cloud Storage, less what a model's file is called.
+# Linux's limit on a name in a folder; Cloud Storage's limit on an object's name, less the name of a model's file.
 _PART_BYTES, _PATH_BYTES = 255, 900
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
 
 
 def bucket_of(weights: Weights, project: str) -> str:
-    """The stack's bucket; names of buckets are the world's, so one without a name of its own bears the project's."""
+    """The stack's bucket; bucket names are global, so the default name contains the project's."""
     return weights.bucket or f"{project}-models"
 
 
 def check_weights(weights: Weights) -> list[Problem]:
-    """The bucket by its bare name, the folder inside it by a relative path."""
+    """Check that the bucket is a bare name and the folder a relative path."""
     problems = []
     bucket, path = weights.bucket, weights.path
     if bucket is not None and not _BUCKET.fullmatch(bucket):
@@ -67,7 +67,7 @@ def _is_folder(path: str) -> bool:
 
 
 def check_own_copy(weights: Weights, model: Model) -> list[Problem]:
-    """A form of the weights that nobody publishes has no folder of a known name: the stack says where its copy is."""
+    """Require the folder of weights that are not published: their copy has no known name."""
     if model.folder or weights.path:
         return []
     return [

@@ -1,7 +1,7 @@
-"""Memory of LoRA adapters: what vLLM sets aside for them at its start, whether any is loaded or not.
+"""Memory of LoRA adapters, which vLLM reserves at its start, whether any is loaded or not.
 
-Arithmetic: for each adapter two 16-bit matrices beside every linear layer of the language model. Held against the
-buffers of vLLM 0.32.0 with a tiny Gemma 4, 8 adapters of rank 64: 2,293,760 bytes, the same.
+Arithmetic: for each adapter two 16-bit matrices beside every linear layer of the language model. Compared with the
+buffers of vLLM 0.32.0 with a tiny Gemma 4, 8 adapters of rank 64: 2,293,760 bytes in both.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LORAS, _RANK = 1, 16
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """How many adapters are served at a time, and their largest rank; none of rank 0 without LoRA."""
+    """Number of adapters served at a time, and their largest rank; both are 0 without LoRA."""
 
     count: int = 0
     rank: int = 0
 
 
 def read_adapters(values: Mapping[str, Any]) -> Adapters:
-    """What the options ask for."""
+    """The adapters that the options request."""
     if values.get("enable-lora") is not True:
         return Adapters()
     count, rank = as_int(values.get("max-loras", _LORAS)), as_int(values.get("max-lora-rank", _RANK))
@@ -38,9 +38,9 @@ def read_adapters(values: Mapping[str, Any]) -> Adapters:
 
 
 def adapter_bytes(shape: Architecture, adapters: Adapters, *, shards: int = 1) -> int:
-    """Bytes on each device. One half of each pair is shared by the devices, as the layer beside it is.
+    """Bytes on each device. One matrix of each pair is split over the devices, as its layer is.
 
-    Layers that share a cache are counted with sliding heads: most of them are.
+    Layers that share a cache are counted with sliding heads, as most of them have those.
     """
     hidden, heads = shape.hidden_size, shape.attention_heads
     kinds = (
@@ -57,5 +57,5 @@ def adapter_bytes(shape: Architecture, adapters: Adapters, *, shards: int = 1) -
 
 
 def _mlp(hidden: int, inner: int, shards: int) -> int:
-    """Gate and up side by side, then down: rows of one rank."""
+    """Elements of one rank: gate and up side by side, then down."""
     return 2 * hidden + 2 * (inner // shards) + inner // shards + hidden

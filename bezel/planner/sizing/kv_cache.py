@@ -1,6 +1,6 @@
-"""How many bytes of KV cache a sequence takes: by the published shape, by vLLM's hybrid cache, on a TPU.
+"""Bytes of KV cache of a sequence: by the published shape, by vLLM's hybrid cache, on a TPU.
 
-Owns the arithmetic of layers, heads and windows. Nothing here is estimated. Leaves what else needs memory to
+Owns the arithmetic of layers, heads and windows; nothing here is estimated. Leaves all other memory to
 bezel.planner.sizing.memory and bezel.planner.sizing.tpu_memory.
 """
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 BLOCK_TOKENS = 16
 
-# Bytes of one element of the cache. Formats whose scales were never measured are left out, not guessed.
+# Bytes of one element of the cache. Formats whose scales were never measured are omitted, not guessed.
 KV_ELEMENT_BYTES = {
     "auto": 2,
     "bfloat16": 2,
@@ -48,18 +48,18 @@ def engine_kv_bytes(
     block_tokens: int = BLOCK_TOKENS,
     shards: int = 1,
 ) -> int:
-    """Bytes that vLLM's hybrid cache on CUDA sets aside for one sequence on one device.
+    """Bytes that vLLM's hybrid cache on CUDA reserves for one sequence on one device.
 
-    Sliding layers hold the window and the tokens of steps that are still in flight, and one block more, because the
-    window rarely begins with a block. Pages of both kinds of layers are of one size: the kind with the smaller token
-    gets longer blocks.
+    Sliding layers hold the window, the tokens of steps still in flight, and one block more, because the window rarely
+    begins at a block. Pages of both kinds of layers have one size: the kind with fewer bytes a token gets longer
+    blocks.
 
     Args:
         shape: the model's architecture.
         tokens: length of the sequence.
         element_bytes: bytes of one element.
-        in_flight: tokens scheduled and not yet settled; 1 while decoding.
-        block_tokens: the backend's block.
+        in_flight: tokens scheduled and not yet completed; 1 while decoding.
+        block_tokens: tokens in a block of the attention backend.
         shards: devices that share the heads.
     """
     sliding_token = heads_of_one(shape.sliding_kv_heads, shards) * shape.sliding_head_dim
@@ -79,12 +79,12 @@ def engine_kv_bytes(
 def layers_bytes(
     shape: Architecture, sliding_tokens: int, full_tokens: int, *, element_bytes: int, shards: int = 1
 ) -> int:
-    """Bytes on one device of a cache that holds so many tokens in each sliding and in each full layer."""
+    """Bytes on one device of a cache with these numbers of tokens in each sliding and each full layer."""
     sliding = shape.sliding_layers * heads_of_one(shape.sliding_kv_heads, shards) * shape.sliding_head_dim
     full = shape.full_layers * heads_of_one(shape.full_kv_heads, shards) * shape.full_head_dim
     return 2 * element_bytes * (sliding * sliding_tokens + full * full_tokens)
 
 
 def heads_of_one(heads: int, shards: int) -> int:
-    """KV heads that one of `shards` devices holds: a head is never split, but copied where there are too few."""
+    """KV heads that one of `shards` devices holds: a head is never split, but copied where they are too few."""
     return -(-heads // shards)

@@ -1,8 +1,8 @@
-"""Whether a model fits GPUs: weights, working memory and KV cache against each of them; the host while it loads.
+"""Memory fit on GPUs: weights, working memory and KV cache against each GPU, and the host's memory while it loads.
 
-Owns what needs memory on CUDA and by how much each part was estimated; every estimated part is named in the output.
-With the one of bezel.planner.sizing.tpu_memory there are three fitted constants in all. Leaves the cache's arithmetic
-to bezel.planner.sizing.kv_cache, TPUs to bezel.planner.sizing.tpu_memory and speed to bezel.planner.sizing.roofline.
+Owns which parts need memory on CUDA and how each is estimated; every estimated part is named in the output. Together
+with bezel.planner.sizing.tpu_memory there are three fitted constants in all. Leaves the cache's arithmetic to
+bezel.planner.sizing.kv_cache, TPUs to bezel.planner.sizing.tpu_memory and speed to bezel.planner.sizing.roofline.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 GIB = 1024**3
 NO_ADAPTERS = Adapters()
 
-# Fitted: none of it was measured apart from the rest. Each of driver and CUDA context (held before vLLM looks at the
-# free memory), kernels with their workspaces, and captured graphs is counted with this much. It is the largest round
-# figure with which the 31B w4a16 starts on an L4 with 5 GiB of its weights offloaded, as it did.
+# Fitted, since no part was measured separately. Counted once each for driver and CUDA context (held before vLLM reads
+# the free memory), kernels with their workspaces, and captured graphs. It is the largest round figure with which the
+# 31B w4a16 starts on an L4 with 5 GiB of its weights offloaded, as it did.
 CUDA_PART_BYTES = int(0.5 * GIB)
-# Fitted: what the processes of vLLM hold of the host's memory. 16 GiB were enough for 8.15 GB of weights loaded lazily
-# or prefetched and too little for eager loading, which leaves 0.8 to 8.4 GiB.
+# Fitted: host memory of vLLM's processes. 16 GiB were enough for 8.15 GB of weights loaded lazily or prefetched, and
+# too little for eager loading, which leaves a range of 0.8 to 8.4 GiB.
 HOST_BASE_BYTES = 4 * GIB
-# Documented, not fitted: the bound on one safetensors file that libraries of the hub write by default.
+# Documented, not fitted: the hub libraries' default bound on the size of one safetensors file.
 LARGEST_SHARD_BYTES = 5 * GIB
 
 CUDA_SOURCE = "fitted to the 31B w4a16 on an L4"
@@ -40,10 +40,10 @@ Part = Literal["weights", "overhead", "KV cache", "sampling"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryFit:
-    """The memory of each accelerator, part by part, in bytes; the host's while the weights pass through it.
+    """The memory of each accelerator, part by part, in bytes; and that of the host while the weights load.
 
-    `kv_start_bytes` is what vLLM wants free for one sequence of full length, at the start and when it lets a prompt
-    in: the window, and on top of it whole steps in flight. `kv_sequence_bytes` is what the sequence holds afterwards.
+    `kv_start_bytes` is what vLLM requires to be free for one sequence of full length, at its start and when it admits a
+    prompt: the window, and whole steps in flight. `kv_sequence_bytes` is what the sequence holds afterwards.
     """
 
     accelerator_bytes: int
@@ -63,34 +63,34 @@ class MemoryFit:
 
     @property
     def budget_bytes(self) -> int:
-        """What vLLM may use of the accelerator."""
+        """Memory of the accelerator that vLLM may use."""
         return int(self.accelerator_bytes * self.utilization)
 
     @property
     def resident_bytes(self) -> int:
-        """Everything but the cache."""
+        """All memory except the cache."""
         return self.loaded_bytes + self.activation_bytes + self.fixed_bytes
 
     @property
     def loaded_bytes(self) -> int:
-        """What is loaded and set aside before anything runs: weights, drafts, room for adapters."""
+        """Memory loaded and reserved before the first step: weights, drafts, room for adapters."""
         return self.weight_bytes - self.offloaded_bytes + self.draft_bytes + self.adapter_bytes
 
     @property
     def kv_available_bytes(self) -> int:
-        """What is left for the cache; negative where the rest does not even fit."""
+        """Memory left for the cache; negative where the rest alone does not fit."""
         return self.budget_bytes - self.resident_bytes
 
     @property
     def full_context_sequences(self) -> int:
-        """How many sequences of max-model-len the cache holds at a time; the last one must still be let in."""
+        """Number of sequences of max-model-len that the cache holds at a time; the last one must still be admitted."""
         if not self.starts:
             return 0
         return 1 + (self.kv_available_bytes - self.kv_start_bytes) // self.kv_sequence_bytes
 
     @property
     def reported_concurrency(self) -> float:
-        """The "maximum concurrency" that vLLM logs at its start: as if every sequence were just being let in."""
+        """The "maximum concurrency" that vLLM logs at its start: as if every sequence were just being admitted."""
         return max(0.0, self.kv_available_bytes / self.kv_start_bytes)
 
     @property
@@ -100,7 +100,7 @@ class MemoryFit:
 
     @property
     def breaks(self) -> Part | None:
-        """The part with which the memory is exceeded, counted in the order in which vLLM takes them."""
+        """The part that exceeds the memory, added in the order in which vLLM allocates them; None where all fit."""
         if self.loaded_bytes > self.budget_bytes:
             return "weights"
         if self.kv_available_bytes <= 0:
@@ -108,7 +108,7 @@ class MemoryFit:
         return None if self.starts else "KV cache"
 
     def as_output(self) -> dict[str, object]:
-        """Plain values for a stack's output, GiB where the name says so."""
+        """Plain values for a stack's output; names that end in `gib` are in GiB."""
         return {
             "accelerator_gib": _gib(self.accelerator_bytes),
             "budget_gib": _gib(self.budget_bytes),
@@ -162,20 +162,20 @@ def memory_fit(
         kv_cache_dtype: a key of KV_ELEMENT_BYTES.
         memory_gib: memory of the host.
         load_strategy: of safetensors (lazy, prefetch or eager), "stream" or "download".
-        load_buffer_bytes: what a streamer may hold, None for all weights.
+        load_buffer_bytes: buffer of a streamer, None for all weights.
         speculative: whether the assistant is loaded beside the model.
         enforce_eager: whether no CUDA graphs are captured.
         async_scheduling: whether two steps overlap, as they do unless it is switched off.
-        cpu_offload_gib: weights kept in the host's memory, for each GPU.
-        adapters: that room is set aside for.
+        cpu_offload_gib: weights held in the host's memory, for each GPU.
+        adapters: LoRA adapters that memory is reserved for.
         shards: GPUs that share the model (tensor parallelism).
     """
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
     weights = -(-model.weight_bytes // shards)
     offloaded = min(max(0, int(cpu_offload_gib * GIB)), weights)
     draft = model.assistant_bytes if speculative else 0
-    files = model.weight_bytes + (draft if load_strategy == "download" else 0)  # which stay as long as the instance
-    # With asynchronous scheduling a second step is under way before the first is settled.
+    files = model.weight_bytes + (draft if load_strategy == "download" else 0)  # they stay as long as the instance
+    # With asynchronous scheduling a second step starts before the first is completed.
     in_flight = max_num_batched_tokens * (2 if async_scheduling else 1)
 
     def cache(scheduled: int) -> int:
@@ -201,22 +201,22 @@ def memory_fit(
 
 
 def activation_bytes(shape: Architecture, *, tokens: int, sequences: int, shards: int = 1) -> int:
-    """Peak of one step's working memory in bytes: the widest MLP of a layer, the residuals, the logits in float32.
+    """Peak working memory of one step in bytes: the widest MLP of a layer, the residuals, the logits in float32.
 
-    Arithmetic: the tensors that are alive at once. Devices share the MLP; the residuals and the logits, which are
-    gathered before sampling, stand on each.
+    Arithmetic: the tensors that are alive at once. The MLP is split over the devices; each device holds the residuals
+    and the logits, which are gathered before sampling.
     """
     mlp = 3 * (shape.intermediate_size + shape.active_experts * shape.expert_intermediate_size) // shards
     return tokens * (mlp + 4 * shape.hidden_size) * 2 + logits_bytes(shape, sequences=sequences)
 
 
 def logits_bytes(shape: Architecture, *, sequences: int) -> int:
-    """The scores of a batch over the vocabulary: in float32, and once more while they are sampled from."""
+    """Logits of a batch over the vocabulary: in float32, twice during sampling."""
     return sequences * shape.vocabulary * 4 * 2
 
 
 def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_dtype: str, shards: int = 1) -> int:
-    """How many sequences of a length decode together: as many as the cache holds, at most max-num-seqs."""
+    """Number of sequences of a length that decode together: as many as the cache holds, at most max-num-seqs."""
     one = engine_kv_bytes(
         model.architecture, tokens, element_bytes=KV_ELEMENT_BYTES[kv_cache_dtype], in_flight=1, shards=shards
     )
@@ -224,11 +224,11 @@ def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_d
 
 
 def host_loading_bytes(weight_bytes: int, *, strategy: str, buffer_bytes: int | None = None) -> int:
-    """Host memory while weights load.
+    """Host memory needed while the weights load.
 
-    "eager" holds each file beside the tensors made from it, "prefetch" fills the page cache (which counts against the
-    container) with all files, "lazy" maps one file after the other. "stream" holds a buffer of at most `buffer_bytes`
-    and the tensor that is copied out of it, "download" all files, since Cloud Run's disk is memory.
+    "eager" holds each file beside its tensors, "prefetch" fills the page cache (which counts against the container)
+    with all files, "lazy" maps one file after the other. "stream" holds a buffer of at most `buffer_bytes` and the
+    tensor copied out of it, "download" all files, since Cloud Run's disk is memory.
     """
     if strategy == "stream" and buffer_bytes is not None:
         return HOST_BASE_BYTES + min(weight_bytes, buffer_bytes + LARGEST_SHARD_BYTES)

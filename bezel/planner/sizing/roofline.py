@@ -1,8 +1,9 @@
-"""How fast it may be: a roofline of the accelerators times efficiencies that soundly measured servers reached.
+"""Estimated speed: a roofline of the accelerators times efficiencies that sound measurements reached.
 
-Owns the arithmetic of prompts, decoding alone and together, on one chip or on several that share a model. Every figure
-is a range, never the bare roof, and says at which load it holds; without queueing, network and cold start. Leaves
-drafts to bezel.planner.sizing.speculation and which batch the memory allows to bezel.planner.sizing.memory.
+Owns the arithmetic of prompts and of decoding, alone and in a batch, on one chip or on several that share a model.
+Every figure is a range, never the bare roofline, and names the load at which it holds; queueing, network and cold start
+are excluded. Leaves drafts to bezel.planner.sizing.speculation and the batch that the memory allows to
+bezel.planner.sizing.memory.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ if TYPE_CHECKING:
 Range = tuple[float, float]
 Verdict = Literal["below", "within", "above"]
 
-# Share of the memory bandwidth while decoding. Two sound measurements of Gemma 4 12B (bf16), alone on one and on four
-# v6e chips, reached 66 and 55 %; the range reaches a little beyond both because GPUs were not measured.
+# Share of the memory bandwidth while decoding. Two sound measurements of Gemma 4 12B (bf16) with one user,
+# on one and on four v6e chips, reached 66 and 55 %; the range is wider than both because GPUs were not measured.
 DECODE_EFFICIENCY: Range = (0.45, 0.75)
-# Share of the dense peak while reading prompts in: assumed, not measured. Serving does not exceed 60 % of the peak.
+# Share of the dense peak during prefill: assumed, not measured. Serving does not exceed 60 % of the peak.
 PREFILL_EFFICIENCY: Range = (0.30, 0.60)
-# Work of the CPU for one step and one request, seconds: scheduling, tokenising, HTTP.
+# CPU time of one step and of one request, seconds: scheduling, tokenising, HTTP.
 STEP_SECONDS: Range = (0.001, 0.005)
 REQUEST_SECONDS: Range = (0.005, 0.030)
 # Documented: PCIe 4.0 x16, one way. The slowest link of the catalogue's GPUs; the RTX PRO 6000's is twice as fast.
 HOST_LINK_BYTES_PER_S = 32_000_000_000
-_EMBEDDING_BYTES = 2  # of one parameter: every encoding leaves embeddings in 16 bits
+_EMBEDDING_BYTES = 2  # of one parameter: every encoding keeps embeddings in 16 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """What one chip can do at most, in bytes/s and dense FLOP/s, and how many chips share the model.
+    """Peak rates of one chip, in bytes/s and dense FLOP/s, and the number of chips that share the model.
 
     `offloaded` is the share of the weights that stays in the host's memory and is read over its link in each step.
     """
@@ -57,9 +58,9 @@ def tpu_peaks(tpu: TpuSlice) -> Peaks:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Expected speed of one instance as (low, high) ranges, for `batch` users who ask again as soon as answered.
+    """Expected speed of one instance as (low, high) ranges, for `batch` users who each send one request after another.
 
-    `step_seconds` is one decoding step of the whole batch, `prefill_seconds` the arithmetic of one prompt.
+    `step_seconds` is one decoding step of the whole batch, `prefill_seconds` the computation of one prompt.
     """
 
     prompt_tokens: int
@@ -72,20 +73,20 @@ class Estimate:
 
     @property
     def context_tokens(self) -> int:
-        """The length at which decoding is taken: half of the answer."""
+        """Context length at which decoding is computed: the prompt and half of the output."""
         return self.prompt_tokens + self.output_tokens // 2
 
     @property
     def tokens_per_second_batched(self) -> Range:
-        """Output tokens a second while all decode."""
+        """Output tokens a second while the whole batch decodes."""
         return self.batch / self.step_seconds[1], self.batch / self.step_seconds[0]
 
     @property
     def round_seconds(self) -> Range:
-        """The whole batch, from its prompts to its last tokens.
+        """Duration of the whole batch, from its prompts to its last tokens.
 
-        Slow: prompts are computed one after the other, and nothing else meanwhile. Fast: each prompt is computed in a
-        step that reads weights for the others anyway, as far as there are steps and as far as it takes no longer.
+        Slow: prompts are computed one after the other, with no decoding meanwhile. Fast: each prompt is computed in a
+        step that reads weights for the others anyway, as far as there are enough steps and the step takes no longer.
         """
         fast, slow = (
             self.output_tokens * step + self.batch * prefill
@@ -96,7 +97,7 @@ class Estimate:
 
     @property
     def tokens_per_second_served(self) -> Range:
-        """Output tokens a second of the whole load, prompts included: what a benchmark of it should find."""
+        """Output tokens a second of the whole load, prompts included: the figure that a benchmark should measure."""
         fast, slow = self.round_seconds
         return self.batch * self.output_tokens / slow, self.batch * self.output_tokens / fast
 
@@ -131,9 +132,9 @@ def estimate(
 
     Args:
         model: the checkpoint.
-        peaks: what its accelerators can do.
+        peaks: peak rates of its accelerators.
         prompt_tokens: length of the prompts.
-        output_tokens: length of the answers; decoding is taken at half of it.
+        output_tokens: length of the outputs; decoding is computed at half of it.
         batch: sequences that decode together.
         kv_element_bytes: bytes of one element of the KV cache.
     """
@@ -160,7 +161,7 @@ def estimate(
 def step_seconds(
     model: Model, peaks: Peaks, *, sequences: int, context: int, kv_element_bytes: int, tokens: int = 1
 ) -> Range:
-    """One step in which each of some sequences gets `tokens` tokens (more than one where drafts are verified)."""
+    """Duration of a step in which each sequence gets `tokens` tokens (more than one where drafts are verified)."""
     weights = read_weight_bytes(model, sequences * tokens) / peaks.chips
     caches = sequences * read_cache_bytes(model, context, element_bytes=kv_element_bytes, chips=peaks.chips)
     reading = (weights * (1 - peaks.offloaded) + caches / peaks.chips) / peaks.bandwidth_bytes_per_s
@@ -172,7 +173,7 @@ def step_seconds(
 
 
 def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:
-    """The arithmetic of one prompt: that of its tokens, and the attention among them."""
+    """Computation of one prompt: that of its tokens, and the attention among them."""
     shape = model.architecture
     full = shape.full_layers * shape.full_head_dim * tokens / 2
     sliding = shape.sliding_layers * shape.sliding_head_dim * min(tokens / 2, shape.window)
@@ -182,20 +183,20 @@ def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:
 
 
 def token_flops(shape: Architecture) -> int:
-    """The arithmetic of one token without attention: two operations for each active parameter."""
+    """Operations of one token without attention: two for each active parameter."""
     return 2 * shape.active_parameters
 
 
 def read_cache_bytes(model: Model, context: int, *, element_bytes: int, chips: int) -> int:
-    """Cache bytes that a step reads for one sequence, on all chips: heads that cannot be shared are read by several."""
+    """Cache bytes that a step reads for one sequence, on all chips: heads that cannot be split are read by several."""
     return kv_bytes(model.architecture, context, element_bytes=element_bytes, shards=chips) * chips
 
 
 def read_weight_bytes(model: Model, tokens: int) -> float:
-    """Weight bytes that a step of so many tokens reads: of experts those that any token chose, else all.
+    """Weight bytes that a step of `tokens` tokens reads: all, except experts that no token chose.
 
-    The tied embedding is read whole. Those that each layer looks up for itself are resident, but a step reads a row of
-    them for each token.
+    The tied embedding is read whole. The per-layer embeddings are resident, but a step reads only one row of them for
+    each token.
     """
     shape = model.architecture
     read = model.weight_bytes - _EMBEDDING_BYTES * shape.lookup_parameters
@@ -209,10 +210,10 @@ def read_weight_bytes(model: Model, tokens: int) -> float:
 
 
 def verdict(expected: Range, measured: float) -> Verdict:
-    """Where a measured figure lies. Outside of it, either the machine is not what the plan says or the load is not.
+    """Place of a measured figure in a range. Outside the range, the machine or the load differs from the plan's.
 
-    Ranges of rates are less than fourfold (a little more only where a prompt takes just as long as a step), so that a
-    server twice as fast or as slow as one in the middle lies outside.
+    Ranges of rates are less than fourfold (slightly more only where a prompt takes as long as a step), so that a server
+    twice as fast or as slow as one in the middle is outside.
     """
     if measured < expected[0]:
         return "below"
@@ -220,7 +221,7 @@ def verdict(expected: Range, measured: float) -> Verdict:
 
 
 def rounded(values: Range, digits: int) -> list[float]:
-    """A range as an output shows it."""
+    """A range as rounded values for an output."""
     return [round(value, digits) for value in values]
 
 

@@ -1,7 +1,7 @@
-"""What drafts may gain: tokens that a step yields by an acceptance range, against what drafting and verifying cost.
+"""Speculative decoding's expected gain: tokens that a step yields against the cost of drafting and verifying.
 
-Owns the expected gain of speculative decoding as a range. The acceptance depends on the text and is assumed, which the
-output says; a deploy measures the real one. Leaves which settings make sense to bezel.planner.vllm.speculation_checks.
+Owns the gain as a range. The acceptance depends on the text and is assumed, which the output states; a deploy measures
+the real one. Leaves which settings make sense to bezel.planner.vllm.speculation_checks.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from bezel.catalog import Model
     from bezel.planner.sizing.roofline import Estimate, Peaks, Range
 
-# Chance that a drafted token is taken where those before it were. Assumed, not measured for Gemma 4: what public
-# reports of such drafts span, from prose to code.
+# Probability that a drafted token is accepted where those before it were. Assumed, not measured for Gemma 4: the span
+# of public reports of such drafts, from prose to code.
 ASSISTANT_ACCEPTANCE: Range = (0.4, 0.8)
-# Drafts copied from the text itself are right where it repeats itself and nowhere else.
+# Drafts copied from the text are accepted only where the text repeats itself.
 COPIED_ACCEPTANCE: Range = (0.0, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How many times faster the answers are than without drafts, alone and together, as (low, high) ranges."""
+    """Speed-up over no drafts, for one user and for the batch, as (low, high) ranges."""
 
     draft_tokens: int
     acceptance: Range
@@ -42,12 +42,12 @@ class Gain:
 
     @property
     def basis(self) -> str:
-        """What it rests on."""
+        """The assumption behind the gain."""
         return f"each of {self.draft_tokens} drafted tokens taken with a chance of {percent(self.acceptance)} (assumed)"
 
 
 def tokens_of_step(acceptance: float, draft_tokens: int) -> float:
-    """Tokens that a step yields on average: the model's own, and each draft if it and all before it are taken."""
+    """Tokens that a step yields on average: the model's own, and each draft if it and all before it are accepted."""
     return sum(acceptance**place for place in range(draft_tokens + 1))
 
 
@@ -65,12 +65,12 @@ def speculative_gain(
 
     Args:
         model: the checkpoint.
-        peaks: what its accelerators can do.
+        peaks: peak rates of its accelerators.
         found: the estimate without drafts.
         draft_tokens: tokens drafted in a step.
-        draft_bytes: weights of the draft model, read once for each token; 0 where the text itself is copied.
+        draft_bytes: weights of the draft model, read once for each token; 0 where drafts are copied from the text.
         kv_element_bytes: bytes of one element of the KV cache.
-        step_tokens: tokens that a step was seen to yield (1 + accepted / drafts), in place of the assumed range.
+        step_tokens: measured tokens of a step (1 + accepted / drafts), in place of the assumed range.
     """
     acceptance = ASSISTANT_ACCEPTANCE if draft_bytes else COPIED_ACCEPTANCE
     least, most = (step_tokens or tokens_of_step(chance, draft_tokens) for chance in acceptance)

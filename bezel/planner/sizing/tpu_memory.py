@@ -1,6 +1,6 @@
-"""Whether a model fits a TPU slice as tpu-inference lays it out, part by part over all chips.
+"""Memory fit on a TPU slice with tpu-inference's layout, part by part over all chips.
 
-Owns the cache without a window: sliding layers keep the full length there, a head that does not divide by the chips is
+Owns the cache without a window: sliding layers hold the full length there, a head that does not divide by the chips is
 copied to each, and fp8 saves nothing on v6e. Leaves GPUs to bezel.planner.sizing.memory.
 """
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from bezel.catalog import Architecture, Model, TpuSlice
 
 # Fitted: 26.01 GiB were in use on a v6e-4 before the cache of the 12B, whose bf16 weights are 24 GB: compiled programs,
-# activations and copies, over all chips. The same figure explains that the 12B boots at 8192 tokens on one chip.
+# activations and copies, over all chips. With the same figure the 12B boots at 8192 tokens on one chip, as observed.
 TPU_OVERHEAD_BYTES = int(26.01 * GIB) - 24_000_000_000
-# v6e has no fp8 of its own: with kv-cache-dtype fp8 the cache measured as large as without (1.000x, twice).
+# v6e has no native fp8: with kv-cache-dtype fp8 the cache was as large as without (measured twice, 1.000x).
 KV_ELEMENT_BYTES = 2
 DEFAULT_UTILIZATION = 0.92
 TPU_MEMORY_BASIS = (
@@ -31,8 +31,8 @@ TPU_MEMORY_BASIS = (
 class TpuFit:
     """The memory of a slice, part by part, in bytes over all its chips; `kv_token_bytes` for one token.
 
-    `sampling_bytes` is what the scores of a whole batch take on each chip. They are not taken from the budget, and must
-    find room in what the utilization leaves of the chip.
+    `sampling_bytes` is the memory of a whole batch's logits on each chip. It is not part of the budget, and must fit
+    into what the utilization leaves of the chip.
     """
 
     chips: int
@@ -47,17 +47,17 @@ class TpuFit:
 
     @property
     def budget_bytes(self) -> int:
-        """What vLLM may use."""
+        """Memory that vLLM may use."""
         return int(self.slice_bytes * self.utilization)
 
     @property
     def resident_bytes(self) -> int:
-        """Everything but the cache."""
+        """All memory except the cache."""
         return self.weight_bytes + self.overhead_bytes
 
     @property
     def kv_available_bytes(self) -> int:
-        """What is left for the cache; negative where the rest does not even fit."""
+        """Memory left for the cache; negative where the rest alone does not fit."""
         return self.budget_bytes - self.resident_bytes
 
     @property
@@ -67,17 +67,17 @@ class TpuFit:
 
     @property
     def starts(self) -> bool:
-        """Whether one sequence of full length fits, and the scores of a batch beside everything."""
+        """Whether one sequence of full length fits, and the logits of a batch beside the budget."""
         return self.breaks is None
 
     @property
     def full_context_sequences(self) -> int:
-        """How many sequences of max-model-len the cache holds at a time."""
+        """Number of sequences of max-model-len that the cache holds at a time."""
         return self.kv_tokens // self.max_model_len if self.starts else 0
 
     @property
     def breaks(self) -> Part | None:
-        """The part with which the memory is exceeded."""
+        """The part that exceeds the memory; None where all fit."""
         if self.weight_bytes > self.budget_bytes:
             return "weights"
         if self.kv_available_bytes <= 0:
@@ -105,7 +105,7 @@ class TpuFit:
         }
 
     def sequences_at_a_time(self, tokens: int) -> int:
-        """How many sequences of a length decode together: as many as the cache holds, at most max-num-seqs."""
+        """Number of sequences of a length that decode together: as many as the cache holds, at most max-num-seqs."""
         return min(self.max_num_seqs, self.kv_tokens // tokens)
 
 
@@ -140,7 +140,7 @@ def tpu_memory_fit(
 
 
 def tpu_token_bytes(shape: Architecture, *, chips: int) -> int:
-    """Bytes of the cache of one token over all chips, copies of heads included."""
+    """Cache bytes of one token over all chips, copies of heads included."""
     return chips * layers_bytes(shape, 1, 1, element_bytes=KV_ELEMENT_BYTES, shards=chips)
 
 

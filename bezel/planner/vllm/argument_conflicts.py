@@ -1,6 +1,6 @@
-"""Combinations of vLLM's arguments that its parser takes and its engine refuses, or takes and does otherwise.
+"""Conflicts between vLLM's arguments: its parser accepts them, its engine refuses them or acts otherwise.
 
-Owns rules over several arguments, the model and the GPU, each met on the real parser and engine. Leaves single
+Owns rules over several arguments, the model and the GPU, each observed on the real parser and engine. Leaves single
 options to bezel.planner.vllm.option_checks and memory to bezel.planner.rules.memory_checks.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bezel.planner.vllm.arguments import Argument
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-# Options that name a model or a tokenizer and would be looked for on the hub.
+# Options that name a model or a tokenizer, which would be fetched from the hub.
 _LOADED = ("tokenizer", "hf-config-path", "spec-model")
 # Options that vLLM refuses without another one.
 _NEEDS = {
@@ -35,7 +35,7 @@ _NEEDS = {
     "enable-eplb": "enable-expert-parallel",
 }
 _TRANSFER = ("kv_connector", "kv_role")
-# The only ways to exchange tokens with experts that overlap with computing.
+# The only all-to-all backends whose exchange with the experts overlaps with computing.
 _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
 _QUANTIZATION = {"w4a16": "compressed-tensors"}
@@ -51,16 +51,16 @@ def check_traps(
     options: VllmOptions,
     copies_at: str = MOUNT_PATH,
 ) -> list[Problem]:
-    """Every combination that cannot work.
+    """Every combination of arguments that cannot work.
 
     Args:
         arguments: by option name.
         model: the checkpoint.
-        accelerator: what it runs on, as the stack file names it; None where it is not known.
+        accelerator: its name in the stack file; None where it is unknown.
         devices: GPUs or chips of one machine, which share the model.
         environment: of the container, without secrets.
         options: the recorded list of the pinned release.
-        copies_at: where vLLM finds the folders of the bucket, "" where it takes hub ids.
+        copies_at: prefix of the bucket's folders for vLLM, "" where it takes hub ids.
     """
     values = {name: argument.value for name, argument in arguments.items()}
     return [
@@ -78,12 +78,12 @@ def check_traps(
 
 
 def check_served(model: Model, accelerator: str, refused_as: str) -> list[Problem]:
-    """A checkpoint that the catalogue knows not to run on this hardware, whatever its memory.
+    """Refuse a checkpoint that by the catalogue does not run on this hardware, whatever its memory.
 
     Args:
         model: the checkpoint.
-        accelerator: as the stack file names it.
-        refused_as: under which name the catalogue says so.
+        accelerator: its name in the stack file.
+        refused_as: name of the hardware in the catalogue's refusals.
     """
     reason = model.refused_on(refused_as)
     if reason is None:
@@ -243,7 +243,7 @@ def _needs(values: Mapping[str, Any]) -> list[Problem]:
 
 
 def _without(values: Mapping[str, Any], model: Model) -> list[Problem]:
-    """Options for something that the model does not have, or that has no name."""
+    """Options for a capability that the model lacks, or whose name is empty."""
     problems = []
     if values.get("enable-expert-parallel") is True and not model.architecture.experts:
         problems.append(

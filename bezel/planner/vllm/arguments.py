@@ -1,8 +1,7 @@
-"""The arguments of `vllm serve`: made here, once, from the catalogue's defaults and the stack file.
+"""Arguments of `vllm serve`, composed from the catalogue's defaults and the stack file.
 
-Owns the defaults, the merging of both and the one spelling in which they are written (`--flag=value`). Leaves
-judging to bezel.planner.vllm.option_checks (one option at a time) and bezel.planner.vllm.argument_conflicts
-(combinations).
+Owns the defaults, the merging of both and their one spelling (`--flag=value`). Leaves checks to
+bezel.planner.vllm.option_checks (one option at a time) and bezel.planner.vllm.argument_conflicts (combinations).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ DEFAULT_BATCHED_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One option with its value; `from_stack` tells the stack file's from the catalogue's default."""
+    """One option with its value; `from_stack` is whether the stack file sets it, else it is a default."""
 
     name: str
     value: object
@@ -35,13 +34,13 @@ class Argument:
 
 
 def leased_options(model: Model, *, devices: int, tpu: bool) -> dict[str, object]:
-    """What Bezel sets for a Gemma 4 on a leased machine, unless the stack file says otherwise.
+    """Default options of a Gemma 4 on a leased machine; the stack file overrides them.
 
     Args:
         model: the checkpoint.
         devices: chips or GPUs that share the model.
-        tpu: whether they are TPU chips: what Google did not verify there is left out, and the plugin's own variables,
-            which vLLM itself does not know, must not stop the server.
+        tpu: whether they are TPU chips: options that Google did not verify there are omitted, and the plugin's own
+            variables, which vLLM itself does not know, must not stop the server.
     """
     options = default_options(model, loading={}) | {"port": NODE_PORT, "tensor-parallel-size": devices}
     if tpu:
@@ -50,11 +49,11 @@ def leased_options(model: Model, *, devices: int, tpu: bool) -> dict[str, object
 
 
 def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str, object]:
-    """What Bezel sets for a Gemma 4 on one GPU, unless the stack file says otherwise.
+    """Default options of a Gemma 4 on one GPU; the stack file overrides them.
 
     Args:
         model: the checkpoint.
-        loading: the options of the way in which its weights are loaded.
+        loading: the options of its way of loading weights.
     """
     return {
         "port": PORT,
@@ -69,7 +68,7 @@ def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str,
         "enable-auto-tool-choice": True,
         "tool-call-parser": "gemma4",
         "reasoning-parser": "gemma4",
-        # An unknown VLLM_* variable becomes an error instead of a warning that nobody reads.
+        # An unknown VLLM_* variable becomes an error instead of a warning that is easily missed.
         "fail-on-environ-validation": True,
     }
 
@@ -77,7 +76,7 @@ def default_options(model: Model, *, loading: Mapping[str, object]) -> dict[str,
 def merge(defaults: Mapping[str, object], chosen: Mapping[str, object], options: VllmOptions) -> dict[str, Argument]:
     """The defaults overlaid with the stack file's options, by the option's own name.
 
-    `None` drops a default. Names that the option list does not know are kept as they stand, for the checks to report.
+    `None` drops a default. Names missing from the option list stay unchanged, for the checks to report.
     """
     merged = {name: Argument(name, value, from_stack=False) for name, value in defaults.items()}
     for written, value in chosen.items():
@@ -90,7 +89,7 @@ def merge(defaults: Mapping[str, object], chosen: Mapping[str, object], options:
 
 
 def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, object]:
-    """The option's own name for a spelling of the stack file; a negated switch becomes the switch with its opposite."""
+    """The option's own name for a spelling of the stack file; a negated switch the switch with its opposite."""
     plain = written.strip().lstrip("-").replace("_", "-")
     found = options.find(f"--{plain}") or options.find(f"-{plain}")
     if found is None:
@@ -103,7 +102,7 @@ def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, o
 
 
 def _structured(value: object) -> object:
-    """A map or list that was written as JSON text, as `pulumi config set` leaves it; anything else as it stands."""
+    """The map or list of a JSON text, as `pulumi config set` stores it; any other value unchanged."""
     if not (isinstance(value, str) and value.lstrip()[:1] in ("{", "[")):
         return value
     try:
@@ -115,7 +114,7 @@ def _structured(value: object) -> object:
 def render(model_path: str, arguments: Mapping[str, Argument], options: VllmOptions) -> tuple[str, ...]:
     """The argument list behind `vllm serve`: the model's path, then the options in the order of their names.
 
-    The order of the stack file does not count: two files that say the same give the same revision.
+    The stack file's order has no effect: files with the same settings give the same revision.
     """
     words = [model_path]
     for name in sorted(arguments):

@@ -1,4 +1,4 @@
-"""The figures that the rest of the plan reads out of vLLM's arguments, with vLLM's own defaults where none is set."""
+"""Engine figures that the rest of the plan reads from vLLM's arguments, with vLLM's own defaults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EngineArgs:
-    """What the engine was told, as numbers. Tokens, sequences, shares of memory, GiB."""
+    """Figures of the engine's arguments: tokens, sequences, fractions of memory, GiB."""
 
     served_model: str
     max_model_len: int
@@ -41,11 +41,11 @@ class EngineArgs:
 
 
 def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[EngineArgs | None, list[Problem]]:
-    """Reads the figures.
+    """Read the figures.
 
     Returns:
-        The figures, or None where one of them cannot be read or makes no sense; problems of those that are missing or
-        that the plan cannot reckon with (what vLLM itself refuses is reported by the checks).
+        The figures, or None where one of them cannot be read or makes no sense; problems of figures that are missing or
+        that the plan cannot calculate with (the checks report what vLLM itself refuses).
     """
     problems = []
     values = {name: argument.value for name, argument in arguments.items()}
@@ -83,7 +83,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
     method, draft, tokens = drafting(values)
     return EngineArgs(
         served_model=_served(values.get("served-model-name"), model),
-        # What is out of range is reported already; a value in range shows whether the rest would fit.
+        # A length out of range is reported elsewhere; one in range shows whether the rest would fit.
         max_model_len=min(length, model.architecture.context),
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
@@ -92,7 +92,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         load_strategy=_loading(values),
         load_buffer_bytes=streamer_buffer(values),
         enforce_eager=bool(values.get("enforce-eager", False)),
-        # vLLM switches it on by itself, but not with these drafts.
+        # On by default in vLLM, except with these methods.
         async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
         cpu_offload_gib=as_float(values.get("cpu-offload-gb", 0)) or 0,
         speculative=method is not None or draft is not None,
@@ -115,7 +115,7 @@ def _loading(values: Mapping[str, object]) -> str:
 
 
 def streamer_buffer(values: Mapping[str, Any]) -> int | None:
-    """Bytes of the streamer's buffer by vLLM's arguments; None where it may grow to all weights."""
+    """Size of the streamer's buffer by vLLM's arguments; None where it may grow to all weights."""
     config = values.get("model-loader-extra-config")
     limit = config.get("memory_limit") if isinstance(config, dict) else None
     return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else None

@@ -1,8 +1,8 @@
-"""The four ways in which weights reach the accelerator, and what each means for everything else of a stack.
+"""Four ways of loading weights onto the accelerator, and their consequences for the rest of a stack.
 
-Owns the table: the model argument, vLLM's options, the mount, the speed that is reckoned with. Facts of the streamer
-were read in the source of vLLM 0.32.0 and of runai-model-streamer 0.17. Leaves refusing to
-bezel.planner.vllm.loading_checks and the host's memory to bezel.planner.sizing.memory.
+Owns the table: the model argument, vLLM's options, the mount, the assumed speed. Facts of the streamer were read in the
+source of vLLM 0.32.0 and of runai-model-streamer 0.17. Leaves refusals to bezel.planner.vllm.loading_checks and the
+host's memory to bezel.planner.sizing.memory.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bezel.planner.sizing.roofline import Range
     from bezel.planner.vllm.engine_args import EngineArgs
 
-# Flags of GCS FUSE, each with its reason. Its file cache is left off: it would be kept in the instance's memory, where
-# the page cache holds the same bytes.
+# Flags of GCS FUSE, each with its reason. Its file cache stays off: it would be in the instance's memory, where the
+# page cache holds the same bytes.
 MOUNT_FLAGS = {
     "uid=1001": "the container's user must be able to read the files",
     "gid=1001": "as its group",
@@ -30,27 +30,27 @@ MOUNT_FLAGS = {
     "60 s",
     "max-conns-per-host=100": "one object is read in many ranges at a time",
 }
-# What the streamer may hold of the host's memory. Its own default of 40 GB is more than most instances have; it is
-# never less than the largest tensor, whatever is written.
+# Host memory that the streamer may use. Its own default of 40 GB is more than most instances have; whatever is set, it
+# uses at least the size of the largest tensor.
 STREAMER_BUFFER_BYTES = 4 * GIB
-# Keys that vLLM lets through to the streamer; it exits on any other.
+# Keys that vLLM passes to the streamer; it exits on any other.
 STREAMER_KEYS = ("concurrency", "distributed", "memory_limit")
 
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """One way, as `weights.loading` names it.
+    """One way of loading, a value of `weights.loading`.
 
     Attributes:
         id: its name.
-        way: what happens, in a few words.
-        in_bucket: whether the files come out of the stack's bucket; else out of the hub.
-        mounted: whether the bucket is mounted; else nothing is.
-        options: of `vllm serve`, unless the stack file says otherwise.
+        way: short description.
+        in_bucket: whether the files come from the stack's bucket; else from the hub.
+        mounted: whether the bucket is mounted.
+        options: of `vllm serve`; the stack file overrides them.
         load_formats: values of load-format that mean the same way.
         load_strategies: values of safetensors-load-strategy that mean the same way.
-        bytes_per_second: how fast the weights come, (slow, fast).
-        speed_source: what that rests on.
+        bytes_per_second: speed of loading, (slow, fast).
+        speed_source: basis of that speed.
     """
 
     id: str
@@ -64,7 +64,7 @@ class Loading:
     speed_source: str
 
     def place(self, bucket: str) -> str:
-        """Where the folders of the bucket are for vLLM: a prefix of model arguments, "" where it takes hub ids."""
+        """Prefix of model arguments that are folders of the bucket; "" where vLLM takes hub ids."""
         if self.mounted:
             return MOUNT_PATH
         return f"gs://{bucket}" if self.in_bucket else ""
@@ -90,7 +90,7 @@ PREFETCH = Loading(
     options={"safetensors-load-strategy": "prefetch"},
     load_formats=_PLAIN,
     load_strategies=("prefetch",),
-    # The least that a mount was seen to give is not known; chosen on the careful side.
+    # The slowest speed of a mount is not known; a cautious assumption.
     bytes_per_second=(0.1e9, 0.85e9),
     speed_source="estimated: at best what the streamer was reported to reach",
 )
@@ -125,7 +125,7 @@ LOADINGS = {loading.id: loading for loading in (FUSE, PREFETCH, STREAMER, HUB)}
 def loading_options(chosen: str | None, model: Model, memory_gib: int) -> Mapping[str, object]:
     """The options of `vllm serve` that a way of loading sets.
 
-    Where the stack file chooses none, reading ahead loads a bucket's files fastest, where the host can hold them.
+    Where the stack file chooses none: prefetching, the fastest from a bucket, if the host can hold the files.
     """
     if chosen is not None:
         return LOADINGS[chosen].options
@@ -134,7 +134,7 @@ def loading_options(chosen: str | None, model: Model, memory_gib: int) -> Mappin
 
 
 def loading_of(chosen: str | None, engine: EngineArgs) -> Loading:
-    """The way that a stack loads by: what it chose, else what the arguments came to."""
+    """A stack's way of loading: the chosen one, else the one that its arguments amount to."""
     if chosen is not None:
         return LOADINGS[chosen]
     return PREFETCH if engine.load_strategy == "prefetch" else FUSE

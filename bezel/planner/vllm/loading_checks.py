@@ -1,7 +1,7 @@
-"""Refuses what contradicts the chosen way of loading weights: options, secrets, folders, models elsewhere.
+"""Refuse contradictions to the chosen way of loading weights: options, secrets, folders, models elsewhere.
 
-Owns the rules over `weights.loading`; without it the arguments alone say how weights are loaded, and nothing is refused
-here. Leaves models of the hub that an offline service names to bezel.planner.vllm.argument_conflicts.
+Owns the rules over `weights.loading`; without it the arguments alone determine the loading, and nothing is refused
+here. Leaves models of the hub in the arguments of an offline service to bezel.planner.vllm.argument_conflicts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import Settings, Weights
     from bezel.planner.vllm.arguments import Argument
 
-# Variables with which libraries of the hub download nothing.
+# Variables that stop the hub's libraries from downloading.
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _FORMAT, _STRATEGY, _EXTRA = "load-format", "safetensors-load-strategy", "model-loader-extra-config"
 _SCHEMES = ("gs://", "s3://", "az://")
@@ -92,7 +92,7 @@ def _repair(matching: Loading | None) -> str:
 
 
 def _hub(settings: Settings, model: Model) -> list[Problem]:
-    """A download at each start: of something that is published, by something that may go to the hub."""
+    """Refuse a download at each start for weights that are not published, or where the hub is switched off."""
     problems = [
         Problem(
             setting(f"weights.{name}"),
@@ -130,7 +130,7 @@ def _bucket_settings(weights: Weights) -> list[tuple[str, object]]:
 
 
 def _places(loading: Loading, written: Mapping[str, Any], bucket: str) -> list[Problem]:
-    """Draft models and tokenizers where this service can reach them."""
+    """Refuse draft models and tokenizers that this service cannot reach."""
     named = {name: written[name] for name in ("tokenizer", "hf-config-path", "spec-model") if name in written}
     config = written.get("speculative-config")
     if isinstance(config, dict) and "model" in config:

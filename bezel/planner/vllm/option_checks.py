@@ -1,7 +1,7 @@
-"""One vLLM option at a time against the recorded option list: does it exist, and would the parser take the value?
+"""Checks of one vLLM option at a time: whether the recorded list has it, and the parser accepts its value.
 
-Owns what `vllm serve` refuses before it looks at any other option, and the options that belong to the plan.
-Leaves combinations to bezel.planner.vllm.argument_conflicts.
+Owns what `vllm serve` refuses before it looks at any other option, and the options that belong to the plan. Leaves
+combinations to bezel.planner.vllm.argument_conflicts.
 """
 
 from __future__ import annotations
@@ -70,15 +70,15 @@ _OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
 _SWITCHES = ("switch", "switch-pair")
 _SECRET_OPTIONS = ("hf-token",)
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
-# What the server asks of options that are fields of no class.
+# Bounds that the server sets on options that are no field of a configuration class.
 _NOT_NEGATIVE = frozenset({"sse-keep-alive-interval"})
 
 
 def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
-    """Every option by itself.
+    """Check every option by itself.
 
     Args:
-        arguments: by option name; names that the list does not know included.
+        arguments: by option name, names missing from the list included.
         options: the recorded list of the pinned release.
     """
     problems = []
@@ -98,9 +98,9 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> li
 
 
 def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
-    """Every value that the parser takes, against the schema of its field in vLLM's configuration classes.
+    """Check every value that the parser accepts against its field's schema in vLLM's configuration classes.
 
-    Asked after rules that know more of an option: of two problems with one value the first is told.
+    Runs after more specific rules: of two problems with one value the first is reported.
     """
     problems = []
     for name, argument in arguments.items():
@@ -111,10 +111,10 @@ def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> lis
 
 
 def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> list[Problem]:
-    """Each option once: of two spellings one would be dropped without a word.
+    """Refuse an option in two spellings: one of them would be dropped silently.
 
     Args:
-        chosen: the stack file's options as they are written there.
+        chosen: the stack file's options in their original spelling.
         options: the recorded list of the pinned release.
     """
     written: dict[str, list[str]] = {}
@@ -164,7 +164,7 @@ def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
 
 
 def _is_as_ever(option: VllmOption, value: object) -> bool:
-    """Whether an option of the plan's own is set to what holds without it, or means the same."""
+    """Whether an option that belongs to the plan is set to its default, or to an equivalent value."""
     off = value is False and option.kind in _SWITCHES
     unchanged = option.name in _OF_SEVERAL and value == option.default
     return off or unchanged or (option.name, value) == ("host", _ALL_ADDRESSES)
@@ -205,7 +205,7 @@ def _check_field(option: VllmOption, value: object, options: VllmOptions) -> lis
     if schema is None:
         return []
     if option.kind == "values":
-        # Words of a command line, whatever they look like.
+        # Words of a command line are text, even if they look like numbers.
         given: object = [as_word(part) for part in (value if isinstance(value, list) else [value])]
     elif option.type in ("human-int", "human-int-or-auto"):
         given = human_int(value)
@@ -226,7 +226,7 @@ def _misfit(option: VllmOption, found: Misfit, version: str) -> Problem:
 
 
 def _wanted(option: VllmOption, value: object) -> str | None:
-    """What the option takes, where the value is not that; None where it is."""
+    """The accepted kind of value, where the value is another; None where it is accepted."""
     if option.name in _POSITIVE:
         number = as_int(value) if option.type == "int" else human_int(value)
         return None if number is not None and number > 0 else "a whole number above 0"
@@ -249,7 +249,7 @@ def _is_auto(option: VllmOption, value: object) -> bool:
 
 
 def refused_key(key: str) -> Problem:
-    """A key of vLLM's own, however it is set: it is wanted where the caller's identity stands already."""
+    """Refuse vLLM's API key, however it is set: it occupies the header that carries the caller's identity."""
     return Problem(
         key,
         NOT_SHOWN,

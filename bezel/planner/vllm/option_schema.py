@@ -1,6 +1,6 @@
 """Values of vLLM's options against the recorded schemas of its configuration classes: bounds, words, keys of maps.
 
-Takes what vLLM's own classes take: a number may be text, a switch a word or 0 and 1. Leaves what the parser itself
+Accepts what vLLM's own classes accept: a number may be text, a switch a word or 0 and 1. Leaves what the parser itself
 refuses to bezel.planner.vllm.option_checks.
 """
 
@@ -26,9 +26,9 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A part of a value that does not fit: keys and places that lead to it, what is there, what is wanted.
+    """A part of a value that does not fit: its path of keys and positions, its value, and what is expected.
 
-    `known` are the words or the keys that there are; `stray` says that it is the key that is none of them.
+    `known` are the valid words or keys; `stray` marks a key that is none of them.
     """
 
     path: tuple[str, ...]
@@ -65,7 +65,7 @@ def _is_plain(kind: str | None, value: object) -> bool:
 
 
 def _any_of(branches: list[Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
-    """Nothing where one branch takes it; else what the branch of the value's own kind says, or all that is wanted."""
+    """Nothing where a branch accepts the value; else the misfit of the branch of its kind, or all expected kinds."""
     found = [list(misfits(branch, value, path)) for branch in branches]
     if not all(found):
         return

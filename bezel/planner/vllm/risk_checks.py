@@ -1,4 +1,4 @@
-"""Settings of vLLM that open the server to its callers or have it run code: refused unless accepted by their names."""
+"""Risks: vLLM settings that open the server to its callers or let it run code, refused unless accepted by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY = "access.accepted_risks"
 
 
 def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
-    """Every risk that is taken and not accepted, and every one that is accepted and not taken.
+    """Refuse each risk that is taken and not accepted, and each that is accepted and not taken.
 
     Args:
         settings: of the stack.
@@ -52,7 +52,7 @@ def _value(risk: Risk, variables: Mapping[str, str], arguments: Mapping[str, Arg
 
 
 def _part(value: Any, path: Sequence[str]) -> Any:
-    """What stands there in a map; in a list of maps all that stand there."""
+    """The value at a path in a map; for a list of maps, all values at that path."""
     if not path:
         return value
     if isinstance(value, list):
@@ -73,7 +73,7 @@ def _is_taken(risk: Risk, value: object, options: VllmOptions) -> bool:
 
 
 def _is_own_text(risk: Risk, value: object, arguments: Mapping[str, Argument]) -> bool:
-    """Whether a setting that nobody has judged may name something: a number cannot, a default of ours does not."""
+    """Whether an unjudged setting may name code or a file: a number cannot, a default of the catalogue does not."""
     ours = risk.kind == "option" and not arguments[risk.name.partition(".")[0]].from_stack
     return not ours and _has_text(value)
 

@@ -1,6 +1,7 @@
-"""Options with which the server starts, is healthy, and does not serve the planned model to those who chat with it.
+"""Options with which the server starts and is healthy, yet does not serve the planned model to chat users.
 
-Owns what a check of health cannot see. Leaves the ways of loading weights to bezel.planner.vllm.loading_checks.
+Owns failures that a health check cannot detect. Leaves the ways of loading weights to
+bezel.planner.vllm.loading_checks.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from bezel.planner.base.settings import Settings
 
-# What the server does instead of answering chats and completions, by option and value.
+# What the server does instead of serving chats and completions, by option and value.
 _OTHERWISE = {
     ("runner", "pooling"): "it makes embeddings and scores",
     ("runner", "draft"): "it drafts for another model",
@@ -30,10 +31,10 @@ _FORMATS = tuple(dict.fromkeys(name for loading in LOADINGS.values() for name in
 
 
 def check_serving(values: Mapping[str, Any], settings: Settings, *, leased: bool = False) -> list[Problem]:
-    """Servers that are healthy and answer nobody, or with nonsense; formats of files that the checkpoints do not have.
+    """Refuse servers that are healthy and serve no chat, or noise, and file formats that the checkpoints lack.
 
     Args:
-        values: of the options, by name.
+        values: of the options, by option name.
         settings: of the stack.
         leased: whether the weights are files of a leased machine.
     """
@@ -53,7 +54,7 @@ def check_serving(values: Mapping[str, Any], settings: Settings, *, leased: bool
 def _format(values: Mapping[str, Any], settings: Settings, *, leased: bool) -> list[Problem]:
     chosen = values.get(_FORMAT)
     if chosen is None or (settings.weights.loading and not leased):
-        return []  # another check holds it against the chosen way of loading
+        return []  # loading_checks compares it with the chosen way of loading
     if chosen == _DUMMY:
         if settings.smoke.random_weights:
             return []

@@ -1,7 +1,7 @@
-"""Speculative decoding: what must be said for it, what must not be said twice.
+"""Rules of speculative decoding: settings that are missing, given twice, unknown or incompatible.
 
-Owns the rules over `spec-method`, `spec-model`, `spec-tokens` and `speculative-config`, each met on the real engine
-configuration. Leaves the draft model's place (bucket or hub) to bezel.planner.vllm.argument_conflicts.
+Owns the rules over `spec-method`, `spec-model`, `spec-tokens` and `speculative-config`, each observed on the real
+engine configuration. Leaves the draft model's place (bucket or hub) to bezel.planner.vllm.argument_conflicts.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from bezel.catalog import Model, VllmOptions
 
-# Methods that draft from the text itself, without a second model.
+# Methods that draft from the text, without a second model.
 DRAFTLESS = ("ngram", "ngram_gpu", "suffix")
-# Methods that vLLM cannot schedule asynchronously: it switches that off by itself, unless it was asked for.
+# Methods that vLLM cannot schedule asynchronously: it switches that off by itself, unless it is set explicitly.
 NOT_ASYNCHRONOUS = ("ngram", "suffix")
-# The same value under two names; vLLM refuses to be told twice.
+# Two names of the same value; vLLM refuses both together.
 _TWINS = {"spec-method": "method", "spec-model": "model", "spec-tokens": "num_speculative_tokens"}
 # Fields of SpeculativeConfig that a user may set (vLLM 0.32.0); it refuses any other key.
 _KEYS = frozenset(
@@ -65,7 +65,7 @@ _KEYS = frozenset(
 
 
 def drafting(values: Mapping[str, Any]) -> tuple[object, object, object]:
-    """Method, draft model and number of draft tokens, wherever they are written; None for what is not said."""
+    """Method, draft model and number of draft tokens, from either place; None for those that are not set."""
     config = _config(values)
     return (
         config.get("method", values.get("spec-method")),
@@ -83,7 +83,7 @@ def check_speculation(
         values: of all arguments, by option name.
         model: the checkpoint, for the name of its assistant.
         options: the recorded list of the pinned release, for the methods.
-        copies_at: where vLLM finds the folders of the bucket, "" where it takes hub ids.
+        copies_at: prefix of the bucket's folders for vLLM, "" where it takes hub ids.
     """
     config = _config(values)
     problems = [
@@ -122,7 +122,7 @@ def _config(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _nothing(config: object) -> list[Problem]:
-    """A map that asks for speculation and does not say how."""
+    """Refuse a map that enables speculation without a method, a model or draft tokens."""
     if not isinstance(config, dict):
         return []
     return [
@@ -146,7 +146,7 @@ def _unknown_key(key: str, value: object) -> Problem:
 
 
 def _method(where: str, method: object, options: VllmOptions) -> list[Problem]:
-    """The method inside speculative-config; the parser itself looks at that of spec-method."""
+    """Check the method inside speculative-config; the parser itself checks that of spec-method."""
     found = options.find("--spec-method")
     known = found[0].choices if found else ()
     if where == "spec-method" or method is None or not known or str(method) in known:

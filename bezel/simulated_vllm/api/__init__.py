@@ -1,1 +1,1 @@
-"""The HTTP API: routes, request bodies, answers, streams."""
+"""HTTP API of the simulated server: routes, request bodies, responses, streams."""

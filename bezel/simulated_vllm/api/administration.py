@@ -1,7 +1,7 @@
-"""Routes about the server itself that no client of a model needs, but that answer whoever finds them.
+"""Administrative routes, which no client of a model needs but which respond to every caller.
 
-`--api-key` guards none of those outside /v1 and /inference. Scaling of experts fails as it does on one engine; the
-scale-out routes say that they are switched off (the option that switches them on is left out here).
+`--api-key` guards only those under /v1 and /inference. Scaling of experts fails as it does on one engine; the scale-out
+routes return the error of a disabled feature (the option that enables them is not simulated).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SCALE_OUT = (
 
 
 def administration_routes() -> list[Route]:
-    """The routes of this module."""
+    """Return the routes of this module."""
     return [
         Route("/scale_elastic_ep", _scale, methods=["POST"]),
         Route("/is_scaling_elastic_ep", _is_scaling, methods=["POST"]),
@@ -78,9 +78,9 @@ async def _scale_out(request: Request) -> Response:
 
 @cache
 def description(paths: frozenset[str]) -> dict[str, Any]:
-    """The release's OpenAPI document, cut to the paths that are served here and what they refer to.
+    """Return the release's OpenAPI document, reduced to the paths that are served here and the schemas they use.
 
-    `openapi.json.gz` is what the real server of the release sent.
+    `openapi.json.gz` is the document that the real server of the release sent.
     """
     whole = json.loads(gzip.decompress(Path(__file__).with_name("openapi.json.gz").read_bytes()))
     served = {path: item for path, item in whole["paths"].items() if path in paths}

@@ -1,4 +1,4 @@
-"""The bodies of requests: which fields are looked at, which values are refused. Unknown fields are accepted.
+"""Request bodies: the fields that are read, and the values that are refused. Unknown fields are accepted.
 
 Shapes are checked by pydantic, whose errors vLLM passes on; ranges afterwards, with vLLM's own messages.
 """
@@ -15,18 +15,18 @@ from bezel.simulated_vllm.api.errors import ApiError, invalid, malformed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# What one image and one short piece of audio take of a prompt.
+# Prompt tokens of one image and of one short piece of audio.
 _IMAGE_TOKENS, _AUDIO_TOKENS = 256, 188
 
 
 class Body(BaseModel):
-    """What all bodies have in common: fields that nobody knows are let through."""
+    """Base of all bodies: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", from_attributes=True, strict=False)
 
 
 class StreamOptions(Body):
-    """What a stream carries beside the text."""
+    """The `stream_options` of a body: usage in a stream beside the text."""
 
     include_usage: bool | None = False
     continuous_usage_stats: bool | None = False
@@ -110,10 +110,10 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
-    """A body of the wanted kind.
+    """Parse a body of the requested kind.
 
     Raises:
-        ApiError: no JSON, or not of that shape.
+        ApiError: it is not JSON, or does not have that shape.
     """
     content = content_of(content_type, raw)
     _check_before(kind, content)
@@ -124,10 +124,10 @@ def read(kind: type[BodyT], content_type: str, raw: bytes) -> BodyT:
 
 
 def content_of(content_type: str, raw: bytes) -> object:
-    """The JSON of a body.
+    """Return the JSON of a body.
 
     Raises:
-        ApiError: it is none.
+        ApiError: it is not JSON.
     """
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise ApiError(
@@ -145,7 +145,7 @@ def content_of(content_type: str, raw: bytes) -> object:
 
 
 def _check_before(kind: type[Body], content: object) -> None:
-    """What vLLM looks at before the shapes."""
+    """Apply the checks that vLLM makes before those of the shapes."""
     if not isinstance(content, dict):
         return
     if content.get("stream_options") and not content.get("stream"):
@@ -158,7 +158,7 @@ def _check_before(kind: type[Body], content: object) -> None:
         raise malformed([{key: row[key] for key in ("type", "loc", "msg", "input")} for row in rows])
 
 
-# vLLM's order. Those marked True name the parameter and its value again after the message.
+# In vLLM's order. A message marked True is followed by the parameter's name and value.
 _RULES: tuple[tuple[str, Callable[[Any], bool], str, bool], ...] = (
     ("n", lambda value: value >= 1, "n must be at least 1, got {}.", False),
     ("presence_penalty", lambda value: abs(value) <= 2, "presence_penalty must be in [-2, 2], got {}.", False),
@@ -175,14 +175,14 @@ _RULES: tuple[tuple[str, Callable[[Any], bool], str, bool], ...] = (
 
 
 def check_sampling(body: ChatBody | CompletionBody, max_tokens: int | None) -> None:
-    """Ranges of the sampling parameters.
+    """Check the ranges of the sampling parameters.
 
     Args:
         body: the call.
-        max_tokens: the limit under whichever name the client gave it.
+        max_tokens: the limit of output tokens, whatever its name in the body.
 
     Raises:
-        ApiError: 400 with the parameter at fault.
+        ApiError: 400 with the refused parameter.
     """
     for name, holds, message, named in _RULES:
         value = max_tokens if name == "max_tokens" else getattr(body, name)
@@ -198,7 +198,7 @@ def check_sampling(body: ChatBody | CompletionBody, max_tokens: int | None) -> N
 
 
 def messages_text(messages: list[dict[str, Any]], *, generate: bool = True, think: bool = False) -> str:
-    """Messages in the chat template's form; images and audio become their placeholder tokens."""
+    """Return the messages in the form of the chat template; images and audio become their placeholder tokens."""
     text = "<bos>"
     if think:
         first, messages = _system(messages)
@@ -210,7 +210,7 @@ def messages_text(messages: list[dict[str, Any]], *, generate: bool = True, thin
 
 
 def _system(messages: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
-    """The system's text, empty if there is none, and the messages without it."""
+    """Return the system's text, empty if there is none, and the messages without it."""
     if messages and messages[0].get("role") in {"system", "developer"}:
         return _content(messages[0].get("content")), messages[1:]
     return "", messages

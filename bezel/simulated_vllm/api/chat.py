@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions (and /invocations): from messages to an answer or a stream of chunks."""
+"""Handler of POST /v1/chat/completions (and /invocations): from messages to a response or a stream of chunks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_MESSAGES = "Cannot apply chat template to an empty conversation. Provide at 
 
 
 async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive: Receive) -> Response:
-    """Answer a chat call.
+    """Return the response to a chat call.
 
     Raises:
         ApiError: the call is refused.
@@ -49,9 +49,9 @@ def start_chat(engine: Engine, body: ChatBody, limit_name: str | None = None) ->
     """Check a chat call and queue its requests.
 
     Args:
-        engine: where it runs.
+        engine: the engine.
         body: the call.
-        limit_name: what the client calls its limit of tokens, if not as the chat API does.
+        limit_name: the client's name of its limit of tokens, if it is not the chat API's.
 
     Raises:
         ApiError: the call is refused.
@@ -69,10 +69,10 @@ def start_chat(engine: Engine, body: ChatBody, limit_name: str | None = None) ->
 
 
 def prompt_tokens(engine: Engine, body: ChatBody) -> list[int]:
-    """The prompt that the chat template makes of the messages.
+    """Return the prompt that the chat template makes of the messages.
 
     Raises:
-        ApiError: there are none, they hold what the model cannot read, or too much of it.
+        ApiError: there are no messages, they hold media that the model cannot read, or they are too long.
     """
     if not body.messages:
         raise ApiError(_NO_MESSAGES)
@@ -99,7 +99,7 @@ def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
     tool = required_tool(body)
     message: dict[str, Any] = {
         "role": "assistant",
-        # A parser of tools or thoughts says "nothing" for an answer without text.
+        # With a parser of tools or thoughts, the content of an answer without text is null.
         "content": "" if tool else piece.text or (None if parses(call) else ""),
         "refusal": None,
         "annotations": None,
@@ -122,21 +122,21 @@ def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
 
 
 def parses(call: Call) -> bool:
-    """Whether a parser stands between the model's text and the client's."""
+    """Whether the server parses the model's text for thoughts or tool calls."""
     return call.engine.settings.reasoning_parser is not None or call.engine.settings.tool_parser is not None
 
 
 def count_parsed(
     call: Call, body: ChatBody, pieces: Sequence[Piece], *, kind: str = "chat_completions", streaming: bool = False
 ) -> None:
-    """Count what the parser of tool calls has looked at, where the server has one."""
+    """Count the pieces that the parser of tool calls has read, where the server has one."""
     if call.engine.settings.tool_parser:
         called = required_tool(body) is not None
         call.engine.metrics.parsed(kind, streaming=streaming, called=called, times=len(pieces))
 
 
 def finish_reason(body: ChatBody, piece: Piece) -> str | None:
-    """Why an answer ended: a required call says so, a named one just stops."""
+    """Return the finish reason: "tool_calls" for a required tool, but "stop" for a named one."""
     called = piece.finish == "stop" and body.tool_choice == "required"
     return "tool_calls" if called else piece.finish
 
@@ -162,7 +162,7 @@ class ChatStream(streams.OpenAiStream):
         self._plain = not (body.logprobs or body.return_token_ids or self._tool)
 
     def begun(self) -> str:
-        """The role of every choice, which arrives with the first token."""
+        """Return the chunks with the role of every choice, sent with the first token."""
         prompt = self.call.choices[0].request.prompt if self._body.return_token_ids else None
         extra = {"prompt_token_ids": prompt, "prompt_text": None}
         roles = (
@@ -172,7 +172,7 @@ class ChatStream(streams.OpenAiStream):
         return "".join(self.chunk(role, 0, index, extra) for index, role in enumerate(roles))
 
     def events(self, piece: Piece) -> str:
-        """What is new, or no event at all where a parser has kept everything to itself."""
+        """Return the chunks of a piece; none where the parser has held everything back."""
         if self._parses:
             count_parsed(self.call, self._body, [piece], streaming=True)
         if self._plain and piece.finish is None and not piece.thought and (piece.text or not self._parses):
@@ -214,7 +214,7 @@ class ChatStream(streams.OpenAiStream):
             yield {"tool_calls": [{"index": 0, "function": {"arguments": piece.text}}]}
 
     def running_usage(self, produced: int, index: int) -> dict[str, object]:
-        """With the details that only chat has."""
+        """Return the running usage, with the details that only chat has."""
         thought = self.call.choices[index].thought_tokens if produced else 0
         details = {"reasoning_tokens": thought} if self.call.parses_thoughts else None
         return super().running_usage(produced, index) | {"completion_tokens_details": details}

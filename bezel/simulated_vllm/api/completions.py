@@ -1,4 +1,4 @@
-"""POST /v1/completions: from prompts (text or token ids, one or several) to an answer or a stream of chunks."""
+"""Handler of POST /v1/completions: from prompts (text or token ids) to a response or a stream of chunks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 async def answer_completion(engine: Engine, body: CompletionBody, fingerprint: str, receive: Receive) -> Response:
-    """Answer a completion call.
+    """Return the response to a completion call.
 
     Raises:
         ApiError: the call is refused.
@@ -94,7 +94,7 @@ def _logprobs(call: Call, body: CompletionBody, piece: Piece, offset: int) -> di
 
 
 class CompletionStream(streams.OpenAiStream):
-    """The chunks of a completion call: text from the first one on."""
+    """The chunks of a completion call; the first one has text already."""
 
     kind = "text_completion"
 
@@ -104,7 +104,7 @@ class CompletionStream(streams.OpenAiStream):
         self._echoes = set(range(len(call.choices))) if body.echo else set()
 
     def events(self, piece: Piece) -> str:
-        """Some text, or none where the tokens are no text."""
+        """Return the chunk of a piece; its text is empty where the tokens have none."""
         echoed = self._echoed(piece.index)
         text = streams.quoted(decode(echoed) + piece.text if echoed else piece.text)
         logprobs = compact(_logprobs(self.call, self._body, piece, 0)) if self._body.logprobs is not None else "null"
@@ -117,7 +117,7 @@ class CompletionStream(streams.OpenAiStream):
         return self.chunk(choice, piece.produced, piece.index, self.finishing() if piece.finish else None)
 
     def _echoed(self, index: int) -> Sequence[int] | None:
-        """The prompt, once for each choice, where it is echoed."""
+        """Return the prompt, once for each choice, where it is echoed."""
         if index not in self._echoes:
             return None
         self._echoes.remove(index)

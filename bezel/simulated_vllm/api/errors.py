@@ -1,4 +1,4 @@
-"""Errors as the server answers them: `{"error": {message, type, param, code}}`, and pydantic's in vLLM's rendering."""
+"""Error responses of the server: `{"error": {message, type, param, code}}`, pydantic's errors as vLLM prints them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import Response
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# JSON without spaces, non-ASCII characters as they are.
+# JSON without spaces, non-ASCII characters unescaped.
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LONGEST_INPUT = 200
 _LONGEST_ERROR = 1000
@@ -18,12 +18,12 @@ BUSY = "The engine is currently busy and cannot accept new requests. Please try 
 
 
 class ApiError(Exception):
-    """An answer other than 200.
+    """An error response.
 
     Args:
-        message: what the client reads.
+        message: the text for the client.
         kind: the error's `type`.
-        param: the parameter at fault, None if it belongs to none.
+        param: the refused parameter, None if there is none.
         status: the HTTP status, repeated as `code`.
     """
 
@@ -35,18 +35,18 @@ class ApiError(Exception):
         self.body = {"error": {"message": message, "type": kind, "param": param, "code": status}}
 
     def response(self) -> Response:
-        """The error as an HTTP response."""
+        """Return the error as an HTTP response."""
         return json_response(self.body, self.status)
 
 
 def invalid(message: str, parameter: str, *value: object) -> ApiError:
-    """A refused parameter; vLLM appends its name and, where there is one, its value."""
+    """Return the error of a refused parameter; vLLM appends its name and, where there is one, its value."""
     suffix = f"(parameter={parameter}, value={value[0]})" if value else f"(parameter={parameter})"
     return ApiError(f"{message} {suffix}", param=parameter)
 
 
 def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
-    """A body that does not have the right shape.
+    """Return the error of a body that does not have the right shape.
 
     Args:
         errors: pydantic's errors; `loc` starts with "body".
@@ -65,12 +65,12 @@ def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
 
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer."""
+    """Return a JSON response."""
     return Response(compact(body).encode(), status, headers, media_type="application/json")
 
 
 def _internal(part: str) -> bool:
-    """Names that pydantic puts into a location for the branch of a union."""
+    """Whether a part of a location is pydantic's name for the branch of a union."""
     return "[" in part or part in {"str", "int", "float", "bool", "list", "dict"}
 
 

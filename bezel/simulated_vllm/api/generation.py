@@ -1,4 +1,4 @@
-"""One call of the completion or chat API: prompt to requests in the engine, and what both APIs share."""
+"""Calls of the completion and chat API: from a prompt to requests in the engine, and the code that both APIs share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bezel.simulated_vllm.configuration.settings import EngineSettings
 
-# vLLM takes the length of the vocabulary's longest token as the bound of characters in a token.
+# The bound of characters in a token: in vLLM the length of the vocabulary's longest token.
 _CHARACTERS_PER_TOKEN = 34
 _MOST_LOGPROBS = 20
 
@@ -31,8 +31,8 @@ class Call:
     """A call that the engine works on.
 
     Attributes:
-        id: with its prefix, as the client reads it.
-        model: the name under which the model was asked for.
+        id: the id in the response, with its prefix.
+        model: the name of the model in the request.
         prompt_tokens: tokens of all prompts together.
         cached_tokens: how many of them came from the prefix cache, known once they have run.
     """
@@ -51,7 +51,7 @@ class Call:
 
     @property
     def completion_tokens(self) -> int:
-        """Tokens written so far, all choices together."""
+        """Tokens generated so far, all choices together."""
         return sum(choice.produced for choice in self.choices)
 
     @property
@@ -60,15 +60,15 @@ class Call:
         return max((choice.request.cached for choice in self.choices), default=0)
 
     def abort(self) -> None:
-        """Stop what is still running, because nobody reads it any more."""
+        """Stop the requests that are still running, because the client is gone or the call has ended."""
         for choice in self.choices:
             self.engine.abort(choice.request)
 
     def usage(self, *, details: bool) -> dict[str, object]:
-        """The `usage` of the answer.
+        """Return the `usage` of the response.
 
         Args:
-            details: whether the keys for details are there, as in every place but the last chunk of a stream.
+            details: whether the keys for details are always present, as everywhere but in the last chunk of a stream.
         """
         produced = self.completion_tokens
         usage: dict[str, object] = {
@@ -86,14 +86,14 @@ class Call:
 
     @property
     def created_tokens(self) -> int:
-        """Tokens of the prompt that the prefix cache keeps from now on: those of its whole blocks."""
+        """Tokens of the prompt that were added to the prefix cache: those of its whole blocks."""
         if not self.engine.settings.prefix_caching:
             return 0
         block = self.engine.settings.memory.layout.full_block
         return max(0, self.prompt_tokens // block * block - self.cached_tokens)
 
     def _cached_details(self, *, all_keys: bool) -> dict[str, int | None]:
-        """Details of the prompt's tokens; only chat tells what was created, and a stream leaves out what is null."""
+        """Return the details of the prompt's tokens; only chat has created tokens, and a stream leaves out nulls."""
         created = self.created_tokens if isinstance(self.body, ChatBody) else None
         found = {"cached_tokens": self.cached_tokens, "created_cache_tokens": created, "multimodal_tokens": None}
         return found if all_keys else {key: value for key, value in found.items() if value is not None}
@@ -101,12 +101,12 @@ class Call:
     def answer(
         self, kind: str, choices: list[dict[str, object]], fingerprint: str, extra: dict[str, object] | None = None
     ) -> dict[str, object]:
-        """The body of an answer that is not streamed.
+        """Return the body of a response that is not streamed.
 
         Args:
             kind: its `object`.
-            choices: one for each choice, in order.
-            fingerprint: the server's.
+            choices: the choices, in order.
+            fingerprint: the server's fingerprint.
             extra: the keys that only this kind has.
         """
         return {
@@ -125,7 +125,7 @@ class Call:
         }
 
     def _metrics(self) -> dict[str, float] | None:
-        """`metrics` of the answer, with --enable-per-request-metrics."""
+        """Return the `metrics` of the response, with --enable-per-request-metrics."""
         if not self.engine.settings.per_request_metrics:
             return None
         request = self.choices[0].request
@@ -147,7 +147,7 @@ class Call:
 
     @property
     def parses_thoughts(self) -> bool:
-        """Whether thoughts are told apart from the answer."""
+        """Whether thoughts are separated from the answer."""
         return self.engine.settings.reasoning_parser is not None and isinstance(self.body, ChatBody)
 
 
@@ -162,10 +162,10 @@ def start_call(
     """Check a call's parameters and queue its requests.
 
     Args:
-        engine: where it runs.
+        engine: the engine.
         body: the call.
         prompts: token ids, several only for /v1/completions.
-        max_tokens: what the client asked for at most, None for as many as fit.
+        max_tokens: the client's limit of output tokens, None for as many as fit.
         scripted: tokens of an answer that has a given form.
 
     Raises:
@@ -173,7 +173,7 @@ def start_call(
     """
     settings = engine.settings
     limits = [_limit(len(prompt), max_tokens, settings.max_model_len) for prompt in prompts]
-    # A prompt that leaves no room is refused like a client that asks for no token.
+    # A prompt that leaves no room is refused like a limit of 0 tokens.
     check_sampling(body, min(limits))
     if settings.machine.accelerator.xla and body.seed is not None and body.temperature != 0:
         raise ApiError("JAX does not support per-request seed.")  # vLLM's TPU plugin, at each request
@@ -223,12 +223,12 @@ def start_call(
 
 
 def thinks(body: ChatBody, settings: EngineSettings) -> bool:
-    """Whether the chat template switches thinking on; the server has a default, the client has the last word."""
+    """Whether the chat template switches thinking on; the client's value overrides the server's default."""
     return bool({**settings.template_defaults, **(body.chat_template_kwargs or {})}.get("enable_thinking"))
 
 
 def _seed(body: ChatBody | CompletionBody, server_seed: int) -> int:
-    """Greedy and seeded calls repeat themselves, others do not."""
+    """Return the seed of a call: greedy and seeded calls are reproducible, others are not."""
     if body.temperature == 0:
         return 0
     return body.seed if body.seed is not None else server_seed + secrets.randbits(32)
@@ -240,10 +240,10 @@ def _limit(prompt: int, asked: int | None, max_model_len: int) -> int:
 
 
 def tokens_of(text: str, max_model_len: int) -> list[int]:
-    """Token ids of a prompt.
+    """Return the token ids of a prompt.
 
     Raises:
-        ApiError: it is longer than the model's context.
+        ApiError: the prompt is longer than the model's context.
     """
     bound = _CHARACTERS_PER_TOKEN * max_model_len
     start = f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains "
@@ -260,7 +260,7 @@ def tokens_of(text: str, max_model_len: int) -> list[int]:
 
 
 def check_length(count: int, max_model_len: int) -> None:
-    """Refuse a prompt of too many tokens; like vLLM it counts no further than one too many.
+    """Refuse a prompt of too many tokens; like vLLM's, the message names the limit plus one, not the count.
 
     Raises:
         ApiError: `count` is above `max_model_len`.
@@ -277,10 +277,10 @@ def check_length(count: int, max_model_len: int) -> None:
 
 
 def check_max_tokens(asked: int | None, max_model_len: int, name: str = "max_tokens") -> None:
-    """Refuse more output than the context holds; less than that is cut to what the prompt leaves.
+    """Refuse a limit of output tokens above the context; a lower one is cut to the room after the prompt.
 
     Raises:
-        ApiError: `asked` is above `max_model_len`; `name` is what the client calls it.
+        ApiError: `asked` is above `max_model_len`; `name` is the parameter's name in the request.
     """
     if asked is not None and asked > max_model_len:
         raise invalid(
@@ -291,7 +291,7 @@ def check_max_tokens(asked: int | None, max_model_len: int, name: str = "max_tok
 
 
 def check_logprobs(asked: int | None) -> None:
-    """Refuse more likely tokens than the server computes.
+    """Refuse a number of log probabilities above the server's limit.
 
     Raises:
         ApiError: `asked` is above --max-logprobs' default.

@@ -1,7 +1,7 @@
-"""POST /v1/messages and /v1/messages/count_tokens: Anthropic's API, answered by the chat path as in vLLM.
+"""Handlers of POST /v1/messages and /v1/messages/count_tokens: Anthropic's API over the chat path, as in vLLM.
 
 Owns the translation of a body into a chat body, of its pieces into content blocks, and of refusals into Anthropic's
-shape (a body of the wrong shape is refused in OpenAI's, as the real server does). Of content blocks it reads text.
+shape (a body of the wrong shape is refused in OpenAI's, as by the real server). Of content blocks it reads only text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class MessagesBody(CountBody):
 
 
 async def answer_messages(engine: Engine, body: MessagesBody, receive: Receive) -> Response:
-    """Answer a call of the Messages API; refusals come in Anthropic's shape."""
+    """Return the response to a call of the Messages API; refusals have Anthropic's shape."""
     try:
         chat = _chat(body)
         call = start_chat(engine, chat, "max_completion_tokens")
@@ -74,7 +74,7 @@ async def answer_messages(engine: Engine, body: MessagesBody, receive: Receive) 
 
 
 def count_tokens(engine: Engine, body: CountBody) -> Response:
-    """How many tokens a call's prompt has."""
+    """Return the number of tokens in a call's prompt."""
     try:
         count = len(prompt_tokens(engine, ChatBody.model_validate({"messages": _messages(body)})))
     except ApiError as error:
@@ -83,7 +83,7 @@ def count_tokens(engine: Engine, body: CountBody) -> Response:
 
 
 def refusal(error: ApiError | EngineDeadError) -> Response:
-    """An error in Anthropic's shape."""
+    """Return an error in Anthropic's shape."""
     if isinstance(error, EngineDeadError):
         error = ApiError(DEAD, "InternalServerError", status=500)
     said = error.body["error"]
@@ -140,7 +140,7 @@ def _message(call: Call, chat: ChatBody, piece: Piece) -> dict[str, Any]:
 
 
 def _stop(chat: ChatBody, piece: Piece) -> tuple[str, str | None]:
-    """Anthropic's reason of the end, and the sequence that caused it."""
+    """Return Anthropic's stop reason, and the stop sequence that caused it."""
     if piece.finish == "length":
         return "max_tokens", None
     if required_tool(chat):
@@ -171,7 +171,7 @@ class MessageStream(streams.EventStream):
         self._last: Piece | None = None
 
     def begun(self) -> str:
-        """The empty message, with the first token."""
+        """Return the event of the empty message, sent with the first token."""
         call = self.call
         head = {"id": call.id, "type": "message", "role": "assistant", "content": [], "model": call.model}
         usage = {"input_tokens": call.prompt_tokens, "output_tokens": 0}
@@ -180,7 +180,7 @@ class MessageStream(streams.EventStream):
         )
 
     def events(self, piece: Piece) -> str:
-        """Deltas, and the opening and closing of blocks around them."""
+        """Return the deltas, with the events that open and close blocks around them."""
         self._last = piece
         count_parsed(self.call, self._chat, [piece], streaming=True)
         text = ""
@@ -200,14 +200,14 @@ class MessageStream(streams.EventStream):
         return text
 
     def ended(self) -> str:
-        """The last block's end, the reason, the end of the message."""
+        """Return the end of the last block, the stop reason and the end of the message."""
         reason, sequence = _stop(self._chat, self._last) if self._last else ("end_turn", None)
         delta = {"stop_reason": reason, "stop_sequence": sequence}
         usage = _usage(self.call, self.call.completion_tokens)
         return self._leave() + _event("message_delta", {"delta": delta, "usage": usage}) + _event("message_stop", {})
 
     def broken(self) -> str:
-        """The engine's death as an event of its own kind."""
+        """Return the error event of a dead engine, in Anthropic's form."""
         return _event("error", {"error": {"type": "internal_error", "message": "Invalid data format received"}})
 
     def _enter(self, kind: str, block: dict[str, Any]) -> str:

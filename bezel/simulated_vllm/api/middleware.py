@@ -1,6 +1,6 @@
-"""What stands around the routes: keys, headers on every answer, counters.
+"""Middleware around the routes: API keys, headers on every response, counters.
 
-`--api-key` guards /v1, /v2, /inference and /cohere only, as in the real server: /invocations answers without a key.
+`--api-key` guards /v1, /v2, /inference and /cohere only, as in the real server: /invocations needs no key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNCOUNTED = {"/metrics", "/health", "/load", "/ping", "/version", "/server_info
 
 
 class AddVary:
-    """The header that the CORS middleware of the real server adds to every answer."""
+    """Adds the header that the CORS middleware of the real server adds to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -40,7 +40,7 @@ class AddVary:
 
 
 class RequestId:
-    """`--enable-request-id-headers`: the client's X-Request-Id comes back, or a new one."""
+    """Implements `--enable-request-id-headers`: returns the client's X-Request-Id, or a new one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -58,7 +58,7 @@ class RequestId:
 
 
 class RequireKey:
-    """Bearer keys for the guarded paths."""
+    """Requires a bearer key on the guarded paths."""
 
     def __init__(self, app: ASGIApp, keys: tuple[str, ...]) -> None:
         self._app = app
@@ -107,7 +107,7 @@ class Count:
                 status = message["status"]
                 sent = int(dict(message["headers"]).get(b"content-length", b"0"))
             elif not message.get("more_body"):
-                count()  # before the client has the whole answer, and can ask for the metrics
+                count()  # before the client has the whole response, and can request the metrics
             await send(message)
 
         try:

@@ -1,7 +1,7 @@
-"""POST /v1/responses and what belongs to it: OpenAI's Responses API, answered by the chat path as in vLLM.
+"""Handlers of /v1/responses: OpenAI's Responses API over the chat path, as in vLLM.
 
-Responses are not stored (vLLM does so only with VLLM_ENABLE_RESPONSES_API_STORE), so there is none to fetch, to cancel
-or to go on from. Of tools nothing is called here: the path is measured for text and thoughts only.
+Responses are not stored (vLLM does so only with VLLM_ENABLE_RESPONSES_API_STORE), so none can be fetched, cancelled or
+continued. Tools are ignored: the path was measured on the real server for text and thoughts only.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ResponsesBody(Body):
 
 
 async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive) -> Response:
-    """Answer a call of the Responses API.
+    """Return the response to a call of the Responses API.
 
     Raises:
         ApiError: the call is refused.
@@ -85,7 +85,7 @@ async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive
 
 
 def unknown_response(name: str) -> ApiError:
-    """No response is kept, so none is known."""
+    """Return the error of an unknown response: none is stored."""
     return ApiError(f"Response with id '{name}' not found.", "invalid_request_error", "response_id", 404)
 
 
@@ -103,7 +103,7 @@ class _Answer:
     def whole(
         self, status: str, output: list[dict[str, Any]], usage: dict[str, Any] | None, incomplete: object = None
     ) -> dict[str, Any]:
-        """The object with all its keys."""
+        """Return the object with all its keys."""
         body, call = self._body, self.call
         effort = {"context": None, "effort": None, "generate_summary": None, "mode": None, "summary": None}
         return {
@@ -142,7 +142,7 @@ class _Answer:
         }
 
     def finished(self, piece: Piece) -> dict[str, Any]:
-        """The object of an answer that has ended."""
+        """Return the object of a completed answer."""
         choice = self.call.choices[0]
         thought = choice.thought[len(THOUGHT) :]
         output = [self.thought(thought)] if thought else []
@@ -153,7 +153,7 @@ class _Answer:
         return self.whole("completed", output, self._usage())
 
     def message(self, text: str) -> dict[str, Any]:
-        """The item with the text."""
+        """Return the item with the text."""
         return {
             "id": self.message_id,
             "content": [{"annotations": [], "text": text, "type": "output_text", "logprobs": None}],
@@ -164,7 +164,7 @@ class _Answer:
         }
 
     def thought(self, text: str) -> dict[str, Any]:
-        """The item with the thoughts."""
+        """Return the item with the thoughts."""
         content = [{"text": text, "type": "reasoning_text"}]
         head = {"id": self.thought_id, "summary": [], "type": "reasoning", "content": content}
         return {**head, "encrypted_content": None, "status": None}
@@ -197,14 +197,14 @@ class ResponseStream(streams.EventStream):
         self._last: Piece | None = None
 
     def opened(self) -> str:
-        """The response as it is accepted: these events do not wait for a token."""
+        """Return the events of the accepted response, which do not wait for a token."""
         response = self._answer.whole("in_progress", [], None)
         return self._event("response.created", {"response": response}) + self._event(
             "response.in_progress", {"response": response}
         )
 
     def events(self, piece: Piece) -> str:
-        """Deltas, and the opening and closing of items around them."""
+        """Return the deltas, with the events that open and close items around them."""
         self._last = piece
         count_parsed(self.call, self._chat, [piece], kind="responses", streaming=True)
         text = ""
@@ -216,7 +216,7 @@ class ResponseStream(streams.EventStream):
         return text
 
     def ended(self) -> str:
-        """The last item's end and the whole response."""
+        """Return the end of the last item and the whole response."""
         left = self._leave()
         done = {} if self._last is None else self._answer.finished(self._last)
         return left + self._event("response.completed", {"response": done})
@@ -259,7 +259,7 @@ class ResponseStream(streams.EventStream):
         return self._event(kind, {**self._place(self._item), "delta": text, **more})
 
     def _event(self, kind: str, content: dict[str, Any]) -> str:
-        """One event; the keys stand in alphabetical order, as the client library's models have them."""
+        """Return one event; its keys are in alphabetical order, as in the client library's models."""
         self._number += 1
         rows = dict(sorted({**content, "sequence_number": self._number, "type": kind}.items()))
         return f"event: {kind}\ndata: {compact(rows)}\n\n"

@@ -1,6 +1,6 @@
-"""POST /generative_scoring: how probable given tokens are after a query and each of some items; numbers made up.
+"""Handler of POST /generative_scoring: pseudo-random scores of given tokens after a query and each of some items.
 
-It matters because --api-key does not guard it: whoever reaches the port can keep the accelerator busy with it.
+The route matters because --api-key does not guard it: any caller who reaches the port can load the accelerator with it.
 """
 
 from __future__ import annotations

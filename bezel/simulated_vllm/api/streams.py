@@ -1,8 +1,8 @@
-"""Server-sent events written straight to the connection, and what happens when the client goes away.
+"""Server-sent events, written straight to the connection, and the cancellation when the client disconnects.
 
-A stream is one handler that writes: one write for all that has come since the last. Beside it one task waits for the
-client to disconnect and then stops the requests. The status line and headers go out at once, before the first token, as
-the real server sends them. What the events say is a subclass's.
+A stream is one handler that writes: one write for all pieces since the last write. Beside it one task waits for the
+client to disconnect and then stops the requests. The status line and headers are sent at once, before the first token,
+as by the real server. Leaves the content of the events to the subclasses.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ class EventStream(Response):
         self.call = call
 
     def opened(self) -> str:
-        """Events that do not wait for the first token."""
+        """Return the events that do not wait for the first token."""
         return ""
 
     def begun(self) -> str:
-        """Events that come with the first token."""
+        """Return the events that are sent with the first token."""
         return ""
 
     def events(self, piece: Piece) -> str:
-        """Events of a piece; none where it has nothing to show."""
+        """Return the events of a piece; none where it has no content for the client."""
         raise NotImplementedError
 
     def ended(self) -> str:
-        """Events after the last piece."""
+        """Return the events after the last piece."""
         raise NotImplementedError
 
     def broken(self) -> str:
-        """Events where the engine has died amid the answer: the status line is long sent."""
-        # Here alone the real server writes JSON with spaces.
+        """Return the error as an event, for an engine that dies after the status line was sent."""
+        # The only place where the real server writes JSON with spaces.
         return f"data: {json.dumps(ApiError(DEAD, 'InternalServerError', status=500).body)}\n\n{_DONE}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +86,7 @@ class EventStream(Response):
 
 
 class OpenAiStream(EventStream):
-    """The chunks that chat and completions have in common: a head, one choice, usage, `[DONE]`."""
+    """Base of the streams of chat and completions: chunks with a head, one choice and usage, then `[DONE]`."""
 
     kind: str
 
@@ -100,13 +100,13 @@ class OpenAiStream(EventStream):
         self._continuous = bool(self._usage and options and options.continuous_usage_stats)
 
     def running_usage(self, produced: int, index: int) -> dict[str, object]:
-        """`usage` of a chunk on the way, with continuous_usage_stats."""
+        """Return the `usage` of a chunk before the last, with continuous_usage_stats."""
         del index
         prompt = self.call.prompt_tokens
         return {"prompt_tokens": prompt, "total_tokens": prompt + produced, "completion_tokens": produced}
 
     def chunk(self, choice: str, produced: int, index: int, extra: dict[str, Any] | None = None) -> str:
-        """One event.
+        """Return one event.
 
         Args:
             choice: the choice as JSON.
@@ -119,11 +119,11 @@ class OpenAiStream(EventStream):
         return f"{self._open}{choice}]{usage}{rest}}}\n\n"
 
     def finishing(self) -> dict[str, Any] | None:
-        """The keys of the chunk that ends a choice; the usage chunk has them where there is one."""
+        """Return the extra keys of the chunk that ends a choice; where there is a usage chunk, they are in it."""
         return None if self._usage else {"system_fingerprint": self._fingerprint}
 
     def ended(self) -> str:
-        """The usage, if asked for, and the mark of the end."""
+        """Return the usage, if requested, and the end mark."""
         if not self._usage:
             return _DONE
         usage = {"usage": self.call.usage(details=False), "system_fingerprint": self._fingerprint}
@@ -131,10 +131,10 @@ class OpenAiStream(EventStream):
 
 
 async def whole(call: Call, receive: Receive) -> list[Piece] | None:
-    """All choices of a call that does not stream, in order; None if the client went away first.
+    """Return all choices of a call that does not stream, in order; None if the client disconnected first.
 
     Raises:
-        EngineDeadError: the engine died amid the answer.
+        EngineDeadError: the engine died during the call.
     """
     pieces: list[Piece] = []
     async with stopping_when_gone(call, receive):
@@ -147,7 +147,7 @@ async def whole(call: Call, receive: Receive) -> list[Piece] | None:
 
 @asynccontextmanager
 async def stopping_when_gone(call: Call, receive: Receive) -> AsyncIterator[None]:
-    """Watch for the client's going while the body runs; whatever ends the body, nothing stays in the engine."""
+    """Cancel the handler when the client disconnects; remove the requests from the engine however the block ends."""
     handler = asyncio.current_task()
     gone = False
 

@@ -1,7 +1,7 @@
-"""Answers of a given form: JSON that fits a schema, and calls of a tool that the client requires.
+"""Structured answers: JSON that fits a schema, and calls of a tool that the client requires.
 
-The smallest value that fits is made up; a schema's `pattern` and `format` are not looked at, nor are the regular
-expressions and grammars that vLLM takes beside schemas.
+The answer is the smallest value that fits. Leaves out a schema's `pattern` and `format`, and the regular expressions
+and grammars that vLLM takes beside schemas.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _DEEPEST = 8
 
 
 def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
-    """The tokens of an answer whose form the call prescribes, None for free text.
+    """Return the tokens of an answer whose form the call prescribes, None for free text.
 
     Raises:
-        ApiError: the form is not described.
+        ApiError: the schema is missing.
     """
     tool = required_tool(body) if isinstance(body, ChatBody) else None
     if tool is not None:
@@ -44,12 +44,12 @@ def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
 
 
 def tool_call_id() -> str:
-    """A new id of a tool call."""
+    """Return a new id of a tool call."""
     return f"chatcmpl-tool-{secrets.token_hex(8)}"
 
 
 def smallest(schema: dict[str, Any], depth: int = 0) -> Any:
-    """The smallest value that a JSON schema allows."""
+    """Return the smallest value that a JSON schema allows."""
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):
@@ -75,7 +75,7 @@ def smallest(schema: dict[str, Any], depth: int = 0) -> Any:
 
 
 def required_tool(body: ChatBody) -> dict[str, Any] | None:
-    """The tool that the answer has to call, None where it is free to be prose."""
+    """Return the tool that the answer must call, None where it may be free text."""
     tools = [tool.get("function") or {} for tool in body.tools or []]
     if body.tool_choice == "required" and tools:
         return tools[0]

@@ -1,4 +1,4 @@
-"""The HTTP server around an engine: its routes, and the answers that need no tokens from the engine."""
+"""HTTP server around an engine: its routes, and the responses that need no tokens from the engine."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Server:
         self.http = HttpMetrics()
 
     def application(self) -> ASGIApp:
-        """The whole server as an ASGI application."""
+        """Return the whole server as an ASGI application."""
         routes = [
             Route("/health", self._health, methods=["GET"]),
             Route("/ping", self._health, methods=["GET", "POST"]),
@@ -80,7 +80,7 @@ class Server:
         ]
         self._paths = frozenset(route.path for route in routes)
         for route in routes:
-            # Starlette adds HEAD to GET; the real server answers 405.
+            # Starlette adds HEAD to GET; the real server returns 405.
             if route.methods:
                 route.methods.discard("HEAD")
         handlers = {
@@ -197,12 +197,12 @@ class Server:
         return json_response(description(self._paths))
 
     async def _invocations(self, request: Request) -> Response:
-        """Both kinds of call at one path; the body decides."""
+        """Dispatch to chat or completions by the body."""
         try:
             content = json.loads(await request.body())
         except ValueError:
-            content = None  # which the chat's own reading tells
-        # What is neither is refused as a completion, which is tried first.
+            content = None  # the chat handler reports the error
+        # A body that fits neither is refused as a completion, which the real server tries first.
         completion = isinstance(content, dict) and ("prompt" in content or "messages" not in content)
         return await (self._completions(request) if completion else self._chat(request))
 
@@ -211,7 +211,7 @@ class Server:
         return await self._counted(answer_completion(self._engine, body, self._fingerprint, request.receive))
 
     async def _counted(self, answer: Awaitable[Response]) -> Response:
-        """Count a call in /load until its answer begins to be sent."""
+        """Count a call in /load until its response begins to be sent."""
         self._load += 1
         try:
             return await answer
@@ -222,7 +222,7 @@ class Server:
         return read(kind, request.headers.get("content-type", ""), await request.body())
 
     async def _body(self, kind: type[BodyT], request: Request) -> BodyT:
-        """A body of the wanted kind for a model that is served."""
+        """Read a body of the requested kind, for a model that is served."""
         body = await self._read(kind, request)
         self._check_model(getattr(body, "model", None))
         if not isinstance(body, TokenizeBody | DetokenizeBody):
@@ -247,7 +247,7 @@ async def _api_error(request: Request, error: Exception) -> Response:
 
 
 async def _server_error(request: Request, error: Exception) -> Response:
-    """Whatever nobody foresaw, in the shape of every other error."""
+    """Return an unexpected exception in the shape of every other error."""
     del request
     return ApiError(str(error) or type(error).__name__, "InternalServerError", status=500).response()
 

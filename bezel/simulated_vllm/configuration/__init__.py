@@ -1,1 +1,1 @@
-"""From a command line, a machine and model files to the engine's settings, or to vLLM's refusal."""
+"""Configuration of the simulated server: from arguments, machine and model files to settings, or to vLLM's refusal."""

@@ -1,7 +1,7 @@
-"""What a folder of model files says about a model: shape, context, weight size, quantisation.
+"""Properties of a model from its folder of files: shape, context, weight size, quantisation.
 
-Reads `config.json` and the safetensors index only, never the weights, so that made-up files with the real shape and
-size serve as well as the real ones. Keys it knows are those of Gemma 4's text configuration.
+Reads `config.json` and the safetensors index only, never the weights, so that synthetic files with the real shape and
+size serve as well as the real ones. It reads the keys of Gemma 4's text configuration.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What compressed-tensors stores: 4-bit weights with a 16-bit scale for each group of 64, or 8-bit floats.
+# Bits per weight in compressed-tensors: 4-bit weights with a 16-bit scale for each group of 64, or 8-bit floats.
 _STORED_BITS = {"pack-quantized": 4.25, "float-quantized": 8.0}
 
 
@@ -25,14 +25,14 @@ class Checkpoint:
         architecture: the class name in config.json, e.g. Gemma4ForCausalLM.
         model_type: e.g. gemma4_text; an assistant for multi-token prediction ends in `_assistant`.
         weight_bytes: bytes of all tensors, from the index's metadata, else the files' own size.
-        largest_shard_bytes: what the loader holds in host memory at once.
+        largest_shard_bytes: bytes that the loader holds in host memory at once.
         sliding_layers, full_layers: those with a KV cache of their own.
         shared_sliding_layers, shared_full_layers: those that read the cache of an earlier layer of their kind.
         lookup_parameters: embeddings of single layers: resident, and read one row for each token.
         active_fraction: share of the weights that one token passes through (below 1 with experts).
-        quantisation: "compressed-tensors" or whatever the checkpoint names, None for plain bf16.
+        quantisation: the method that the checkpoint names, e.g. "compressed-tensors"; None for plain bf16.
         bits_per_weight: average width of a stored parameter.
-        mlp_sizes: inner sizes of the MLPs of one layer, experts each by themselves.
+        mlp_sizes: inner sizes of the MLPs of one layer: the dense one, then each expert.
     """
 
     architecture: str
@@ -61,7 +61,7 @@ class Checkpoint:
 
     @property
     def experts(self) -> int:
-        """How many each layer has; 0 for a dense model."""
+        """The number of experts in each layer; 0 for a dense model."""
         return len(self.mlp_sizes) - 1
 
     @property
@@ -76,7 +76,7 @@ class Checkpoint:
 
     @property
     def step_weight_bytes(self) -> int:
-        """Bytes of the weights that one step reads at most: all but the embeddings that are only looked up."""
+        """The most bytes of weights that one step reads: all but the embeddings that are only looked up."""
         return self.weight_bytes - 2 * self.lookup_parameters
 
     @property
@@ -101,8 +101,8 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     """Read the model in `directory`.
 
     Raises:
-        FileNotFoundError: no config.json there.
-        ValueError: config.json or the index is no JSON object.
+        FileNotFoundError: the directory has no config.json.
+        ValueError: config.json or the index is not a JSON object.
     """
     config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     text: dict[str, Any] = config.get("text_config") or config
@@ -152,7 +152,7 @@ def _full_head_dim(text: dict[str, Any], kinds: list[str], head_dim: int) -> int
 
 
 def _active_fraction(text: dict[str, Any], experts: int) -> float:
-    """Experts that a token is sent to, weighed against everything else in a layer."""
+    """Return the share of a layer's weights that a token passes through: the dense part and its selected experts."""
     if not experts:
         return 1.0
     hidden = int(text["hidden_size"])
@@ -162,7 +162,7 @@ def _active_fraction(text: dict[str, Any], experts: int) -> float:
 
 
 def _weights(directory: Path) -> tuple[int, int]:
-    """Bytes of all weights and of the largest shard."""
+    """Return the bytes of all weights and of the largest shard."""
     index = directory / "model.safetensors.index.json"
     if index.exists():
         content = json.loads(index.read_text(encoding="utf-8"))

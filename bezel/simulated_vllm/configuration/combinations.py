@@ -1,4 +1,4 @@
-"""What vLLM's configuration refuses of options together, or together with the model: each met on the real one."""
+"""Combinations of options, or of options and model, that vLLM refuses at start; each observed on a real server."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
     from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
 
-# The only ways to exchange tokens with experts that overlap with computing.
+# The only backends of the exchange of tokens with experts that overlap it with computing.
 _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 
 
 def check_combinations(options: argparse.Namespace, model: Checkpoint, *, accelerators: int) -> None:
-    """Every rule over parsed options.
+    """Check every rule over parsed options.
 
     Args:
         options: the parsed command line.
-        model: that it serves.
-        accelerators: of this machine.
+        model: the served model.
+        accelerators: number of accelerators of this machine.
 
     Raises:
         StartError: the real server would not start.

@@ -1,4 +1,4 @@
-"""How a start fails: what is raised, in which process, and therefore what the log shows and after how long."""
+"""Errors of a start: vLLM's exception and the stage that raises it, which determines the log and the delay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class StartError(Exception):
         kind: the qualified name of the exception that vLLM raises, e.g. `NotImplementedError`.
         message: its text.
         stage: "config" fails in the API process within seconds; "engine" fails in the engine's process once the
-            weights are loaded, and the API process then says that the cause stands above; "host-memory" is the kernel
+            weights are loaded, and the API process then logs that the cause is above; "host-memory" is the kernel
             killing the container.
     """
 
@@ -31,13 +31,13 @@ class StartError(Exception):
 
 
 def validation_error(model: str, message: str, *, kind: str = "value_error", field: str | None = None) -> StartError:
-    """A refusal by one of vLLM's configuration classes, worded as pydantic words it.
+    """Return a refusal by one of vLLM's configuration classes, with pydantic's text.
 
     Args:
         model: the configuration class, e.g. ModelConfig.
-        message: what is wrong.
+        message: the reason.
         kind: pydantic's name of the kind of error.
-        field: the field at fault where the error belongs to one.
+        field: the refused field, where the error concerns one.
     """
     place = f"{field}\n  {message}" if field else f"  Value error, {message}"
     text = f"1 validation error for {model}\n{place} [type={kind}]\n"
@@ -46,7 +46,7 @@ def validation_error(model: str, message: str, *, kind: str = "value_error", fie
 
 
 def exhausted(wanted: float, free: float) -> StartError:
-    """The refusal of the runtime where an allocation does not fit, in bytes of one chip."""
+    """Return the runtime's error for an allocation that does not fit, in bytes of one chip."""
     text = (
         f"RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate {wanted / (1 << 30):.2f}G. That "
         f"was not possible. There are {max(0.0, free) / (1 << 30):.2f}G free.; (0x0x0_HBM0)"

@@ -1,8 +1,8 @@
-"""Faults ordered for this instance: what breaks inside the container's process, how, and when.
+"""Faults injected into this instance's process, during its start and while it serves.
 
-LOCALCLOUD_FAULTS names a JSON file with a list of objects, each with a "kind". Those of a start are read once; those
-that strike while the server serves are looked for again whenever the file changes. Kinds that are none of the container
-(an API that answers 429, a front that drops connections) are not looked at. Without the variable nothing here runs.
+LOCALCLOUD_FAULTS names a JSON file with a list of objects, each with a "kind". Faults of a start are read once; those
+of a serving server are read again whenever the file changes. Kinds that do not concern the container (an API that
+returns 429, a front that drops connections) are ignored. Without the variable no fault is injected.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class StartFaults:
-    """What goes wrong before the port opens.
+    """The faults of a start, before the port opens.
 
     Attributes:
         unknown: options that this image's vLLM does not have.
-        out_of_memory: the accelerator's memory does not hold what the engine allocates.
+        out_of_memory: the engine's allocations exceed the accelerator's memory.
         disk_full: the compile cache cannot be written.
-        slowness: how many times longer loading and compiling take.
+        slowness: factor by which loading and compiling take longer.
         never_listens: the process lives and never opens its port.
     """
 
@@ -43,7 +43,7 @@ class StartFaults:
 
 
 def start_faults(environment: Mapping[str, str]) -> StartFaults:
-    """The faults of a start that LOCALCLOUD_FAULTS orders.
+    """Return the faults of a start from the file that LOCALCLOUD_FAULTS names.
 
     Raises:
         ValueError: the file holds something else than a list of faults.
@@ -61,7 +61,7 @@ def start_faults(environment: Mapping[str, str]) -> StartFaults:
 
 
 def out_of_memory(settings: EngineSettings) -> StartError:
-    """What PyTorch raises when the engine asks for more than is free; its own wording."""
+    """Return the error that PyTorch raises when an allocation exceeds the free memory, with its own text."""
     total = settings.machine.accelerator.memory_gib
     return StartError(
         "torch.OutOfMemoryError",
@@ -75,12 +75,12 @@ def out_of_memory(settings: EngineSettings) -> StartError:
 
 
 def disk_full() -> StartError:
-    """What Python raises when the cache of compiled graphs cannot be written."""
+    """Return the error that Python raises when the cache of compiled graphs cannot be written."""
     return StartError("OSError", "[Errno 28] No space left on device", "engine")
 
 
 class ServingFaults:
-    """The faults that strike a server that serves; `clock` is any one that grows by a second a second."""
+    """The faults of a serving server; `clock` returns monotonic seconds."""
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self._path = path
@@ -93,18 +93,18 @@ class ServingFaults:
         self._before = 0
 
     def crashes(self) -> bool:
-        """Whether the time of a crash loop is over."""
+        """Whether a crash loop's time until the crash has passed."""
         served = self._clock() - self._started
         return any(served >= float(fault.get("after_seconds", 0)) for fault in self._now("crash-loop"))
 
     def take(self) -> int:
-        """Count a call; returns its number, from 1."""
+        """Count a call; return its number, from 1."""
         self._look()
         self._calls += 1
         return self._calls
 
     def kills_engine(self, number: int) -> bool:
-        """Whether the engine dies at the call of that number; calls from before the order do not count."""
+        """Whether the engine dies at the call of that number; calls before the fault was set do not count."""
         nth = number - self._before
         return any(nth >= int(fault.get("after_requests", 1)) for fault in self._now("engine-death"))
 
@@ -124,7 +124,7 @@ class ServingFaults:
         except FileNotFoundError:
             changed, faults = -1, []
         except (OSError, ValueError):
-            return  # half written: it is looked at again
+            return  # half written: it is read again
         if faults != self._faults:
             self._before = self._calls
         self._changed, self._faults = changed, faults

@@ -1,4 +1,4 @@
-"""Fields of vLLM's configuration classes, made of their recorded schemas: what they refuse, in pydantic's own words."""
+"""Checks of option values by vLLM's configuration classes, rebuilt from recorded schemas, with pydantic's own texts."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _LENGTHS = {"minItems": "min_length", "maxItems": "max_length"}
 
 
 def check_fields(options: argparse.Namespace, *, multimodal: bool) -> None:
-    """Every option that was given, by the class that it is a field of.
+    """Check every given option by the class of which it is a field.
 
     Args:
         options: the parsed command line.
-        multimodal: whether the model takes more than text: else nobody looks at the options for it.
+        multimodal: whether the model takes more than text; if not, vLLM does not read the options for it.
 
     Raises:
-        StartError: a class refuses the value of one.
+        StartError: a class refuses the value of an option.
     """
     unused = {"LoRAConfig": not options.enable_lora, "MultiModalConfig": not multimodal}
     for name, schema in vllm_options(VERSION).values.items():
@@ -38,7 +38,7 @@ def check_fields(options: argparse.Namespace, *, multimodal: bool) -> None:
         if name not in options.given or value is None or unused.get(schema["title"], False):
             continue
         if name == "speculative_config" and isinstance(value, dict):
-            continue  # its keys are judged together, with others that say the same
+            continue  # its keys are checked together with the short options for them (speculation.py)
         try:
             _field(name)(**{name: value})
         except pydantic.ValidationError as error:
@@ -47,7 +47,7 @@ def check_fields(options: argparse.Namespace, *, multimodal: bool) -> None:
 
 @functools.cache
 def _field(name: str) -> Any:
-    """The class, with this one field."""
+    """Return the configuration class, with this one field."""
     schema = vllm_options(VERSION).values[name]
     return pydantic.create_model(schema["title"], **{name: (_type(schema, name), ...)})  # type: ignore[call-overload]
 

@@ -1,6 +1,6 @@
-"""What the simulated machine is made of: its accelerator (from `hardware.toml`), its memory, its mounts.
+"""Hardware of the simulated machine: its accelerator (from `hardware.toml`), its memory, its mounts.
 
-The rows are localcloud's own. Nothing here reads the catalogue's accelerators, which the planner uses.
+The rows are localcloud's own. Leaves out the catalogue's accelerators, which the planner uses.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Xla:
-    """What only a TPU has, since its graphs are compiled before the first request (see `hardware.toml`).
+    """Parameters of a TPU only, whose graphs are compiled before the first request (see `hardware.toml`).
 
     Attributes:
         resident_per_weight: bytes that stay in memory for each byte of the weights' files.
         page_tokens: tokens in a block of the KV cache.
-        logit_copies: how many times a batch's logits lie in memory, in 32 bits.
-        graph_seconds: compiling one graph, whatever the model.
-        graph_seconds_per_gb: and for each GB of its weights.
-        cached_share: share of that where an earlier start has left the graphs.
+        logit_copies: number of copies of a batch's logits in memory, in 32 bits.
+        graph_seconds: seconds to compile one graph, independent of the model.
+        graph_seconds_per_gb: additional seconds for each GB of the model's weights.
+        cached_share: share of these seconds where an earlier start has left the graphs in the cache.
     """
 
     resident_per_weight: float
@@ -41,9 +41,9 @@ class Xla:
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One kind of accelerator; units stand in the names of the fields (see `hardware.toml`).
+    """One kind of accelerator; the names of the fields contain their units (see `hardware.toml`).
 
-    `xla` tells a TPU from a GPU.
+    `xla` is set for a TPU and None for a GPU.
     """
 
     name: str
@@ -70,11 +70,11 @@ class Accelerator:
 
 @dataclass(frozen=True)
 class SimulatedMachine:
-    """Where one instance runs.
+    """The machine of one instance.
 
     Attributes:
         accelerator: the kind of accelerator.
-        accelerators: how many of them.
+        accelerators: their number.
         cpu: number of vCPUs.
         memory_gib: the container's memory limit in GiB.
         mounts: absolute path in the container -> directory of this machine.
@@ -87,7 +87,7 @@ class SimulatedMachine:
     mounts: Mapping[str, Path]
 
     def resolve(self, path: str) -> Path:
-        """The directory of this machine behind a path of the container."""
+        """Return the directory of this machine for a path in the container."""
         for mount, directory in sorted(self.mounts.items(), key=lambda item: -len(item[0])):
             if path == mount or path.startswith(mount.rstrip("/") + "/"):
                 return directory / path[len(mount) :].strip("/")
@@ -96,7 +96,7 @@ class SimulatedMachine:
 
 @cache
 def accelerators() -> dict[str, Accelerator]:
-    """Every accelerator of `hardware.toml`, by name."""
+    """Return every accelerator of `hardware.toml`, by name."""
     table = tomllib.loads(Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8"))
     return {
         name: Accelerator(name=name, **{**row, "xla": Xla(**row["xla"]) if "xla" in row else None})
@@ -105,11 +105,11 @@ def accelerators() -> dict[str, Accelerator]:
 
 
 def machine_from_environment(environment: Mapping[str, str]) -> SimulatedMachine:
-    """The machine that localcloud describes in the environment of an instance.
+    """Return the machine that localcloud describes in the environment of an instance.
 
     Args:
-        environment: holds LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS, both JSON objects; without them an L4 with 4 vCPUs
-            and 16 GiB and no mounts.
+        environment: the environment with LOCALCLOUD_HARDWARE and LOCALCLOUD_MOUNTS, both JSON objects; the defaults are
+            an L4 with 4 vCPUs and 16 GiB, and no mounts.
 
     Raises:
         ValueError: the accelerator is not one of `hardware.toml`.

@@ -1,7 +1,7 @@
-"""Models of the hub that a command line names, as far as a simulated start needs them: shape and sizes, no weights.
+"""Download of the configuration of hub models that a command line names: shape and sizes, no weights.
 
-What is downloaded goes as soon as the start has read it. Where the hub is says HF_ENDPOINT, whether it may be asked
-HF_HUB_OFFLINE, both as huggingface_hub reads them.
+The files are deleted as soon as the start has read them. HF_ENDPOINT is the hub's address and HF_HUB_OFFLINE forbids
+requests to it, both as in huggingface_hub; without HF_ENDPOINT nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def is_hub_id(name: str) -> bool:
 def hub_models(
     options: argparse.Namespace, machine: SimulatedMachine, environment: Mapping[str, str]
 ) -> Iterator[SimulatedMachine]:
-    """The machine with the hub's models that the command line names, each under its name.
+    """Yield the machine with a mount for each hub model that the command line names.
 
     Raises:
-        StartError: The hub has no such model, or does not answer.
+        StartError: The hub has no such model, or does not respond.
     """
     offline = environment.get("HF_HUB_OFFLINE", "").upper() in _TRUE
     base = environment.get("HF_ENDPOINT", "").rstrip("/")

@@ -1,9 +1,9 @@
-"""How the KV cache is cut into blocks: groups of layers that share a block, tokens in a block, blocks of a request.
+"""Layout of the KV cache in blocks: groups of layers that share a block, tokens in a block, blocks of a request.
 
 The rules are those of vLLM's hybrid cache: pages of the two kinds of layers are made equal by longer blocks for the
 smaller kind, layers are grouped so that every group has as many layers as the rarer kind, and all groups draw from one
 pool. A request of full length holds every block of its full-attention group, but of each sliding group only the window
-and what is in flight. Therefore the token capacity that is reported depends on `--max-model-len`. TPUs know one group.
+and the tokens in flight. Therefore the reported token capacity depends on `--max-model-len`. TPUs have one group.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _BYTES = {"auto": 2, "bfloat16": 2, "float16": 2}
 
 
 def bytes_per_element(kv_cache_dtype: str) -> int:
-    """Bytes of one cached number: 2 for 16-bit types, 1 for fp8 and what is narrower (counted as one byte)."""
+    """Return the bytes of one cached number: 2 for 16-bit types, 1 for fp8 and narrower types (counted as one byte)."""
     return _BYTES.get(kv_cache_dtype, 1)
 
 
 @dataclass(frozen=True)
 class KvLayout:
-    """The cut for one model and one configuration.
+    """The layout for one model and one configuration.
 
     Attributes:
         full_block: tokens in a block of a full-attention group.
         sliding_block: tokens in a block of a sliding-window group.
-        sliding_groups: how many groups of sliding layers there are.
-        full_groups: how many groups of full-attention layers.
+        sliding_groups: number of groups of sliding layers.
+        full_groups: number of groups of full-attention layers.
         block_bytes: bytes of one block of the pool over all layers of a group.
-        sliding_tokens: tokens that a sliding group keeps at most: the window and what is in flight.
+        sliding_tokens: the most tokens that a sliding group keeps: the window and the tokens in flight.
     """
 
     full_block: int
@@ -44,7 +44,7 @@ class KvLayout:
     sliding_tokens: int
 
     def blocks(self, tokens: int) -> int:
-        """Blocks of the pool that a sequence of `tokens` tokens holds."""
+        """Return the blocks of the pool that a sequence of `tokens` tokens holds."""
         blocks = self.full_groups * -(-tokens // self.full_block)
         if self.sliding_groups:
             kept = min(tokens, self.sliding_tokens)
@@ -52,13 +52,13 @@ class KvLayout:
         return blocks
 
     def blocks_at_most(self, max_model_len: int) -> int:
-        """Blocks that are set aside for one request of the longest length; the start is refused without them."""
+        """Return the blocks that one request of the longest length needs; the start is refused without them."""
         blocks = self.full_groups * -(-max_model_len // self.full_block)
         kept = min(self.sliding_tokens, max_model_len)
         return blocks + self.sliding_groups * (-(-kept // self.sliding_block) + 1)
 
     def longest(self, blocks: int, at_most: int) -> int:
-        """The longest max-model-len, up to `at_most`, whose request fits into `blocks` blocks; 0 if none does."""
+        """Return the longest max-model-len, up to `at_most`, whose request fits into `blocks`; 0 if none does."""
         low, high = 0, at_most
         while low < high:
             middle = (low + high + 1) // 2
@@ -67,9 +67,9 @@ class KvLayout:
 
 
 def unwindowed_layout(model: Checkpoint, *, tensor_parallel: int, block: int) -> KvLayout:
-    """The layout on a TPU: sliding layers keep every token, numbers have 16 bits whatever the type that was asked for.
+    """Return the layout on a TPU: sliding layers keep every token, numbers have 16 bits whatever type was requested.
 
-    A head that does not divide by `tensor_parallel` lies on more than one chip.
+    With fewer heads than `tensor_parallel`, a head is stored on more than one chip.
     """
     sliding = model.sliding_layers * max(1, model.sliding_kv_heads // tensor_parallel) * model.sliding_head_dim
     full = model.full_layers * max(1, model.full_kv_heads // tensor_parallel) * model.full_head_dim
@@ -79,10 +79,10 @@ def unwindowed_layout(model: Checkpoint, *, tensor_parallel: int, block: int) ->
 def kv_layout(
     model: Checkpoint, *, dtype: str, in_flight_tokens: int, tensor_parallel: int = 1, block: int = BLOCK
 ) -> KvLayout:
-    """The layout for a model.
+    """Return the layout for a model.
 
     Args:
-        model: its layers, heads and window.
+        model: the model's layers, heads and window.
         dtype: the value of --kv-cache-dtype.
         in_flight_tokens: tokens that may be scheduled and not yet settled: batched tokens x concurrent batches.
         tensor_parallel: accelerators that share the heads; a head is never split.

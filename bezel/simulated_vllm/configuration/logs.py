@@ -1,4 +1,4 @@
-"""Log lines in the form of the real server's: process, level, time, source file."""
+"""Log lines in the form of the real server: process, level, time, source file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def line(text: str, *, source: str, process: str = API, level: str = "INFO", str
     """Write a line (or several, each with the prefix) to stdout or to `stream`.
 
     Args:
-        text: what the line says.
+        text: the text of the line.
         source: file and line as vLLM prints them, e.g. "core.py:133".
         process: the API process or the engine's.
         level: INFO, WARNING or ERROR.
-        stream: where to; standard output if None.
+        stream: the output; standard output if None.
     """
     out = stream or sys.stdout
     stamp = time.strftime("%m-%d %H:%M:%S")
@@ -39,7 +39,7 @@ class UvicornFormatter(logging.Formatter):
     """uvicorn's own lines with the process in front."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Return the line."""
         return f"({API} pid={os.getpid()}) {record.levelname + ':':<10}{record.getMessage()}"
 
 
@@ -47,7 +47,7 @@ class AccessFormatter(UvicornFormatter):
     """uvicorn's access log: client, request line, status."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line; uvicorn gives five arguments."""
+        """Return the line; uvicorn passes five arguments."""
         if isinstance(record.args, tuple) and len(record.args) == 5:
             client, method, path, version, status = record.args
             phrase = _PHRASES.get(int(str(status)), "")
@@ -69,7 +69,7 @@ def uvicorn_logging(level: str, *, access: bool) -> None:
         logging.getLogger("uvicorn.access").disabled = True
 
 
-_NEIGHBOUR = "127.0.0.1:0"  # who comes by a socket file has no address
+_NEIGHBOUR = "127.0.0.1:0"  # a client of a socket file has no address
 _PHRASES = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed"} | {
     500: "Internal Server Error",
     503: "Service Unavailable",

@@ -1,7 +1,7 @@
-"""What fits where: weights, activations and KV cache on the accelerator, the loader's buffers in host memory.
+"""Memory of a server: weights, activations and KV cache on the accelerator, the loader's buffers in host memory.
 
 Refuses as the real engine does, in its order: host memory while loading, the accelerator's memory for the weights,
-then the cache that is left. The lengths and blocks are those of `kv_layout.py`.
+then the remaining cache. Leaves the lengths and blocks to `kv_layout.py`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _ADVICE = "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ f
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Where the memory of one accelerator goes, in bytes, and what the cache then holds.
+    """The use of one accelerator's memory, in bytes, and the capacity of the cache.
 
     Attributes:
-        weights: model and, where there is one, assistant; without what stays in host memory.
+        weights: model and, where there is one, assistant, without the offloaded weights.
         offloaded: weights that stay in host memory and are read from there in each step.
-        available: what is left for the cache.
+        available: memory left for the cache.
         blocks: blocks in the cache's pool.
-        concurrency: how many requests of the longest length fit at once.
+        concurrency: number of requests of the longest length that fit at once.
         tokens: the capacity that the server reports: concurrency x max-model-len.
-        max_model_len: the length asked for, or the longest that fits where -1 was asked.
+        max_model_len: the requested length, or the longest that fits where -1 was requested.
         host_peak: peak of host memory while loading.
     """
 
@@ -66,12 +66,12 @@ def memory_use(
     cpu_offload_gib: float = 0.0,
     lora_ranks: int = 0,
 ) -> MemoryUse:
-    """Fit a model into a machine.
+    """Return the memory use of a model on a machine.
 
-    `lora_ranks` is the rank of all adapters together that room is made for.
+    `lora_ranks` is the sum of the ranks of all adapters that memory is reserved for.
 
     Raises:
-        StartError: it does not fit; stage "host-memory" or "engine", worded as the engine words it.
+        StartError: it does not fit; stage "host-memory" or "engine", with the engine's text.
     """
     chip = machine.accelerator
     offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes // tensor_parallel)
@@ -125,7 +125,7 @@ def memory_use(
 
 
 def _lora_buffers(model: Checkpoint, parallel: int) -> int:
-    """Bytes of one rank beside all linear layers: inputs of what is split by rows, outputs of what is by columns."""
+    """Return the bytes of one rank for all linear layers; row-split layers divide the inputs, others the outputs."""
     sliding, full = model.attending_layers
     shapes: list[tuple[int, int, bool]] = []
     for layers, head_dim, kv_heads in (

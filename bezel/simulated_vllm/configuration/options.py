@@ -1,8 +1,8 @@
-"""The command line of `vllm serve`, parsed by the recorded option list of the release.
+"""Parser of the command line of `vllm serve`, built from the recorded option list of the release.
 
-It owns what the parser itself decides: spelling, number of values, types, choices, dotted JSON keys, `--config` files.
-An argument it refuses ends the process with status 2 and argparse's own message. What an accepted combination means,
-and whether the engine can run it, is `settings.py`.
+Owns the rules of the parser itself: spelling, number of values, types, choices, dotted JSON keys, `--config` files.
+A refused argument ends the process with status 2 and argparse's own message. Leaves the meaning of an accepted
+combination, and whether the engine can run it, to `settings.py`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> argparse.Namespace:
-    """Parse what follows `vllm serve`.
+    """Parse the arguments of `vllm serve`.
 
     Args:
         arguments: the container's arguments, e.g. `["/mnt/models/m", "--max-model-len=32768"]`.
@@ -67,7 +67,7 @@ def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> ar
 
 @functools.cache
 def _parser(unknown: frozenset[str]) -> _Parser:
-    # A shortened spelling of what is left must not stand in for what is unknown.
+    # An unknown option must not be read as the abbreviation of another one.
     parser = _Parser(
         prog="vllm serve", usage="vllm serve [model_tag] [options]", add_help=False, allow_abbrev=not unknown
     )
@@ -98,7 +98,7 @@ def _shape(option: VllmOption) -> dict[str, Any]:
     if convert := _converter(option):
         shape["type"] = convert
     if option.choices:
-        # Compared with what the text was converted to.
+        # argparse compares the choices with the converted value.
         shape["choices"] = [shape.get("type", str)(choice) for choice in option.choices]
     return shape
 
@@ -113,7 +113,7 @@ def _converter(option: VllmOption) -> Callable[[str], object] | None:
 
 
 class _OnOff(argparse.Action):
-    """`--x` and `--no-x`; argparse's own action makes the negative spelling up, the recorded list already has it."""
+    """Action of `--x` and `--no-x`; argparse's own adds a negative spelling, which the recorded list has already."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, default: object = None) -> None:
         super().__init__(option_strings, dest, nargs=0, default=default)
@@ -130,10 +130,11 @@ class _OnOff(argparse.Action):
 
 
 def human_int(text: str) -> int:
-    """16k is 16000, 16K is 16384, 25.6k is 25600.
+    """Convert a number with a suffix: 16k is 16000, 16K is 16384, 25.6k is 25600.
 
     Raises:
-        argparse.ArgumentTypeError: no whole number comes of it.
+        argparse.ArgumentTypeError: the text has decimals and a binary suffix.
+        ValueError: the text is not an integer.
     """
     if match := re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgGtT])", text.strip()):
         number, suffix = match.groups()
@@ -168,13 +169,13 @@ def _json(text: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
-        # vLLM prints its converter's address; where it lies says nothing.
+        # vLLM prints its converter with its memory address, which differs in each run.
         message = f"Value {text} cannot be converted to <function loads at 0x7f0000000000>."
         raise argparse.ArgumentTypeError(message) from None
 
 
 def _map_or_text(text: str) -> object:
-    """A map is read, anything else is a text."""
+    """Parse a JSON map; return any other text unchanged."""
     return _optional(_json)(text) if re.fullmatch(r"(?s)\s*{.*}\s*", text) else text
 
 
@@ -185,12 +186,12 @@ _CONVERTERS: dict[str, Callable[[str], object]] = {
     "human-int": human_int,
     "human-int-or-auto": _human_int_or_auto,
 }
-# Options that take a map and a text alike.
+# Options that take either a map or a text.
 _MAP_OR_TEXT = ("additional_config", "hf_overrides", "model_loader_extra_config", "pt_load_map_location")
 
 
 def _normalised(arguments: list[str]) -> list[str]:
-    """Underscores and dashes are the same before the first dot of an option's name."""
+    """Replace underscores by dashes before the first dot of an option's name, where vLLM takes both."""
     result = []
     for argument in arguments:
         if argument.startswith("--"):
@@ -203,7 +204,7 @@ def _normalised(arguments: list[str]) -> list[str]:
 
 
 def _json_from_dotted(arguments: list[str]) -> list[str]:
-    """`--speculative-config.method mtp` becomes `--speculative-config '{"method": "mtp"}'`, keys merged."""
+    """Merge dotted options: `--speculative-config.method mtp` becomes `--speculative-config '{"method": "mtp"}'`."""
     result: list[str] = []
     merged: dict[str, dict[str, Any]] = {}
     rest = iter(arguments)
@@ -227,7 +228,7 @@ def _json_from_dotted(arguments: list[str]) -> list[str]:
 
 
 def _with_config(arguments: list[str]) -> list[str]:
-    """Options of a `--config` file, put before those of the command line, which therefore win."""
+    """Insert the options of a `--config` file before those of the command line, which therefore override them."""
     if "--config" not in arguments:
         return arguments
     import yaml

@@ -1,7 +1,7 @@
-"""From a parsed command line, a machine and a model's files to what the engine runs with, or to vLLM's refusal.
+"""Settings of the engine, made from a parsed command line, a machine and a model's files, or vLLM's refusal.
 
-Pure apart from reading the model's two small JSON files. It judges what the real server judges at start: paths, names
-of parsers, lengths, parallelism, memory. How long each refusal takes and how the log shows it is `startup.py`.
+Pure apart from reading the model's two small JSON files. Owns the checks of the real server at start: paths, names of
+parsers, lengths, parallelism, memory. Leaves the delay and the log lines of a refusal to `startup.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """Everything that the engine and the HTTP server need to know."""
+    """The settings of the engine and of the HTTP server."""
 
     model_path: str
     served_names: tuple[str, ...]
@@ -59,11 +59,11 @@ class EngineSettings:
     request_id_headers: bool
     seed: int
     port: int
-    # Kept out of every printed or hashed form of the settings.
+    # Excluded from every printed or hashed form of the settings.
     api_keys: tuple[str, ...] = field(repr=False)
 
 
-# Keys that vLLM passes on to Run:ai's streamer, and what that holds at most where nobody says.
+# Keys that vLLM passes on to Run:ai's streamer, and the streamer's default memory limit in bytes.
 _STREAMER_KEYS = {"distributed", "concurrency", "memory_limit"}
 _STREAMER_BYTES = 40_000_000_000
 
@@ -71,12 +71,12 @@ _STREAMER_BYTES = 40_000_000_000
 def make_settings(
     options: argparse.Namespace, machine: SimulatedMachine, environment: Mapping[str, str]
 ) -> EngineSettings:
-    """Judge a command line as vLLM does at start.
+    """Check a command line as vLLM does at start, and return the settings.
 
     Args:
-        options: what `options.parse` returned.
+        options: the result of `options.parse`.
         machine: accelerator, memory and mounts of the instance.
-        environment: the container's environment; VLLM_* names and VLLM_API_KEY are looked at.
+        environment: the container's environment, with the VLLM_* variables.
 
     Raises:
         StartError: the real server would not start; the error holds its exception and message.
@@ -103,7 +103,7 @@ def make_settings(
     _check_scheduler(options, batched, sequences, max_model_len)
     parallel = _tensor_parallel(options, model, machine, "SpeculativeConfig" if drafting else "VllmConfig")
     _check_load_format(options)
-    # Drafts of n-grams come from the last step's tokens: the next batch cannot be prepared before it ends.
+    # N-gram drafts are made from the last step's tokens: the next batch cannot be prepared before that step ends.
     overlapping = options.async_scheduling is not False and not (drafting and drafting.method == "ngram")
     memory = memory_use(
         model,
@@ -158,7 +158,7 @@ def make_settings(
 
 
 def _default_batched(options: argparse.Namespace, machine: SimulatedMachine, max_model_len: int) -> int:
-    """A step takes the longest prompt whole where prompts are not cut up."""
+    """Return the default token budget of a step: without chunked prefill it holds the longest prompt."""
     default = machine.accelerator.default_batched_tokens
     return max(default, max_model_len) if options.enable_chunked_prefill is False else default
 
@@ -194,7 +194,7 @@ def _check_names(options: argparse.Namespace) -> None:
 
 
 def _max_model_len(options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str]) -> int:
-    """The asked length, -1 for the longest that fits, the model's own where none is asked."""
+    """Return the requested length, -1 for the longest that fits, the model's own where none is requested."""
     asked: int | None = options.max_model_len
     if asked is None:
         return model.context
@@ -245,7 +245,7 @@ def _check_scheduler(options: argparse.Namespace, batched: int, sequences: int, 
 
 
 def _check_load_format(options: argparse.Namespace) -> None:
-    """An unknown format passes the configuration, which writes it small, and fails when the engine loads."""
+    """Check the load format: the configuration lowers an unknown one and accepts it; loading then fails."""
     options.load_format = str(options.load_format).lower()
     if options.load_format not in vllm_options(VERSION).registered["load-format"]:
         raise StartError("ValueError", f"Load format `{options.load_format}` is not supported", "engine")
@@ -262,7 +262,7 @@ def _check_load_format(options: argparse.Namespace) -> None:
 
 
 def _loader_bytes(options: argparse.Namespace, model: Checkpoint) -> int:
-    """What the loader holds in host memory at once: files of the hub, a streamer's buffer, or one file."""
+    """Return the bytes that the loader holds in host memory: all files of the hub, a streamer's buffer, or one file."""
     if is_hub_id(options.model):
         return model.weight_bytes
     if options.load_format != "runai_streamer" and not options.model.startswith("gs://"):

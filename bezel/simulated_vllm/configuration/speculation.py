@@ -1,7 +1,7 @@
-"""Speculative decoding: which configurations start, and how many drafted tokens are accepted.
+"""Speculative decoding: the configurations that vLLM accepts, and the acceptance of drafted tokens.
 
-The rules of refusal are those measured on vLLM 0.32.0. Acceptance is made up: each drafted token is accepted with a
-fixed probability if the one before it was, which gives the falling rates per position that real servers show.
+The refusals are those measured on vLLM 0.32.0. Acceptance is assumed: each drafted token is accepted with a fixed
+probability if the one before it was, which results in the falling rates per position that real servers show.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _MTP_SPELLINGS = {None, "mtp", "gemma4_mtp", "draft_model"}
 
 @dataclass(frozen=True)
 class Speculation:
-    """How a server drafts.
+    """The drafting of a server.
 
     Attributes:
         method: "mtp" or "ngram".
-        tokens: drafted tokens a step and sequence.
+        tokens: drafted tokens per step and sequence.
         acceptance: probability that a drafted token is accepted if the one before it was.
-        proposes: probability that there is a draft at all (n-grams are not always found).
+        proposes: probability that there is a draft at all (the prompt does not always contain the n-gram).
         draft: the assistant's checkpoint, None for n-grams.
     """
 
@@ -62,11 +62,11 @@ _KINDS = {
 
 
 def speculation(options: argparse.Namespace, machine: SimulatedMachine, methods: tuple[str, ...]) -> Speculation | None:
-    """What the options ask for, None without speculative decoding.
+    """Return the drafting that the options configure, None without speculative decoding.
 
     Args:
         options: the parsed command line.
-        machine: where the assistant's files are mounted.
+        machine: the machine on which the assistant's files are mounted.
         methods: the names that --spec-method takes.
 
     Raises:
@@ -94,7 +94,7 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine, methods:
 
 
 def _merged(options: argparse.Namespace) -> dict[str, Any]:
-    """The JSON option and its three short forms in one."""
+    """Merge the JSON option and its three short forms."""
     config: dict[str, Any] = dict(options.speculative_config or {})
     for option, key in _SHORT.items():
         value = getattr(options, option)
@@ -136,12 +136,12 @@ def _assistant(path: str, machine: SimulatedMachine) -> Checkpoint:
 
 
 def is_found(path: str, directory: Path) -> bool:
-    """Whether there is a folder for vLLM to look into: of a bucket that may be read there always is."""
+    """Whether vLLM finds a folder at the path; in a readable bucket any path counts as one."""
     return directory.is_dir() or (path.startswith("gs://") and directory != Path(path))
 
 
 def missing_model(path: str, folder_exists: bool) -> StartError:
-    """What vLLM raises for a model that is not where the argument says."""
+    """Return the error that vLLM raises for a model that does not exist at the given path."""
     if folder_exists:
         return StartError(
             "ValueError",

@@ -1,7 +1,8 @@
-"""What is different on a TPU: what vLLM's TPU plugin (tpu-inference) refuses, compiles and keeps.
+"""Compiled graphs on a TPU: their number, compile time and cache, as in vLLM's TPU plugin (tpu-inference).
 
-Pure rules, and the one file that stands for the compiled graphs. Where sizes and times come from says `hardware.toml`;
-what fits says `memory.py`; when it happens says `startup.py`. Not modelled: several hosts, pipelines, LoRA.
+Pure rules, and the one file that represents the compiled graphs. Leaves refusals to `tpu_checks.py`, sizes and times to
+`hardware.toml`, memory to `memory.py` and the phases of a start to `startup.py`. Not modelled: several hosts,
+pipelines, LoRA.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ _GB = 1e9
 
 
 def kv_notes(kv_cache_dtype: str) -> tuple[str, ...]:
-    """What the plugin says of an 8-bit cache: it becomes another type, and here it saved no memory (measured)."""
+    """Return the plugin's log line for an 8-bit cache: it uses another type, and saved no memory (measured)."""
     if not kv_cache_dtype.startswith("fp8"):
         return ()
     return ("Automatically using fp8_e5m2 for FP8 KV cache on TPU v6e.",)
 
 
 def batch_sizes(batched_tokens: int, gap: int) -> list[int]:
-    """The sizes to which batches are padded; each is a graph of its own.
+    """Return the sizes to which batches are padded; each is a graph of its own.
 
     Args:
         batched_tokens: the most tokens of a batch.
-        gap: 0 doubles the size each time; otherwise it does so up to the gap and then adds it.
+        gap: 0 to double the size each time; otherwise it is doubled up to the gap, which is then added each time.
     """
     sizes = [_SMALLEST_BATCH]
     while sizes[-1] < batched_tokens:
@@ -46,7 +47,7 @@ def batch_sizes(batched_tokens: int, gap: int) -> list[int]:
 
 
 class Graphs:
-    """The graphs of one configuration: how many, how long they take, and whether an earlier start has left them."""
+    """The graphs of one configuration: their number, compile time, and presence in the compile cache."""
 
     def __init__(self, settings: EngineSettings, environment: Mapping[str, str]) -> None:
         gap = environment.get(PADDING_GAP, "0")
@@ -57,16 +58,16 @@ class Graphs:
 
     @property
     def kept(self) -> bool:
-        """Whether they lie in the compile cache."""
+        """Whether an earlier start has left them in the compile cache."""
         return self._file is not None and self._file.is_file()
 
     def seconds(self, xla: Xla) -> float:
-        """How long making them ready takes."""
+        """Return the seconds to compile or load them."""
         each = xla.graph_seconds + xla.graph_seconds_per_gb * self._settings.model.weight_bytes / _GB
         return self.count * each * (xla.cached_share if self.kept else 1.0)
 
     def keep(self) -> None:
-        """Leave them to the next start; a cache that cannot be written is none, as with the real one."""
+        """Store them in the compile cache; a cache that cannot be written is ignored, as by the real server."""
         if self._file is None or self.kept:
             return
         try:
@@ -82,7 +83,7 @@ def _file(machine: SimulatedMachine, environment: Mapping[str, str], key: str) -
 
 
 def _key(settings: EngineSettings, sizes: list[int]) -> str:
-    """What would make other graphs: the release, the chips, the model's shape, lengths and types."""
+    """Return the cache key, a hash of all that determines the graphs: release, chips, model's shape, lengths, types."""
     drafting = settings.speculation
     shape = (
         VERSION,

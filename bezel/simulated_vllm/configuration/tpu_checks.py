@@ -1,4 +1,4 @@
-"""What tpu-inference refuses on a TPU, and vLLM takes on a GPU. Pure."""
+"""Refusals of tpu-inference on a TPU, of settings that vLLM accepts on a GPU. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PACKED_BITS = 5.0  # compressed-tensors with fewer bits for a weight are intege
 
 
 def check(options: argparse.Namespace, model: Checkpoint) -> None:
-    """Refuse what runs on a GPU and not here.
+    """Refuse quantisations that run on a GPU and not on a TPU.
 
     Raises:
-        StartError: worded as vLLM or its plugin words it.
+        StartError: with the text of vLLM or its plugin.
     """
     asked = options.quantization or model.quantisation
     if asked and asked not in _QUANTISATIONS:
@@ -35,7 +35,7 @@ def check(options: argparse.Namespace, model: Checkpoint) -> None:
 
 
 def check_sampling_fits(model: Checkpoint, chip: Accelerator, xla: Xla, *, sequences: int, utilization: float) -> None:
-    """What is compiled for the largest batch holds all of its logits, in what the cache leaves free.
+    """Check that all logits of the largest batch fit into the memory that the cache leaves free.
 
     Raises:
         StartError: too many sequences at a time.

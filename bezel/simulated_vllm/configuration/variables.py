@@ -1,4 +1,4 @@
-"""Environment variables as vLLM reads them at start: a name or a value that it refuses ends the server."""
+"""Checks of environment variables as vLLM makes them at start: a refused name or value ends the server."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PREFIX = "VLLM_"
 
 
 def check_names(environment: Mapping[str, str], known: Mapping[str, Variable]) -> None:
-    """What `--fail-on-environ-validation` does.
+    """Check the names, as with `--fail-on-environ-validation`.
 
     Raises:
-        StartError: a variable with vLLM's prefix is none of the release's.
+        StartError: the release does not know a variable with vLLM's prefix.
     """
     for name in environment:
         if name.startswith(_PREFIX) and name not in known:
@@ -28,10 +28,10 @@ def check_names(environment: Mapping[str, str], known: Mapping[str, Variable]) -
 
 
 def check_values(environment: Mapping[str, str], known: Mapping[str, Variable], *, xla: bool) -> None:
-    """Every variable is read once while the server starts, whether anything needs it or not.
+    """Check the values: the server reads every variable once at start, whether it uses it or not.
 
     Raises:
-        StartError: the reader of one refuses its value; with the reader's own words.
+        StartError: the reader of a variable refuses its value; with the reader's own text.
     """
     readers = {**tpu_variables().variables, **known} if xla else known
     for name, value in environment.items():

@@ -1,1 +1,1 @@
-"""What /metrics shows."""
+"""Metrics of the server in Prometheus' text form, for /metrics."""

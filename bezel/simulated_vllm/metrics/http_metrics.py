@@ -1,4 +1,4 @@
-"""The `http_*`, `process_*` and `python_*` families of /metrics: what every FastAPI server with this library shows."""
+"""The `http_*`, `process_*` and `python_*` families of /metrics, as in every FastAPI server with vLLM's library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE = 4096
 
 
 class HttpMetrics:
-    """Counts requests by handler; routes that only watch the server are left out by the caller."""
+    """Counts requests by handler; the caller leaves out the routes for monitoring."""
 
     def __init__(self) -> None:
         clock = time.time
@@ -64,12 +64,12 @@ class HttpMetrics:
         self._coarse.observe(labels({"handler": handler, "method": method}), seconds)
 
     def lines(self) -> Iterator[str]:
-        """The text of the http families."""
+        """Yield the text of the http families."""
         for family in (self._requests, self._received, self._sent, self._fine, self._coarse):
             yield from family.lines()
 
     def process_lines(self) -> Iterator[str]:
-        """The text of the process and interpreter families."""
+        """Yield the text of the process and interpreter families."""
         for suffix, key, text in (
             ("collected", "collected", "Objects collected during gc"),
             ("uncollectable", "uncollectable", "Uncollectable objects found during GC"),
@@ -116,14 +116,14 @@ class HttpMetrics:
 
 
 def _plain(name: str, text: str, kind: str, value: float) -> Iterator[str]:
-    """A family of one series without labels; these have no `_created`."""
+    """Yield a family of one series without labels; these have no `_created`."""
     yield f"# HELP {name} {text}"
     yield f"# TYPE {name} {kind}"
     yield f"{name} {number(value)}"
 
 
 def _own_process() -> tuple[int, int, int]:
-    """Virtual bytes, resident bytes and open descriptors; 0 where the system does not tell."""
+    """Return virtual bytes, resident bytes and open descriptors; 0 where the system has no /proc."""
     statm = Path("/proc/self/statm")
     if not statm.exists():
         return 0, 0, 0

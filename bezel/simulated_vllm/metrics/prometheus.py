@@ -1,7 +1,7 @@
-"""Counters, gauges and histograms in the text form that Prometheus scrapes, written as vLLM's library writes it.
+"""Counters, gauges and histograms in the text form that Prometheus scrapes, written as by vLLM's library.
 
-Each counter and histogram has a second family `..._created`, a gauge with the Unix time at which it came into being.
-Labels stand in alphabetical order.
+Each counter and histogram has a second family `..._created`, a gauge with the Unix time of its creation. Labels are in
+alphabetical order.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def labels(values: Mapping[str, str]) -> Labels:
-    """Labels in the order in which they are written."""
+    """Return labels in the order in which they are written."""
     return tuple(sorted(values.items()))
 
 
 def number(value: float) -> str:
-    """A number as the client library writes it: 1.79e+09 with all its digits instead of 1790000000.0."""
+    """Return a number as the client library writes it: 1.79e+09 with all its digits instead of 1790000000.0."""
     if math.isinf(value):
         return "+Inf"
     text = repr(float(value))
@@ -51,7 +51,7 @@ class Family:
         self.created: dict[Labels, float] = {}
 
     def start(self, pairs: Labels) -> None:
-        """Let a series exist with the value 0."""
+        """Create a series with the value 0, unless it exists."""
         if pairs not in self.created:
             self.created[pairs] = self._clock()
             self.values[pairs] = 0.0
@@ -67,7 +67,7 @@ class Family:
         self.values[pairs] += value
 
     def lines(self) -> Iterator[str]:
-        """The family's text."""
+        """Yield the family's text."""
         yield f"# HELP {self.name} {self.text}"
         yield f"# TYPE {self.name} {self.kind}"
         yield from self._samples()

@@ -1,1 +1,1 @@
-"""The engine: scheduler, KV cache, step times, tokens."""
+"""Engine of the simulated server: scheduler, KV cache, step times, tokens."""

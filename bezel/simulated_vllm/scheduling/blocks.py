@@ -1,6 +1,6 @@
-"""The pool of KV cache blocks: what requests hold, what stays cached for later prompts, what may be evicted.
+"""Pool of KV cache blocks: blocks held by requests, blocks cached for later prompts, and their eviction.
 
-A cached block is known by the chained hash of all tokens up to its end. It is either in use by running requests or
+A cached block is identified by the chained hash of all tokens up to its end. It is either in use by running requests or
 idle; idle blocks are evicted when others need room, the one that was idle longest first.
 """
 
@@ -24,7 +24,7 @@ class BlockPool:
 
     @property
     def available(self) -> int:
-        """Blocks that can be had now, those that would be evicted included."""
+        """Blocks that can be taken, idle ones that would be evicted included."""
         return self._blocks - self._private - len(self._users)
 
     @property
@@ -33,7 +33,7 @@ class BlockPool:
         return (self._private + len(self._users)) / self._blocks
 
     def take(self, count: int) -> bool:
-        """Take `count` blocks for one request, evicting idle ones; False, and nothing taken, if there are too few."""
+        """Take `count` blocks for one request, evicting idle ones; take none and return False if there are too few."""
         if count > self.available:
             return False
         self._private += count
@@ -45,24 +45,24 @@ class BlockPool:
         self._private -= count
 
     def cached(self, hashes: Sequence[int]) -> int:
-        """How many of the leading hashes are in the pool."""
+        """Return the number of leading hashes that are in the pool."""
         for count, value in enumerate(hashes):
             if value not in self._users and value not in self._idle:
                 return count
         return len(hashes)
 
     def use(self, hashes: Iterable[int]) -> None:
-        """Take part in cached blocks; every hash must be in the pool."""
+        """Add a user to cached blocks; every hash must be in the pool."""
         for value in hashes:
             self._idle.pop(value, None)
             self._users[value] = self._users.get(value, 0) + 1
 
     def publish(self, hashes: Iterable[int]) -> int:
-        """Make a request's own full blocks known under their hashes and take part in them.
+        """Share a request's own full blocks under their hashes; the request stays a user of them.
 
         Returns:
-            How many of the request's private blocks became shared; for a hash that was there already the request's own
-            copy is freed.
+            The number of the request's private blocks that became shared; for a hash that was in the pool already the
+            request's own copy is freed.
         """
         count = 0
         for value in hashes:
@@ -73,7 +73,7 @@ class BlockPool:
         return count
 
     def release(self, hashes: Iterable[int]) -> None:
-        """End the use of shared blocks; the last user leaves them idle, the end of a prompt to be evicted first."""
+        """Remove a user of shared blocks; without users they are idle, the end of a prompt to be evicted first."""
         for value in reversed(list(hashes)):
             left = self._users[value] - 1
             if left:
@@ -88,7 +88,7 @@ class BlockPool:
 
 
 def chained_hashes(tokens: Sequence[int], block: int, salt: str = "") -> list[int]:
-    """The hash of every full block of `block` tokens, each over all tokens before it."""
+    """Return the hash of every full block of `block` tokens, each over its own and all earlier tokens."""
     value = hash((salt,))
     hashes = []
     for start in range(0, len(tokens) - block + 1, block):

@@ -1,4 +1,4 @@
-"""The way from the engine to the handler that writes an answer: pieces, and a wake-up."""
+"""Channel from the engine to the handler that writes a response: pieces of text, and a wake-up."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Piece:
-    """New text of a choice: its tokens counted, and how it ended if it did.
+    """New text of a choice, with its tokens and, at the end, the finish reason.
 
     Attributes:
         index: number of the choice.
-        text: what is new of the answer.
-        thought: what is new of the thoughts before it.
+        text: the new text of the answer.
+        thought: the new text of the thoughts before it.
         tokens: the new tokens.
         produced: tokens so far, these included.
     """
@@ -34,7 +34,7 @@ class Piece:
 
 
 class Channel:
-    """Pieces on their way to one handler; `ring` is told of the first that it has not yet fetched, and wakes it."""
+    """Queue of pieces for one handler; `ring` is called with the first unfetched piece and later calls `wake`."""
 
     def __init__(self, ring: Callable[[Channel], None]) -> None:
         self._ring = ring
@@ -48,12 +48,12 @@ class Channel:
             self._ring(self)
 
     def wake(self) -> None:
-        """Let the handler fetch what is there."""
+        """Wake the handler, so that it fetches the pieces."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def get(self) -> list[Piece]:
-        """All pieces since the last call; waits for the first."""
+        """Return all pieces since the last call; waits for the first."""
         if not self._pieces:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter

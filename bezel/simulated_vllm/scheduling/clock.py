@@ -1,4 +1,4 @@
-"""The engine's time: real seconds, or real seconds run through faster; a test passes in a clock of its own."""
+"""Clock of the engine: real seconds times a speed; a test passes in a clock of its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Protocol
 
 
 class EngineClock(Protocol):
-    """Seconds that only grow, and a way to wait for one of them."""
+    """Monotonic seconds, and a wait until a given time."""
 
     def now(self) -> float:
-        """The present in seconds from an arbitrary start."""
+        """Return the present time in seconds from an arbitrary start."""
 
     async def sleep_until(self, when: float) -> None:
         """Return once `now()` has reached `when`."""
@@ -25,9 +25,9 @@ class RealClock:
         self._start = time.monotonic()
 
     def now(self) -> float:
-        """Seconds of the engine since this clock was made."""
+        """Return the engine's seconds since this clock was created."""
         return (time.monotonic() - self._start) * self._speed
 
     async def sleep_until(self, when: float) -> None:
-        """Wait, giving way to other tasks in any case."""
+        """Wait; let other tasks run even if the time has passed."""
         await asyncio.sleep(max(0.0, (when - self.now()) / self._speed))

@@ -1,7 +1,7 @@
-"""From the engine's tokens to pieces of text: decoding, thoughts, stop strings, waking the handler that writes them.
+"""Detokenizer: from the engine's tokens to pieces of text, with thoughts, stop strings and log probabilities.
 
-A choice is one answer of a call. The engine calls `deliver` once a step; the handler is woken once for whatever has
-come since it last looked, and only at the end where it does not stream. This is the path of every single token.
+A choice is one answer of a call. The engine calls `deliver` once a step; the handler is woken once for all pieces since
+its last fetch, and only at the end where it does not stream. Every single token passes here, so the code must be fast.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _MARKS = frozenset({CHANNEL, CHANNEL_END})
 
 @dataclass(slots=True)
 class Choice:
-    """One answer while it is written.
+    """One answer while it is generated.
 
     Attributes:
-        parses: whether thoughts are told apart from the answer (--reasoning-parser).
+        parses: whether thoughts are separated from the answer (--reasoning-parser).
         thought_tokens: tokens of the thoughts so far.
     """
 
@@ -54,7 +54,7 @@ class Choice:
     _bytes: codecs.IncrementalDecoder | None = None
 
     def deliver(self, tokens: list[int], finish: FinishReason | None) -> None:
-        """Take a step's tokens from the engine."""
+        """Process a step's tokens from the engine."""
         if self.finish is not None:
             return
         for token in tokens:
@@ -76,7 +76,7 @@ class Choice:
             self._push(finish)
 
     def _take(self, token: int) -> bool:
-        """Add a token to the text or the thought; whether the text has grown."""
+        """Add a token to the text or the thought; return whether the text has grown."""
         if self.parses and token in _MARKS:
             self._thinks = token == CHANNEL
             return False
@@ -91,7 +91,7 @@ class Choice:
         return True
 
     def _decoded(self, token: int) -> str:
-        """A token's text; bytes of one character are held back until it is whole."""
+        """Return a token's text; bytes of one character are held back until it is complete."""
         byte = raw_byte(token)
         if byte is None and self._bytes is None:
             return text_of(token)
@@ -123,7 +123,7 @@ class Choice:
 
 
 def chat_logprobs(key: int, start: int, tokens: Sequence[int], top: int) -> dict[str, object]:
-    """`logprobs` of a chat choice for tokens that begin at place `start`."""
+    """Return the `logprobs` of a chat choice for tokens that begin at place `start`."""
     content = []
     for place, token in enumerate(tokens, start):
         row = _logprob(key, place, token, 0)
@@ -140,7 +140,7 @@ def _logprob(key: int, place: int, token: int, rank: int) -> dict[str, object]:
 def completion_logprobs(
     key: int, tokens: Sequence[int], top: int, start: int = 0, offset: int = 0
 ) -> dict[str, object]:
-    """`logprobs` of a /v1/completions choice; each token itself is always among the likeliest."""
+    """Return the `logprobs` of a /v1/completions choice; each token itself is always the most likely one."""
     texts = [decode((token,), skip_special=True) for token in tokens]
     offsets = [offset + sum(map(len, texts[:at])) for at in range(len(texts))]
     values = [log_probability(key, place) for place in range(start, start + len(tokens))]

@@ -1,8 +1,8 @@
-"""The engine: takes requests, runs the scheduler's steps one after another in the clock's time, hands tokens out.
+"""Engine: queues requests, runs the scheduler's steps one after another in the clock's time, delivers tokens.
 
-One task for everything: it sleeps until the step under way ends, settles it and calls each request's `deliver` with its
-tokens. No task or timer exists for a single token or request. `begin` and `end` are a step without the waiting, for a
-driver that has a clock of its own.
+A single task sleeps until the current step ends, settles it and calls each request's `deliver` with its tokens. No task
+or timer exists for a single token or request. `begin` and `end` are a step without the waiting, for a driver that has a
+clock of its own.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from bezel.simulated_vllm.scheduling.clock import EngineClock
     from bezel.simulated_vllm.scheduling.request import Request
 
-# How far the steps may lag behind the clock (a busy host) and still be caught up instead of put off: well above what
-# it takes to hand out the tokens of thousands of sequences, or every step would begin late by that.
+# Seconds that the steps may lag behind the clock (on a busy host) and still catch up instead of starting late. Well
+# above the time to deliver the tokens of thousands of sequences, by which every step would otherwise begin late.
 _CATCH_UP = 0.5
-# Steps whose tokens are held back at most while the host cannot keep up.
+# The most steps whose tokens are held back while the host cannot keep up.
 _MOST_HELD = 7
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 
 
 class EngineDeadError(Exception):
-    """The engine's process is gone; nothing runs any more."""
+    """The engine's process has died and serves no request."""
 
 
 class QueueFullError(Exception):
-    """A queue limit turned a request away; `reason` names the limit as the metrics do."""
+    """A queue limit rejected a request; `reason` is the limit's name in the metrics."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ class Engine:
 
     Attributes:
         died: set when the engine's process has ended by itself.
-        death_told: set when a client has been told so.
+        death_told: set when a client has got the error about it.
     """
 
     def __init__(
@@ -74,19 +74,19 @@ class Engine:
         self._held = 0
 
     def check_alive(self) -> None:
-        """Whether there is an engine that could take a call.
+        """Check that the engine is alive.
 
         Raises:
-            EngineDeadError: there is none.
+            EngineDeadError: it has died.
         """
         if self.died.is_set():
             raise EngineDeadError
 
     def check_admission(self, requests: int = 1) -> None:
-        """Whether the queue takes a call of so many requests, which then is the one that is counted.
+        """Check that the queue accepts a call of so many requests, and count the call for the faults.
 
         Raises:
-            QueueFullError: it does not; the rejection is counted.
+            QueueFullError: a limit is reached; the rejection is counted.
         """
         queue = self.scheduler
         reason = None
@@ -102,7 +102,7 @@ class Engine:
         self._call = self._strikes.take() if self._strikes else 0
 
     def add(self, request: Request) -> None:
-        """Queue a request; its tokens come through its `deliver`."""
+        """Queue a request; its tokens are passed to its `deliver`."""
         request.arrival = self.clock.now()
         request.call = self._call
         self.scheduler.add(request)
@@ -110,7 +110,7 @@ class Engine:
         self._work.set()
 
     def abort(self, request: Request) -> None:
-        """Stop a request whose client is gone; nothing more is delivered and no success is counted."""
+        """Stop a request whose client has disconnected; deliver nothing more and count no success."""
         if request.finished is None:
             request.finished = "abort"
             self.scheduler.remove(request)
@@ -125,7 +125,7 @@ class Engine:
             self.metrics.levels(self.scheduler)
 
     def ring(self, channel: Channel) -> None:
-        """Note that a handler has something to fetch; it is woken when the step has been handed out."""
+        """Register a channel with pieces to fetch; its handler is woken after the step's tokens are delivered."""
         self._rung.append(channel)
 
     def _wake(self) -> None:
@@ -147,8 +147,8 @@ class Engine:
                 continue
             self._busy_until = start + step.seconds
             await self.clock.sleep_until(self._busy_until)
-            # Where the next step should be over already, writing is what the host has no time for: a stream then
-            # gets the tokens of several steps in one write, as a busy real server's does.
+            # If the next step should be over already, the host has no time for writing: a stream then gets the tokens
+            # of several steps in one write, as from a busy real server.
             late = self.clock.now() > self._busy_until + step.seconds
             self.end(step, self._busy_until, hold=late and self._held < _MOST_HELD)
 
@@ -163,12 +163,12 @@ class Engine:
         return step
 
     def end(self, step: Step, end: float, *, hold: bool = False) -> None:
-        """Settle a step that ended at `end` and hand its tokens out; requests that are gone meanwhile get none.
+        """Settle a step that ended at `end` and deliver its tokens; requests that were stopped meanwhile get none.
 
         Args:
-            step: what `begin` planned.
+            step: the step that `begin` planned.
             end: the clock's time at which it ended.
-            hold: whether those who write the tokens are left asleep until a later step.
+            hold: whether the handlers are woken only after a later step.
         """
         live = [share for share in step.shares if share.request.finished is None]
         if self._strikes and any(self._deadly(share.request) for share in live):
@@ -191,12 +191,12 @@ class Engine:
             self._wake()
 
     def _deadly(self, request: Request) -> bool:
-        """Whether the engine dies now: amid the answer of the call that a fault names, or at its only token."""
+        """Whether a fault kills the engine in this step: during the answer to the named call, or at its only token."""
         amid = len(request.answer) > 0 or request.max_tokens == 1
         return amid and self._strikes is not None and self._strikes.kills_engine(request.call)
 
     def _die(self) -> None:
-        """End as if the worker's process had been killed; the gauges stay as they were."""
+        """End as if the worker's process had been killed; the gauges keep their values."""
         worker = "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor."
         line(worker, source="multiproc_executor.py:315", process=ENGINE, level="ERROR")
         fatal = "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled"

@@ -1,4 +1,4 @@
-"""What the engine counts: every `vllm:` family of the recorded /metrics, and the moments at which each moves.
+"""Metrics of the engine: every `vllm:` family of the recorded /metrics, and the events that update each.
 
 The table of families is `metrics.json`. Times are those of the engine's clock; only `_created` is wall time.
 """
@@ -32,7 +32,7 @@ class EngineMetrics:
 
         Args:
             settings: the engine's settings; some buckets and the info gauge depend on them.
-            wall: the Unix time in seconds.
+            wall: returns the Unix time in seconds.
         """
         self._settings = settings
         self._name = settings.served_names[0]
@@ -50,18 +50,18 @@ class EngineMetrics:
         self._get("engine_sleep_state").set(self._with("sleep_state", "awake"), 1.0)
 
     def lines(self) -> Iterator[str]:
-        """The text of the engine's families."""
+        """Yield the text of the engine's families."""
         for name, family in self._families.items():
             if name != _TOOLS:
                 yield from family.lines()
 
     def last_lines(self) -> Iterator[str]:
-        """The text of the API process's own family, which comes after those of http."""
+        """Yield the text of the API process's own family, which comes after the http families."""
         if _TOOLS in self._families:
             yield from self._families[_TOOLS].lines()
 
     def value(self, name: str, label: str | None = None) -> float:
-        """One number: of the series with that label value, or of the family's plain series."""
+        """Return the value of the series with that label value, or of the family's first series if none is given."""
         for pairs, value in self._get(name).values.items():
             if label is None or label in dict(pairs).values():
                 return value
@@ -76,13 +76,13 @@ class EngineMetrics:
         self._get("kv_cache_usage_perc").set(self._plain, scheduler.pool.usage)
 
     def admitted(self, request: Request) -> None:
-        """A request ran for the first time: its prompt was looked up in the prefix cache."""
+        """Count the look-up of a prompt in the prefix cache, when its request runs for the first time."""
         if self._settings.prefix_caching:
             self._add("prefix_cache_queries_total", len(request.prompt))
             self._add("prefix_cache_hits_total", request.cached)
 
     def step(self, step: Step, yielded: dict[Request, list[int]], end: float) -> None:
-        """A step ended at `end` and yielded those tokens."""
+        """Count a step that ended at `end` and yielded those tokens."""
         prefill = sum(share.tokens for share in step.shares if share.prefill)
         fresh = sum(len(tokens) for tokens in yielded.values())
         if step.preempted:
@@ -105,16 +105,16 @@ class EngineMetrics:
             request.last_token = end
             if request.finished:
                 self.finished(request, end)
-        # Thousands of sequences that decode side by side wait for the same step.
+        # Thousands of sequences that decode in the same step have the same gap, so each gap is observed once.
         for gap, times in gaps.items():
             self._observe("inter_token_latency_seconds", gap, times)
 
     def rejected(self, reason: str) -> None:
-        """A queue limit turned a request away."""
+        """Count a request that a queue limit rejected."""
         self._get("admission_rejections_total").add(labels({"model_name": self._name, "reason": reason}))
 
     def parsed(self, kind: str, *, streaming: bool, called: bool, times: int = 1) -> None:
-        """The parser of tool calls has looked at an answer, or at so many pieces of one."""
+        """Count the invocations of the parser of tool calls: one for an answer, or one for each of its pieces."""
         if _TOOLS not in self._families:
             return
         mode, outcome = "streaming" if streaming else "non_streaming", "tool_call" if called else "no_tool_call"
@@ -138,7 +138,7 @@ class EngineMetrics:
         self._observe("time_to_first_token_seconds", (request.first_token or 0.0) - request.arrival)
 
     def finished(self, request: Request, end: float) -> None:
-        """A request came to its end."""
+        """Count a finished request."""
         scheduled = request.scheduled if request.scheduled is not None else end
         first = request.first_token if request.first_token is not None else end
         produced = len(request.answer)
@@ -205,7 +205,7 @@ def _family(row: dict[str, object], named: dict[str, list[float]], wall: Callabl
 
 
 def _one_two_five(limit: int) -> list[float]:
-    """1, 2, 5, 10, 20, 50 ... not above `limit`."""
+    """Return the bounds 1, 2, 5, 10, 20, 50 ... up to `limit`."""
     bounds = [factor * 10.0**power for power in range(int(math.log10(limit)) + 1) for factor in (1, 2, 5)]
     return [bound for bound in bounds if bound <= limit]
 

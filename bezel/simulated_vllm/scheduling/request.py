@@ -1,4 +1,4 @@
-"""One sequence on its way through the engine: what was asked, how far it is, and when what happened."""
+"""Request in the engine: one sequence with its parameters, its progress and the times of its events."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Group:
     """The answers of one prompt, which some metrics count as one.
 
     Attributes:
-        size: how many were asked for.
-        finished: how many have come to their end.
+        size: number of requested answers.
+        finished: number of finished answers.
         longest: tokens of the longest of them.
     """
 
@@ -35,18 +35,18 @@ class Request:
 
     Attributes:
         prompt: token ids.
-        max_tokens: tokens of the answer at most.
-        key: decides the text, see `writing.py`.
-        deliver: called at the end of each step with the new tokens and, at the end, why it ended.
+        max_tokens: the most tokens of the answer.
+        key: determines the text, see `fake_text.py`.
+        deliver: called at the end of each step with the new tokens and, at the end, the finish reason.
         group: shared by all answers of its prompt.
-        thought: tokens that come before the answer itself.
-        scripted: tokens to answer with instead of made-up prose (structured output, tool calls).
-        call: number of the call that it belongs to, counted only where faults are ordered.
-        arrival: when it came to the engine, like all times here in the clock's seconds.
-        scheduled: when it first ran, None while it never has.
+        thought: tokens of the thoughts before the answer itself.
+        scripted: tokens of a prescribed answer (structured output, tool calls) instead of generated text.
+        call: number of its call, counted only where faults are injected.
+        arrival: time of its arrival; all times here are in the clock's seconds.
+        scheduled: time of its first step, None before it.
         computed: tokens of prompt and answer whose KV cache is computed.
-        held: private blocks it holds.
-        shared: hashes of the blocks it shares through the prefix cache.
+        held: number of its private blocks.
+        shared: hashes of the blocks that it shares through the prefix cache.
     """
 
     prompt: Sequence[int]
@@ -86,10 +86,10 @@ class Request:
         return bool(self.answer) and self.computed == self.tokens - 1
 
     def write(self, count: int) -> list[int]:
-        """Extend the answer by up to `count` tokens and note whether it is finished.
+        """Extend the answer by up to `count` tokens and set `finished` at its end.
 
         Returns:
-            The new tokens; the end token is among them where the answer ends by itself, as vLLM counts it.
+            The new tokens, with the end token where the answer ends by itself, as vLLM counts it.
         """
         start = len(self.answer)
         while len(self.answer) - start < count and self.finished is None:
@@ -102,7 +102,7 @@ class Request:
         return self.answer[start:]
 
     def accepted(self, drafts: int, probability: float) -> int:
-        """How many of `drafts` drafted tokens the model agrees with at this place."""
+        """Return how many of `drafts` drafted tokens the model accepts at this place."""
         for position in range(drafts):
             if chance(self.key, len(self.answer), 100 + position) >= probability:
                 return position

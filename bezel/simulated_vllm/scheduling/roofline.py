@@ -1,7 +1,7 @@
-"""How long one step of the engine takes on an accelerator: the larger of arithmetic and memory traffic, plus overhead.
+"""Roofline model of a step's duration: the larger of arithmetic and memory traffic, plus overhead.
 
 Prefill is bound by arithmetic (2 FLOP per active parameter and token, plus attention), decode by memory (all weights
-that the batch touches once, plus every sequence's KV cache). The shares of the peaks that are reached are parameters of
+that the batch touches once, plus every sequence's KV cache). The attainable shares of the peak rates are parameters of
 `hardware.toml`; they are localcloud's own.
 """
 
@@ -23,14 +23,14 @@ _DRAFT_OVERHEAD = 0.3
 
 @dataclass
 class Load:
-    """What one step computes.
+    """The work of one step.
 
     Attributes:
         tokens: tokens that pass through the weights, drafted ones included.
-        attention_flops: arithmetic of the attention itself.
+        attention_flops: floating-point operations of the attention itself.
         kv_bytes: bytes of KV cache read.
         drafting: whether the draft model runs after the step.
-        sequences: how many sequences these are of.
+        sequences: number of sequences of these tokens.
     """
 
     tokens: int = 0
@@ -64,7 +64,7 @@ class Roofline:
         self._speculation = speculation
 
     def add(self, load: Load, *, computed: int, new: int) -> None:
-        """Add `new` tokens of a sequence of which `computed` tokens lie in the cache."""
+        """Add `new` tokens of a sequence that has `computed` tokens in the cache."""
         model = self._model
         end = computed + new
         load.tokens += new
@@ -77,7 +77,7 @@ class Roofline:
         load.attention_flops += 4.0 * new * model.attention_heads * (full + sliding)
 
     def seconds(self, load: Load) -> float:
-        """How long the step takes."""
+        """Return the seconds that the step takes."""
         arithmetic = (2 * self._model.active_parameters * load.tokens + load.attention_flops) / self._flops
         touched = self._weights_touched(load.tokens)
         traffic = (touched * (1 - self._offloaded) + load.kv_bytes) / self._bandwidth
@@ -86,7 +86,7 @@ class Roofline:
         return max(arithmetic, traffic) + overhead + self._drafting(load)
 
     def _weights_touched(self, tokens: int) -> float:
-        """With experts, a larger batch touches more of them; a dense model and the tied embedding are read whole."""
+        """Return the bytes of weights read: more experts for a larger batch, a dense model and the embedding whole."""
         share, whole = self._model.active_fraction, 2 * self._model.vocabulary * self._model.hidden_size
         return whole + (self._model.step_weight_bytes - whole) * (1 - (1 - share) ** tokens)
 

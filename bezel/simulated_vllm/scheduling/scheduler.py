@@ -1,8 +1,8 @@
-"""Which tokens the engine computes in a step: continuous batching with chunked prefill, preemption and prefix cache.
+"""Scheduler of the engine's steps: continuous batching with chunked prefill, preemption and prefix cache.
 
-Follows vLLM's scheduler: running sequences first, in the order they came, then waiting ones while there are places
-(`--max-num-seqs`), tokens (`--max-num-batched-tokens`) and blocks. A sequence without a block takes those of the one
-that came last, which starts again from the head of the queue.
+Follows vLLM's scheduler: running sequences first, in the order of their arrival, then waiting ones while there are
+places (`--max-num-seqs`), tokens (`--max-num-batched-tokens`) and blocks. A sequence that lacks a block takes those of
+the one that came last, which is preempted and restarts from the head of the queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Share:
-    """What one sequence does in a step: tokens computed, drafted tokens among them, whether it is part of a prompt."""
+    """The share of one sequence in a step: computed tokens, drafted tokens among them, whether it is prefill."""
 
     request: Request
     tokens: int
@@ -32,7 +32,7 @@ class Share:
 
 @dataclass
 class Step:
-    """One step of the engine: its shares and how long it takes in seconds."""
+    """One step of the engine: its shares and its duration in seconds."""
 
     shares: list[Share]
     seconds: float
@@ -63,7 +63,7 @@ class Scheduler:
         self.waiting.append(request)
 
     def remove(self, request: Request) -> None:
-        """Forget a request wherever it is and free its blocks."""
+        """Remove a request from the queue or the batch and free its blocks."""
         if request in self.running:
             self.running.remove(request)
         elif request in self.waiting:
@@ -72,11 +72,11 @@ class Scheduler:
 
     @property
     def idle_until(self) -> float:
-        """When the first request came that waits for nothing but the next step; 0 while others run or none is there."""
+        """The arrival of the first waiting request if none is running; 0 otherwise."""
         return self.waiting[0].arrival if self.waiting and not self.running else 0.0
 
     def prompt_tokens(self) -> int:
-        """Tokens of all prompts that are not computed to their end."""
+        """Return the tokens of all prompts that are not completely computed."""
         return sum(len(request.prompt) for request in (*self.waiting, *self.running) if not request.answer)
 
     def next_step(self, now: float) -> Step | None:
@@ -97,7 +97,7 @@ class Scheduler:
         """Account for a share whose step has ended.
 
         Returns:
-            The tokens that it yielded: none while the prompt is not computed to its end.
+            The new tokens: none while the prompt is not completely computed.
         """
         request = share.request
         whole = request.computed + share.tokens - share.drafts >= request.tokens
@@ -116,10 +116,10 @@ class Scheduler:
         return new
 
     def _continue(self, step: Step, budget: int) -> int:
-        """Give running sequences their tokens; returns what is left of the budget."""
+        """Give running sequences their tokens; return the rest of the budget."""
         drafting = self._settings.speculation is not None
         place = 0
-        while place < len(self.running):  # it may lose its last ones on the way
+        while place < len(self.running):  # preemptions may shorten the list in the loop
             request = self.running[place]
             place += 1
             length = request.tokens
@@ -133,7 +133,7 @@ class Scheduler:
         return budget
 
     def _drafts(self, request: Request) -> int:
-        """Drafted tokens that are checked along with the newest one."""
+        """Return the number of drafted tokens that are checked along with the newest one."""
         drafting = self._settings.speculation
         if not drafting or not request.decoding:
             return 0
@@ -142,7 +142,7 @@ class Scheduler:
         return min(drafting.tokens, self._settings.max_model_len - request.tokens)
 
     def _room(self, request: Request, tokens: int, step: Step) -> bool:
-        """Get the blocks for a running sequence, if need be from those that came later."""
+        """Take the blocks for a running sequence, if necessary from sequences that came later."""
         while not self._grow(request, tokens):
             victim = self.running[-1]
             self._preempt(victim, step)
@@ -168,7 +168,7 @@ class Scheduler:
     def _admit(self, step: Step, budget: int, now: float) -> None:
         while self.waiting and budget > 0 and len(self.running) < self._settings.max_num_seqs:
             request = self.waiting[0]
-            if request.arrival > now:  # the step began before it came, as the engine is catching up
+            if request.arrival > now:  # the step began before its arrival, as the engine is catching up
                 return
             hashes = self._hits(request)
             self.pool.use(hashes)
@@ -190,7 +190,7 @@ class Scheduler:
             budget -= tokens
 
     def _hits(self, request: Request) -> list[int]:
-        """Hashes of the leading blocks that are cached; the last token is always computed."""
+        """Return the hashes of the leading blocks that are cached; the last token is always computed."""
         if not self._settings.prefix_caching:
             return []
         if request.hashes is None:

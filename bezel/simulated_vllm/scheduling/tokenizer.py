@@ -1,4 +1,4 @@
-"""A stand-in for Gemma's tokenizer: reversible, without a vocabulary file, about as many tokens as the real one.
+"""Substitute for Gemma's tokenizer: reversible, without a vocabulary file, with similar token counts.
 
 It is computed, not learned. Ids 0-19 are the special tokens, then the 256 bytes, runs of 2-16 spaces, a short list of
 common words (with and without a space in front), and all groups of two to six letters (with and without a space,
@@ -50,12 +50,12 @@ def _spelled() -> dict[int, str]:
 
 @cache
 def word_tokens() -> tuple[int, ...]:
-    """The ids of the listed words with a space in front: what made-up text is written with."""
+    """Return the ids of the listed words with a space in front, of which generated text consists."""
     return tuple(number for form, number in _words().items() if form.startswith(" "))
 
 
 def encode(text: str, *, specials: bool = True) -> list[int]:
-    """Token ids of a text. Special tokens written out in it become themselves unless `specials` is False."""
+    """Return the token ids of a text. Spelled-out special tokens become their ids unless `specials` is False."""
     result: list[int] = []
     words = _words()
     for at, part in enumerate(_SPECIAL.split(text) if specials else [text]):
@@ -77,22 +77,22 @@ def encode(text: str, *, specials: bool = True) -> list[int]:
 
 @cache
 def text_of(token: int) -> str:
-    """The text of one token as it stands in an answer: nothing for a special one."""
+    """Return the text of one token in an answer: empty for a special token."""
     return _bytes(token, skip_special=True).decode("utf-8", errors="replace")
 
 
 def raw_byte(token: int) -> bytes | None:
-    """The byte of a token that is a part of a character, None for any other token."""
+    """Return the byte of a token that is a part of a character, None for any other token."""
     return bytes([token - _BYTES]) if _BYTES + 0x80 <= token < _SPACES else None
 
 
 def decode(tokens: Iterable[int], *, skip_special: bool = False) -> str:
-    """The text of token ids; unknown ids are shown as U+FFFD."""
+    """Return the text of token ids; unknown ids become U+FFFD."""
     return b"".join(_bytes(token, skip_special=skip_special) for token in tokens).decode("utf-8", errors="replace")
 
 
 def token_strings(tokens: Sequence[int]) -> list[str]:
-    """Each token as byte-level vocabularies write it: a space is Ġ, a line feed Ċ."""
+    """Return each token as byte-level vocabularies write it: a space is Ġ, a line feed Ċ."""
     return [SPECIAL[token] if token < _BYTES else "".join(_SHOWN[byte] for byte in _bytes(token)) for token in tokens]
 
 
@@ -140,7 +140,7 @@ def _letters(piece: str) -> Iterable[int]:
 
 @cache
 def _first_of(length: int) -> int:
-    """The number of the first group of so many letters: the longest come first."""
+    """Return the number of the first group of so many letters: the longest groups come first."""
     return sum(_LETTERS**longer for longer in range(length + 1, _GROUP + 1))
 
 

@@ -1,4 +1,4 @@
-"""Load on an engine in virtual time: closed-loop users by a seed, and what a machine's roofs allow at most.
+"""Load on an engine in virtual time: seeded closed-loop users, and the upper bound of a machine's throughput.
 
 Thousands of requests take seconds of this machine, and the same seed gives the same figures to the last digit.
 """
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
     from bezel.simulated_vllm.configuration.settings import EngineSettings
 
-_SPREAD = 0.2  # lengths of prompts and answers lie within this share of what is asked for
+_SPREAD = 0.2  # lengths of prompts and answers differ from the requested mean by at most this share
 
 
 @dataclass(frozen=True)
 class Point:
-    """What one load measured; seconds are virtual.
+    """The figures of one load; seconds are virtual.
 
     Attributes:
-        users: How many ask again as soon as they are answered.
-        prompt: Tokens of a prompt on average, likewise `output` of an answer.
-        rate: Output tokens a second while all users ask; `overall` from the first request to the last answer.
-        roof: Output tokens a second that neither arithmetic nor memory of the machine allows to exceed.
-        ttft: Seconds to the first token, the median; `ttft_p99` of the slowest hundredth.
-        tpot: Seconds a further token takes, the median of the requests' means.
-        preempted: How often a request lost its blocks.
+        users: Number of users, who each send the next request as soon as the last one is complete.
+        prompt: Mean tokens of a prompt; `output` is the mean of an answer.
+        rate: Output tokens per second while all users are active; `overall` from the first request to the last answer.
+        roof: Upper bound of the output tokens per second, from arithmetic and memory of the machine.
+        ttft: Seconds to the first token, the median; `ttft_p99` is the 99th percentile.
+        tpot: Seconds of a further token, the median of the requests' means.
+        preempted: Number of preemptions, in which a request lost its blocks.
     """
 
     users: int
@@ -53,20 +53,20 @@ class Point:
     preempted: int
 
     def row(self) -> dict[str, float]:
-        """Its figures, rounded to six digits that count."""
+        """Return its figures, rounded to six significant digits."""
         return {
             name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in asdict(self).items()
         }
 
 
 def served(folder: Path, model: str, arguments: tuple[str, ...], hardware: dict[str, object]) -> EngineSettings:
-    """The settings of a server of a made-up checkpoint.
+    """Return the settings of a server of a synthetic checkpoint.
 
     Args:
-        folder: Where the checkpoint is written.
+        folder: The folder into which the checkpoint is written.
         model: Its id in the catalogue.
-        arguments: What follows the model's path.
-        hardware: The machine, as an instance is told it.
+        arguments: The arguments after the model's path.
+        hardware: The machine, as in LOCALCLOUD_HARDWARE.
     """
     (folder / "model").mkdir(parents=True)
     for name, content in model_files(model).items():
@@ -88,16 +88,16 @@ def load(
     shared: float = 0.0,
     seed: int = 1,
 ) -> Point:
-    """Ask in a closed loop.
+    """Run a closed-loop load and return its figures.
 
     Args:
-        settings: The server.
-        users: How many ask at a time.
-        prompt: Tokens of a prompt on average.
-        output: Tokens of an answer on average.
-        rounds: How often each user asks.
+        settings: The settings of the server.
+        users: Number of concurrent users.
+        prompt: Mean tokens of a prompt.
+        output: Mean tokens of an answer.
+        rounds: Number of requests per user.
         shared: Share of every prompt that is the same for all.
-        seed: Decides when each user begins and how long each prompt and answer is.
+        seed: Seed of the lengths of prompts and answers.
     """
     rig = Rig(settings)
     chances = random.Random(seed)  # noqa: S311 - lengths
@@ -147,10 +147,10 @@ def load(
 
 
 def roof(rig: Rig, users: int) -> float:
-    """Output tokens a second that the machine could reach at most for the very requests of a run that has ended.
+    """Return the most output tokens per second that the machine could reach for the requests of a completed load.
 
-    Everything is counted in favour of the machine: arithmetic at its whole share of the peak, weights read once for as
-    many sequences as may run at a time, no overhead, and no token computed twice.
+    All assumptions favour the machine: arithmetic at its whole share of the peak, weights read once for as many
+    sequences as may run at a time, no overhead, and no token computed twice.
     """
     settings = rig.engine.settings
     model, chip, element = settings.model, settings.machine.accelerator, bytes_per_element(settings.kv_cache_dtype)

@@ -1,6 +1,6 @@
-"""An engine in virtual time: steps run one after another at once, closed-loop users included, and nothing sleeps.
+"""Engine in virtual time: each step advances the clock instead of sleeping, with closed-loop users if needed.
 
-For comparisons, for curves and for tests; a server that somebody calls runs in real time (`clock.py`).
+For comparisons, for curves and for tests; a server with clients runs in real time (`clock.py`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class VirtualClock:
-    """A time that somebody sets."""
+    """A clock whose time is set by its user."""
 
     def __init__(self) -> None:
         self.time = 0.0
 
     def now(self) -> float:
-        """The time that was set last."""
+        """Return the time that was set last."""
         return self.time
 
     async def sleep_until(self, when: float) -> None:
@@ -37,7 +37,7 @@ class VirtualClock:
 
 @dataclass
 class Outcome:
-    """What became of a request, in virtual seconds."""
+    """The outcome of a request, in virtual seconds."""
 
     request: Request
     times: list[float] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Outcome:
 
 
 class Rig:
-    """One engine, its clock, and what its clients saw."""
+    """One engine, its clock, and the outcomes of its requests."""
 
     def __init__(self, settings: EngineSettings, strikes: ServingFaults | None = None) -> None:
         self.clock = VirtualClock()
@@ -78,7 +78,7 @@ class Rig:
         ignore_eos: bool = True,
         then: Callable[[], None] | None = None,
     ) -> Outcome:
-        """Queue a request now; an int asks for so many tokens that no other prompt shares."""
+        """Queue a request at the present time; an int is the length of a prompt that shares no block with another."""
         number = len(self.outcomes)
         tokens = [1000 + number, *range(2, prompt + 1)] if isinstance(prompt, int) else prompt
         outcome: Outcome
@@ -109,12 +109,12 @@ class Rig:
         return True
 
     def run(self, limit: int = 100_000) -> None:
-        """Run until nothing is left."""
+        """Run steps until no request is left."""
         for _ in range(limit):
             if not self.step():
                 return
         raise AssertionError("the engine never came to an end")
 
     def value(self, name: str, label: str | None = None) -> float:
-        """What a metric has come to, by its name without `vllm:` in front."""
+        """Return the value of a metric, by its name without `vllm:` in front."""
         return self.engine.metrics.value(name, label)

@@ -1,6 +1,6 @@
-"""Google's APIs as one provider process sees them: endpoints, project, polling of operations, calling off.
+"""Google's APIs as one provider process uses them: endpoints, project, polling of operations, cancellation.
 
-Built from the provider's configuration and the environment, with the names that the published plugin understands.
+Configured by the provider's arguments and the environment, with the names that the published plugin understands.
 """
 
 import json
@@ -14,20 +14,20 @@ from bezel.standin_providers.google.errors import OperationError, ProviderError
 from bezel.standin_providers.google.rest import Rest
 from bezel.standin_providers.google.tokens import Tokens
 
-DEFAULT_TIMEOUT = 20 * 60.0  # seconds; the provider's own for nearly every resource
+DEFAULT_TIMEOUT = 20 * 60.0  # seconds; the published provider's for nearly every resource
 ATTRIBUTION = {"goog-pulumi-provisioned": "true"}
 Poll = Callable[[str], Mapping[str, Any]]
 
 
 class Cloud:
-    """What every operation on a resource needs."""
+    """The settings and calls that every operation on a resource needs."""
 
     def __init__(self, config: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         """Read the configuration.
 
         Args:
             config: The provider's arguments (project, region, accessToken, pollInterval, <api>CustomEndpoint, ...).
-            environment: The process's environment, for what the configuration leaves open.
+            environment: The process's environment, for settings that the configuration does not have.
         """
         self._config, self._environment = config, environment
         self.project: str | None = self._setting("project", "GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
@@ -45,22 +45,22 @@ class Cloud:
         return next((str(value) for value in found if value), None)
 
     def stop(self) -> None:
-        """End every wait: the engine has called the run off."""
+        """End every wait: the engine has cancelled."""
         self._stopped.set()
 
     def pause(self, seconds: float) -> None:
-        """Wait, unless the engine calls everything off meanwhile (ProviderError)."""
+        """Wait; raise ProviderError if the engine cancels meanwhile."""
         if self._stopped.wait(seconds):
             raise ProviderError("The run was called off while waiting for Google; what it had begun may still be made.")
 
     def endpoint(self, api: str) -> str:
-        """The base address of an API, with its version and a slash at the end.
+        """Return the base address of an API, with its version and a slash at the end.
 
         Args:
             api: The provider's name for it in capitals, e.g. CLOUD_RUN_V2.
 
         Raises:
-            ProviderError: Nothing says where it is.
+            ProviderError: No setting names the endpoint.
         """
         first, *others = api.lower().split("_")
         name = first + "".join(part.capitalize() for part in others) + "CustomEndpoint"
@@ -91,7 +91,7 @@ class Cloud:
         return re.sub(r"/v\d\w*/$", f"/{version}/", base) if version else base
 
     def upload(self, path: str, query: Mapping[str, str], data: bytes, content_type: str, *, until: float) -> Any:
-        """Send bytes to Cloud Storage, whose uploads stand at the host's root below /upload/."""
+        """Send bytes to Cloud Storage, whose upload paths begin with /upload/ at the host's root."""
         base = re.sub(r"/storage/v1/$", "/upload/storage/v1/", self.endpoint("STORAGE"))
         return self._rest.call("POST", base + path, query=query, data=data, content_type=content_type, until=until)
 
@@ -109,12 +109,12 @@ class Cloud:
 
         Args:
             api: The API that is polled.
-            operation: The operation as it was first answered.
-            until: When to give up, on time.monotonic's clock.
+            operation: The operation from the first response.
+            until: The deadline, on time.monotonic's clock.
             version: Polls under this version instead of the endpoint's (Service Usage: v1beta1).
-            leave: Stop waiting when the engine calls the run off. Without it the wait goes on to its end, so that what
-                Google is making gets into the state.
-            poll: Asks for the operation by its name, where that is not done as most APIs have it.
+            leave: Stop waiting when the engine cancels. Without it the wait continues to the end of the operation, so
+                that the resource gets into the state.
+            poll: Reads the operation by its name, for an API that differs from most.
 
         Raises:
             OperationError: It ended with an error.
@@ -140,14 +140,14 @@ class Cloud:
 
 
 def go_duration(seconds: float) -> str:
-    """Seconds as Go prints a duration, e.g. 40m0s."""
+    """Return seconds as Go prints a duration, e.g. 40m0s."""
     whole = round(seconds)
     hours, minutes = whole // 3600, whole % 3600 // 60
     return (f"{hours}h" if hours else "") + (f"{minutes}m" if whole >= 60 else "") + f"{whole % 60}s"
 
 
 def _seconds(duration: str | None) -> float | None:
-    """A Go duration such as 200ms or 1m30s, in seconds."""
+    """Return the seconds of a Go duration such as 200ms or 1m30s."""
     if duration is None:
         return None
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|us|h|m|s)", duration)

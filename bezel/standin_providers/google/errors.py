@@ -1,7 +1,7 @@
-"""What can go wrong at Google's side, in the words that the Google provider uses for it.
+"""Errors of Google's APIs, with the texts of the published Google provider.
 
 The wording follows google-api-go-client (googleapi.Error) and the Terraform plugin SDK's list of one error, because
-that is what a user of the published plugin reads. No message carries a request, so none carries a token or a secret.
+a user of the published plugin reads the same. No message holds a request, so none holds a token or a secret.
 """
 
 import json
@@ -29,11 +29,11 @@ class GoogleError(ProviderError):
 
 
 class ExistsError(ProviderError):
-    """A create that Google refuses because there is one of that name (409); nothing was made by it."""
+    """A create that Google refuses because a resource of that name exists (409); nothing was created."""
 
 
 class GoneError(ProviderError):
-    """A resource that is not there right after it was made or changed: there is no state to keep of it."""
+    """A resource that does not exist right after it was created or changed: there is no state of it to store."""
 
 
 class OperationError(ProviderError):
@@ -44,7 +44,7 @@ class OperationError(ProviderError):
 
 
 class PartlyDoneError(ProviderError):
-    """An operation that failed on a resource that exists: the state keeps it, with what went wrong.
+    """An operation that failed on a resource that exists: the state keeps it, with the error.
 
     Attributes:
         id: The resource's id.
@@ -58,14 +58,14 @@ class PartlyDoneError(ProviderError):
 
 
 def not_created(text: str, error: GoogleError) -> ProviderError:
-    """A refused create, in the words of its resource type."""
-    # Cloud Storage names no status; elsewhere 409 is also said of what goes on at the same time (ABORTED).
+    """Return the error of a refused create, with the text of its resource type."""
+    # Cloud Storage returns no status; elsewhere 409 also means a concurrent change (ABORTED).
     exists = error.code == 409 and error.status in ("", "ALREADY_EXISTS")
     return (ExistsError if exists else ProviderError)(text)
 
 
 def one_error(text: str) -> str:
-    """The text as a list of one error, as the plugin SDK prints it."""
+    """Return the text as a list of one error, as the plugin SDK prints it."""
     return f"1 error occurred:\n\t* {text}\n\n"
 
 

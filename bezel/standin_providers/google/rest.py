@@ -1,7 +1,7 @@
-"""A small HTTP client for the provider processes: JSON over kept-alive connections, the provider's retries, a deadline.
+"""HTTP client of the provider processes: JSON over kept-alive connections, the provider's retries, a deadline.
 
-It stands on http.client and not on httpx because a plugin is started anew for every command and httpx costs it 0.15 s.
-Plain http only: the stand-in speaks to localcloud, and a token is sent nowhere else.
+Uses http.client and not httpx, because a plugin is started anew for every command and httpx costs it 0.15 s.
+Plain http only: the stand-in sends requests to localcloud, and a token is sent nowhere else.
 """
 
 import http.client
@@ -14,11 +14,11 @@ from urllib.parse import urlencode, urlsplit
 
 from bezel.standin_providers.google.errors import GoogleError, ProviderError
 
-_BROKEN = 599  # our own: the connection broke before there was an answer
+_BROKEN = 599  # not an HTTP status: the connection broke before there was a response
 RETRIED = frozenset({429, 500, 502, 503, _BROKEN})
 PAUSES = (0.5, 1.0, 2.0, 4.0)  # seconds before the second, third, ... attempt
 _FRESH = 2.0  # seconds that an idle connection is trusted: servers close theirs after a few
-_PER_CALL = 60.0  # seconds for one request to be answered
+_PER_CALL = 60.0  # seconds for the response to one request
 
 Wait = Callable[[float], None]
 
@@ -30,8 +30,8 @@ class Rest:
         """Make a client.
 
         Args:
-            token: Gives the access token; called once per request.
-            wait: Sleeps for that many seconds, and raises when the engine has called everything off.
+            token: Returns the access token; called once per request.
+            wait: Sleeps for that many seconds, and raises when the engine has cancelled.
         """
         self._token = token
         self._wait = wait
@@ -48,20 +48,20 @@ class Rest:
         content_type: str = "application/json",
         until: float,
     ) -> Any:
-        """Send a request and return its JSON answer (None where it has no body).
+        """Send a request and return the JSON of its response (None where it has no body).
 
         Args:
             method: GET, POST, ...
             url: The address without its query.
             query: Query parameters; `alt=json` is added.
             body: Sent as JSON, unless `data` holds the bytes to send.
-            data: Bytes to send as they are.
-            content_type: The kind of `data`.
-            until: On the clock of time.monotonic: when to give up.
+            data: Bytes to send unchanged.
+            content_type: The content type of `data`.
+            until: The deadline, on time.monotonic's clock.
 
         Raises:
-            GoogleError: The answer is no success (after retries for 429, 500, 502, 503 and broken connections).
-            ProviderError: Nobody answers.
+            GoogleError: The response is an error (after retries for 429, 500, 502, 503 and broken connections).
+            ProviderError: There is no response.
         """
         target = f"{url}?{urlencode({'alt': 'json', **(query or {})})}"
         payload = data if data is not None else None if body is None else json.dumps(body).encode()

@@ -1,7 +1,7 @@
-"""The access token of the provider processes: given in the environment, or signed for with a service account's key.
+"""Access token of the provider processes: from the environment, or exchanged for one signed by a service account's key.
 
 google-auth does the same and more, but needs a transport library that costs a plugin 0.1 s at every start; the grant
-itself (RFC 7523, as in Google's documentation of service accounts) is these few lines. A token lives in memory only.
+itself (RFC 7523, as in Google's documentation of service accounts) is a few lines. A token is held in memory only.
 """
 
 import base64
@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from bezel.standin_providers.google.errors import ProviderError
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-_EARLY = 60.0  # seconds before its end that a token counts as spent
+_EARLY = 60.0  # seconds before its expiry that a token counts as expired
 
 
 class Tokens:
@@ -27,8 +27,8 @@ class Tokens:
         """Make a source of tokens.
 
         Args:
-            environment: GOOGLE_OAUTH_ACCESS_TOKEN or GOOGLE_APPLICATION_CREDENTIALS are read from it.
-            given: A token from the provider's configuration; it wins.
+            environment: The environment with GOOGLE_OAUTH_ACCESS_TOKEN or GOOGLE_APPLICATION_CREDENTIALS.
+            given: A token from the provider's configuration; it has precedence.
         """
         self._given = given or environment.get("GOOGLE_OAUTH_ACCESS_TOKEN", "")
         self._file = environment.get("GOOGLE_APPLICATION_CREDENTIALS", "")
@@ -37,7 +37,7 @@ class Tokens:
         self._ends = 0.0
 
     def __call__(self) -> str:
-        """The token.
+        """Return the current token.
 
         Raises:
             ProviderError: There is no credential, or it is refused.
@@ -104,7 +104,7 @@ def _exchange(key: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _assertion(key: Mapping[str, Any]) -> str:
-    # Slow to import, and a run with a given token, or a preview without a call, needs none of it.
+    # Slow to import, and not needed with a given token, or in a preview without a call.
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
@@ -113,7 +113,7 @@ def _assertion(key: Mapping[str, Any]) -> str:
     claims = {"iss": key["client_email"], "scope": SCOPE, "aud": key["token_uri"], "iat": now, "exp": now + 3600}
     signed = f"{_part(header)}.{_part(claims)}"
     pem = str(key["private_key"]).encode()
-    # The user's own key: testing its numbers would take as long as all the rest of a start.
+    # The user's own key: validating its numbers would take as long as the rest of the start.
     private = serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(private, rsa.RSAPrivateKey):
         raise ProviderError(f"The key of {key['client_email']} is no RSA key, which RS256 needs.")

@@ -1,7 +1,7 @@
-"""Inputs before they are planned: kinds, required properties, defaults, names.
+"""Check of the inputs before they are planned: kinds, required properties, defaults, names.
 
-Each object gets a list `__defaults` of the properties that were filled in here, as the published plugin notes them: a
-default is no wish of the program's and gives way when the program says otherwise. Unknown values pass.
+Each object gets a list `__defaults` of the properties that were filled in here, as the published plugin records them:
+a default is not set by the program and is replaced as soon as the program sets a value. Unknown values pass.
 """
 
 import hashlib
@@ -17,18 +17,18 @@ DEFAULTS = "__defaults"
 
 @dataclass(slots=True)
 class Checked:
-    """The cleaned inputs and what is wrong with them (property, reason)."""
+    """The normalised inputs and their failures (property, reason)."""
 
     inputs: Properties
     failures: list[tuple[str, str]] = field(default_factory=list)
 
 
 def check(fields: Fields, wanted: Mapping[str, Any], token: str) -> Checked:
-    """Inputs with kinds put right and defaults filled in, and every failure.
+    """Convert the inputs to their kinds, fill in the defaults, and collect every failure.
 
     Args:
         fields: The type's properties.
-        wanted: The inputs as the program gave them, or as a state holds them.
+        wanted: The inputs of the program, or of a state.
         token: The type, for the messages.
     """
     work = _Check(token, [])
@@ -36,7 +36,7 @@ def check(fields: Fields, wanted: Mapping[str, Any], token: str) -> Checked:
 
 
 def autoname(name: str, seed: bytes, longest: int) -> str:
-    """The name that the provider gives: the resource's own and seven hexadecimal digits, the same for one seed."""
+    """Return the provider's name for a resource: its own name and seven hexadecimal digits, the same for one seed."""
     suffix = "-" + hashlib.sha256(seed or name.encode()).hexdigest()[:7]
     return name[: longest - len(suffix)] + suffix
 
@@ -95,7 +95,7 @@ class _Check:
                 return [_text(item) for item in value]
         scalar = _scalar(field.kind, value)
         if scalar is None:
-            # The value itself stays out of the message: it may be a secret of the program's.
+            # The message does not show the value: it may be a secret of the program.
             word, given = _WORDS[field.kind], type(value).__name__
             self.failures.append((path, f"{path} of {self.token} is a {word}, not a {given}. Write it as a {word}."))
             return value
@@ -103,7 +103,7 @@ class _Check:
 
 
 def _scalar(kind: Kind, value: Any) -> str | bool | int | float | None:
-    """A single value in its kind, or None where it is of another."""
+    """Return a scalar converted to its kind, or None where it has another kind."""
     if kind is Kind.TEXT and isinstance(value, (str, bool, int, float)):
         return _text(value)
     if kind is Kind.FLAG and value in (True, False, "true", "false"):

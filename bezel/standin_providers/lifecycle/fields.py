@@ -1,7 +1,7 @@
-"""The words in which a resource type is written down: one `Field` per property, with what has to be known about it.
+"""Schema of a resource type: one `Field` per property, with its kind and marks.
 
-A row's fields are Pulumi's (camelCase, plural lists). `wire` is where the value stands in Google's JSON, as a dotted
-path; without it the name is the same. Owns the vocabulary only: mapping.py, check.py and plan.py give it its meaning.
+The names are Pulumi's (camelCase, plural lists). `wire` is the place of the value in Google's JSON, as a dotted path;
+without it the name is the same. Owns the declarations only: mapping.py, check.py and plan.py interpret them.
 """
 
 import enum
@@ -25,28 +25,28 @@ class Kind(enum.Enum):
 
 
 class Mark(enum.Flag):
-    """What else has to be known about a property."""
+    """Attributes of a property beside its kind."""
 
     REQUIRED = enum.auto()
-    COMPUTED = enum.auto()  # may be left out, and then Google chooses it
-    OUTPUT = enum.auto()  # Google's alone
+    COMPUTED = enum.auto()  # optional; Google chooses it where the program does not
+    OUTPUT = enum.auto()  # set by Google only
     NEW = enum.auto()  # a change replaces the resource
     SECRET = enum.auto()  # encrypted in the state
     LOCAL = enum.auto()  # the provider's own, or part of the URL: not in a body
-    UNREAD = enum.auto()  # sent, and never in an answer
-    UNSENT = enum.auto()  # never in a body; read from an answer that has it
+    UNREAD = enum.auto()  # sent, and never in a response
+    UNSENT = enum.auto()  # never in a body; read from a response that has it
     KEYED = enum.auto()  # a list here, a map by the members' id on the wire; an update sends it even when empty
     CREATE_ONLY = enum.auto()  # in the body of a create, never of an update
     ZERO = enum.auto()  # sent although it is zero (all others are left out)
-    EMPTY = enum.auto()  # an object that is sent although it is empty, once it is there
-    SET = enum.auto()  # no order of its own
-    SHORT = enum.auto()  # Google answers with a path, the property is its last segment
+    EMPTY = enum.auto()  # an object that is sent although it is empty, if the program sets it
+    SET = enum.auto()  # unordered
+    SHORT = enum.auto()  # Google returns a path, the property is its last segment
     LISTED = enum.auto()  # one object here, a list of one on the wire
     WRAPPED = enum.auto()  # a list of one here, one object on the wire
     PROJECT = enum.auto()  # filled in from the provider's project, in preview too
-    INPUT_ONLY = enum.auto()  # sent, and kept as it was where the answer lacks it
-    NULL = enum.auto()  # stays null where the answer lacks it
-    REFUSED = enum.auto()  # the published provider's, which a program cannot use here: Check says so
+    INPUT_ONLY = enum.auto()  # sent, and unchanged where the response lacks it
+    NULL = enum.auto()  # stays null where the response lacks it
+    REFUSED = enum.auto()  # a property of the published provider that the stand-in does not support: Check refuses it
 
 
 NOTHING = Mark(0)
@@ -69,12 +69,12 @@ class Field:
     wire: str = ""
     default: str | int | bool | None = None
     fields: tuple["Field", ...] = ()
-    same: Same | None = None  # what else counts as equal
-    renews: Same | None = None  # the changes, from one value to another, that replace the resource where others do not
+    same: Same | None = None  # an additional equality of two values
+    renews: Same | None = None  # whether a change from the first value to the second replaces the resource
 
     @property
     def path(self) -> list[str]:
-        """Where the value stands in Google's JSON."""
+        """The path of the value in Google's JSON."""
         return (self.wire or self.name).split(".")
 
     @property
@@ -144,7 +144,7 @@ def asset(name: str, marks: Mark = NOTHING) -> Field:
 
 
 def last_segment(left: object, right: object) -> bool:
-    """Whether two references mean the same: `b/models` and `models`, or a full path and a name."""
+    """Whether two references have the same last segment: `b/models` and `models`, or a full path and a name."""
     return str(left).rsplit("/", 1)[-1] == str(right).rsplit("/", 1)[-1]
 
 

@@ -1,7 +1,7 @@
-"""The inputs of a resource as they would have to be for what is really there: after a refresh, and after an import.
+"""Inputs that correspond to the actual resource, after a refresh and after an import.
 
-A refresh keeps to the properties that the program sets, so that drift shows as a difference of exactly these. An import
-takes every property that can be set and says something.
+A refresh covers only the properties that the program sets, so that drift shows as a difference of exactly these. An
+import takes every property that can be set and differs from its zero and its default.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from bezel.standin_providers.lifecycle.values import Properties
 
 
 def refreshed(fields: Fields, inputs: Mapping[str, Any], found: Mapping[str, Any]) -> Properties:
-    """The program's inputs with the values that were found."""
+    """Return the program's inputs with the values of the actual resource."""
     by_name = {field.name: field for field in fields}
     result: Properties = {}
     for name, value in inputs.items():
@@ -44,13 +44,13 @@ def _one(field: Field, value: Any, now: Any) -> Any:
 
 
 def _matched(value: list[Any], now: list[Any]) -> list[tuple[int, Any]]:
-    """Members of a set in the order in which the program lists them, by their name."""
+    """Return the members of a set in the order in which the program lists them, by their name."""
     order = {item.get("name"): index for index, item in enumerate(value) if isinstance(item, Mapping)}
     return sorted(((order.get(item.get("name"), len(value)), item) for item in now), key=lambda pair: pair[0])
 
 
 def imported(fields: Fields, found: Mapping[str, Any]) -> Properties:
-    """Inputs that would make what was found."""
+    """Return the inputs that would create the actual resource."""
     result: Properties = {DEFAULTS: []}
     for field in fields:
         value = found.get(field.name)

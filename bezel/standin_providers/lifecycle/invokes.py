@@ -1,4 +1,4 @@
-"""The look-ups of the `gcp` stand-in: projects, service accounts and the provider's own settings.
+"""Look-ups of the `gcp` stand-in: projects, service accounts and the provider's own settings.
 
 Supported: organizations/getProject, projects/getProject, serviceaccount/getAccount, organizations/getClientConfig
 (without its token). Any other is an error that names it.
@@ -17,7 +17,7 @@ _TIMEOUT = 60.0
 
 
 def invoke(cloud: Cloud, token: str, arguments: Mapping[str, Any]) -> Properties:
-    """Answer a look-up.
+    """Return the result of a look-up.
 
     Raises:
         ProviderError: It is unknown, or Google refuses it.

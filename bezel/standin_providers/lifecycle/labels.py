@@ -1,8 +1,8 @@
-"""Labels and annotations: what the program set, what the provider adds, and what others put there.
+"""Labels and annotations: the program's own, the provider's, and those of other writers.
 
-`labels` are the program's own, `pulumiLabels` those with the provider's defaults and its mark, `effectiveLabels` all
-that Google has; only the last goes over the wire. Annotations are the same without a mark. Rows include LABELS and
-ANNOTATIONS among their fields; the rest happens here.
+`labels` are the program's own, `pulumiLabels` those with the provider's defaults and its attribution,
+`effectiveLabels` all that Google has; only the last is sent. Annotations are the same without an attribution. Rows
+include LABELS and ANNOTATIONS among their fields; this module computes their values.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def add_labels(
         planned: The planned properties, with the program's own labels.
         known: The outputs so far, or None on a create.
         defaults: The provider's default labels.
-        mark: The provider's attribution; put on at creation and then kept, never added later.
+        mark: The provider's attribution; added at creation and then retained, never added later.
     """
     if "effectiveLabels" in planned:
         marked = mark if known is None or mark.items() <= (known.get("pulumiLabels") or {}).items() else {}
@@ -47,7 +47,7 @@ def add_labels(
 
 
 def _all(own: Mapping[str, str], known: Mapping[str, Any] | None, every: str, ours: str) -> Any:
-    """Our entries and those that others have put there; unknown before anyone could have."""
+    """Return the stack's own entries and those of other writers; unknown before the resource exists."""
     if known is None:
         return dict(own) if own else UNKNOWN
     others = {key: value for key, value in (known.get(every) or {}).items() if key not in (known.get(ours) or {})}
@@ -55,7 +55,7 @@ def _all(own: Mapping[str, str], known: Mapping[str, Any] | None, every: str, ou
 
 
 def show_labels(found: Properties, prior: Mapping[str, Any], *, fresh: bool) -> None:
-    """Complete the outputs in place: of what Google has, the program's and the provider's own parts."""
+    """Complete the outputs in place: the program's and the provider's own parts of the labels that Google has."""
     for every, parts in (("effectiveLabels", ("labels", "pulumiLabels")), ("effectiveAnnotations", ("annotations",))):
         for part in parts if every in found else ():
             before = prior.get(part)

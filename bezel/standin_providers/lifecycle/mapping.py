@@ -1,7 +1,7 @@
-"""Properties to Google's JSON and back, by the fields of a resource type.
+"""Mapping of properties to Google's JSON and back, by the fields of a resource type.
 
-Rules that hold for all types: a zero value is left out of a body, a missing value in an answer is the zero of its kind,
-64-bit integers are strings, a map or list that nobody set stays null until the first refresh. Pure functions.
+Rules for all types: a zero value is left out of a body, a missing value in a response is the zero of its kind, 64-bit
+integers are strings, a map or list that the program does not set stays null until the first refresh. Pure functions.
 """
 
 import enum
@@ -34,19 +34,19 @@ from bezel.standin_providers.lifecycle.values import Properties, secret, unknown
 
 
 def zero(value: object) -> bool:
-    """Whether a value says no more than its absence: none, empty, 0, false, unknown, or a block of nothing else."""
+    """Whether a value means the same as its absence: none, empty, 0, false, unknown, or a block of such values only."""
     if isinstance(value, Mapping):
         return all(zero(item) for key, item in value.items() if key != "__defaults")
     return value is None or value in ("", 0) or value == [] or unknown(value)
 
 
 def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -> Properties:
-    """The JSON that Google gets: `values` without what is zero, unknown, local or Google's own.
+    """Return the JSON of a request: `values` without those that are zero, unknown, local or set by Google only.
 
     Args:
         fields: The type's properties.
         values: The planned properties.
-        updating: Leaves out what only a create may carry.
+        updating: Leaves out the properties that only a create may carry.
     """
     result: Properties = {}
     for field in fields:
@@ -81,7 +81,7 @@ def _sent(field: Field, value: Any, *, updating: bool) -> Any:
 
 
 class Nulls(enum.Enum):
-    """Which lists and maps that were null stay so where Google has none."""
+    """The lists and maps that stay null where Google has none."""
 
     ALL = "after a create"
     TOP = "after an update: those of the resource itself, not what is inside its objects"
@@ -91,12 +91,12 @@ class Nulls(enum.Enum):
 def outputs(
     fields: Fields, answer: Mapping[str, Any], prior: Mapping[str, Any], nulls: Nulls = Nulls.NONE
 ) -> Properties:
-    """The properties that an answer means.
+    """Return the properties of a response.
 
     Args:
         fields: The type's properties.
         answer: Google's JSON of the resource.
-        prior: What was planned or known before: local properties come from there.
+        prior: The planned or formerly known properties: local properties come from there.
         nulls: Which lists and maps stay null.
     """
     result: Properties = {}
@@ -114,7 +114,7 @@ def outputs(
 
 
 def dig(answer: Any, path: list[str]) -> Any:
-    """The value at a dotted path of a JSON object, or None."""
+    """Return the value at a path of a JSON object, or None."""
     for name in path:
         answer = answer.get(name) if isinstance(answer, Mapping) else None
     return answer
@@ -152,7 +152,7 @@ def _many(field: Field, raw: Any) -> Any:
 
 
 def _silent(field: Field, value: Mapping[str, Any]) -> bool:
-    """Whether an object is left out of the body because nothing in it is sent; it is no less there for it."""
+    """Whether an object is left out of the body because nothing in it is sent; the property exists all the same."""
     return not field.marks & EMPTY and body(field.fields, value) == {}
 
 
@@ -178,9 +178,9 @@ def _members(field: Field, raw: Any, before: Any, nulls: Nulls) -> list[Any]:
 
 
 def sealed(fields: Fields, values: Properties) -> Properties:
-    """The same properties with the secret ones in the engine's envelope."""
+    """Return the same properties with the secret ones in the engine's envelope."""
     hidden = {field.name: field.kind is Kind.BLOCK for field in fields if field.marks & SECRET}
-    # The published plugin closes a secret block even where there is none.
+    # The published plugin wraps a secret block even where it is null.
     return {
         name: secret(value) if name in hidden and (value is not None or hidden[name]) else value
         for name, value in values.items()

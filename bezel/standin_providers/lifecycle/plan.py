@@ -1,7 +1,7 @@
-"""What a resource will be: wanted properties over known ones, and which of them differ.
+"""Planned properties of a resource, from the desired and the known ones, and the differences between them.
 
-Pure functions. What a property left out means is the heart of it: Google's own choice stays as it was (COMPUTED), the
-rest goes back to its default. Null and the zero of a kind are the same value.
+Pure functions. The central rule is about a property that the program leaves out: a value chosen by Google (COMPUTED)
+is unchanged, any other returns to its default. Null and the zero of a kind are the same value.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -33,14 +33,15 @@ def plan(
     *,
     creating: bool | None = None,
 ) -> Properties:
-    """All properties as they are to be after the operation.
+    """Return all properties as planned for after the operation.
 
     Args:
         fields: The type's properties.
         wanted: The checked inputs.
-        known: The outputs so far, or None for what does not exist yet: then Google's choices are unknown.
-        project: What a property marked PROJECT is when nobody says.
-        creating: Whether the whole resource does not exist yet; inside it `known` may be missing all the same.
+        known: The outputs so far, or None where the object does not exist yet: then Google's choices are unknown.
+        project: The value of a property marked PROJECT that the program does not set.
+        creating: Whether the whole resource does not exist yet; `known` may also be None for an object inside an
+            existing one.
     """
     creating = known is None if creating is None else creating
     result: Properties = {}
@@ -88,9 +89,10 @@ def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
 def _member(
     field: Field, value: Mapping[str, Any], known: Mapping[str, Any] | None, planned: Properties, *, creating: bool
 ) -> Properties:
-    """A set of one: its member stays as it is while it says the same, and is otherwise another one.
+    """Plan a set of one member: an equal member is unchanged, a different one replaces it.
 
-    The other one has nothing of the old. What Google had chosen for that is gone; only before a create is it unknown.
+    The new member inherits nothing from the old one: values that Google chose for the old one are null, or unknown
+    before a create.
     """
     if known is not None and not any(differences(field.fields, known, planned)):
         return dict(known)
@@ -101,14 +103,14 @@ def _member(
 
 
 def _filled(field: Field, planned: Properties) -> Properties:
-    """A member of a set has no null text or list: what is left out is the zero of its kind at once."""
+    """Replace nulls in a member of a set: a text or list that is left out is the zero of its kind at once."""
     empty: dict[Kind, Any] = {Kind.TEXT: "", Kind.ITEMS: []} if field.marks & SET else {}
     kinds = {inner.name: inner.kind for inner in field.fields}
     return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
 
 
 def heeded(found: Iterable["Difference"], ignored: Collection[str]) -> Iterator["Difference"]:
-    """The differences that do not lie in an ignored property, nor stand beside ignored ones only.
+    """Yield the differences that are neither in an ignored property nor only beside ignored ones.
 
     Args:
         found: All differences.
@@ -130,10 +132,10 @@ class Difference:
     """One differing value.
 
     Attributes:
-        path: Where.
-        kind: How: ADD, DELETE or UPDATE.
-        replaces: Whether it takes a new resource.
-        beside: It shows only beside another difference in the same object.
+        path: Path of the value.
+        kind: ADD, DELETE or UPDATE.
+        replaces: Whether it requires a new resource.
+        beside: Whether it is reported only together with another difference in the same object.
     """
 
     path: str
@@ -143,21 +145,21 @@ class Difference:
 
     @property
     def top(self) -> str:
-        """The property of the resource that it lies in."""
+        """The top-level property that contains it."""
         return self.path.split(".", 1)[0].split("[", 1)[0]
 
 
 def differences(
     fields: Fields, known: Mapping[str, Any], planned: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[Difference]:
-    """Every value in which the planned properties differ from the known ones, leaves only.
+    """Yield every value in which the planned properties differ from the known ones, leaves only.
 
-    A block that takes a new resource does so by coming and going; what is in it says for itself what its change takes,
-    and comes and goes with it.
+    A block marked NEW requires a new resource when it is added or removed; for a change inside it, the marks of the
+    changed properties decide, as they do when the block is added or removed with them.
     """
     for field in fields:
         if field.marks & OUTPUT and not field.marks & LOCAL:
-            continue  # Google's alone; it follows what changes
+            continue  # set by Google only; it follows from the other changes
         yield from _field(
             field,
             known.get(field.name),
@@ -186,14 +188,14 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
 
 
 def _shown_beside(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
-    """Maps that were never read show as added where something else in their object changes, as recorded."""
+    """Report maps that were never read as added where another value of their object changes, as recorded."""
     for inner in field.fields:
         if inner.kind is Kind.TABLE and old.get(inner.name) is None and zero(new.get(inner.name)):
             yield Difference(f"{path}.{inner.name}", "ADD", replaces=False, beside=True)
 
 
 def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
-    """One member of a set in another's place: every value shows, a zero that gives way to nothing too."""
+    """Report every value in which a member of a set differs from its replacement, also a zero that becomes null."""
     for inner in field.fields:
         before, after = old.get(inner.name), new.get(inner.name)
         if before != after:
@@ -201,7 +203,7 @@ def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path
 
 
 def _settled(field: Field, value: Any) -> bool:
-    """Whether an object that comes or goes says something that only a new resource can have said otherwise."""
+    """Whether an object that is added or removed sets a property that requires a new resource (NEW)."""
     if not isinstance(value, Mapping):
         return False
     says = [(inner, value.get(inner.name)) for inner in field.fields if not zero(value.get(inner.name))]
@@ -210,7 +212,7 @@ def _settled(field: Field, value: Any) -> bool:
 
 def _same(field: Field, old: Any, new: Any) -> bool:
     if field.marks & EMPTY and (old is None) != (new is None):
-        return False  # an empty object that says something by being there
+        return False  # the presence of an empty object has a meaning
     return old == new or (zero(old) and zero(new)) or bool(field.same and field.same(old, new))
 
 

@@ -1,7 +1,7 @@
-"""One row per resource type, and the operations that most types share.
+"""Resource types, one row each, and the operations that most types share.
 
-A type whose API differs gets a class of its own beside its row (rows/) that overrides an operation; everything else is
-said by the row. Owns the calls; what the values are is planned elsewhere (plan.py) and mapped elsewhere (mapping.py).
+A type whose API differs has a class of its own beside its row (resources/) that overrides an operation; everything
+else is declared by the row. Owns the calls. Leaves out planning (plan.py) and mapping (mapping.py) of the values.
 """
 
 import re
@@ -15,32 +15,32 @@ from bezel.standin_providers.lifecycle.fields import Fields
 from bezel.standin_providers.lifecycle.mapping import body
 from bezel.standin_providers.lifecycle.values import Properties
 
-GO_CLIENT = {"prettyPrint": "false"}  # what the provider adds where it uses Google's generated Go client
+GO_CLIENT = {"prettyPrint": "false"}  # added by the provider where it uses Google's generated Go client
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """A resource type: Pulumi's token, Google's API, the properties, and how they are created, changed and found.
+    """A resource type: Pulumi's token, Google's API, the properties, and the form of its calls.
 
     Attributes:
         pulumi_type: Pulumi's token of the type.
         title: The resource's name in the provider's messages.
         api: The endpoint's name in capitals.
-        id: The id as a template over the properties; also the path of the resource unless `path` says otherwise.
+        id: The id as a template over the properties; also the path of the resource unless `path` is set.
         fields: The properties.
         collection: The path that a create is posted to.
         create_query: Query of a create, templates over the properties.
         query: Query of every call.
-        autoname: The property that gets a name when the program gives none.
+        autoname: The property that gets a generated name when the program sets none.
         rolls: Outputs that are unknown in the preview of an update, and the property whose change changes them; empty
             for any.
-        longest: The most characters that Google takes for that name.
-        waits: The operations (create, update, delete) that Google answers with a long-running operation.
-        masked: Updates name what they change (`updateMask`).
-        keeps_failed: A create whose operation fails leaves the resource in the state, as the provider does here.
-        partial: A failed update leaves in the state what was known before, not what was asked for: the provider marks
-            updates as partial where it makes them in several calls.
-        protected: What the provider calls the resource where deletionProtection forbids its deletion.
+        longest: The greatest length of that name that Google accepts.
+        waits: The operations (create, update, delete) for which Google returns a long-running operation.
+        masked: Updates name the changed properties (`updateMask`).
+        keeps_failed: A create whose operation fails leaves the resource in the state, as with the published provider.
+        partial: A failed update leaves the formerly known properties in the state, not the requested ones: the provider
+            marks updates as partial where it makes them in several calls.
+        protected: The provider's word for the resource in its refusal of a deletion under deletionProtection.
         operations: The class that makes the calls.
     """
 
@@ -73,19 +73,20 @@ class Operations:
         Args:
             kind: The row.
             cloud: The APIs.
-            until: When to give up, on time.monotonic's clock.
+            until: The deadline, on time.monotonic's clock.
         """
         self.kind, self.cloud, self.until = kind, cloud, until
 
     @staticmethod
     def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
-        """Complete planned properties, in place, with what follows from the others before Google is asked."""
+        """Complete planned properties, in place, with those that follow from the others without a request."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
-        """Make the resource; returns its id and Google's answer to a read.
+        """Create the resource; returns its id and Google's response to a read.
 
         Raises:
-            ProviderError: It was refused; nothing exists, or PartlyDoneError where it does.
+            ProviderError: It was refused or failed, and the state gets no resource.
+            PartlyDoneError: It failed, and the state gets the resource, which exists.
         """
         kind = self.kind
         query = {**kind.query, **{name: fill(value, planned) for name, value in kind.create_query.items()}}
@@ -103,11 +104,11 @@ class Operations:
         return self.made(resource_id, planned)
 
     def made(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
-        """Id of what was just made, and Google's answer to a read.
+        """Return the id of a resource that was just created, and Google's response to a read.
 
         Raises:
-            PartlyDoneError: It cannot be read, and the state keeps it as it was planned.
-            GoneError: It is not there.
+            PartlyDoneError: It cannot be read, and the state gets the planned properties.
+            GoneError: It does not exist.
         """
         try:
             return resource_id, self.expect(resource_id, values)
@@ -117,11 +118,11 @@ class Operations:
             raise PartlyDoneError(str(error), resource_id) from None
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """The whole id for one that an import has shortened."""
+        """Return the whole id for one that an import has shortened."""
         return fill(self.kind.id, values) if parse(self.kind.id, resource_id) else resource_id
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """Google's present answer for the resource, or None when it is gone."""
+        """Return Google's JSON of the resource, or None when it is gone."""
         path = fill(self.kind.path, values) if self.kind.path else resource_id
         try:
             return dict(self.call("GET", path, self.kind.query) or {})
@@ -131,10 +132,10 @@ class Operations:
             raise ProviderError(f"Error when reading or editing {self.kind.title} {resource_id!r}: {error}") from None
 
     def expect(self, resource_id: str, values: Mapping[str, Any]) -> Properties:
-        """Read what was just made or changed.
+        """Read a resource that was just created or changed.
 
         Raises:
-            GoneError: It is not there.
+            GoneError: It does not exist.
         """
         answer = self.read(resource_id, values)
         if answer is None:
@@ -144,16 +145,17 @@ class Operations:
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Change the resource in place; returns Google's answer to a read.
+        """Change the resource in place; returns Google's response to a read.
 
         Args:
             resource_id: The resource's id.
-            planned: All properties as they are to be.
-            known: All properties as they were.
+            planned: All planned properties.
+            known: All properties before the update.
             changed: The names of those that differ.
 
         Raises:
-            ProviderError: It failed, and may have taken effect or not; GoneError where the resource is not there.
+            ProviderError: It failed, and may have taken effect or not.
+            GoneError: The resource does not exist.
         """
         del known
         kind = self.kind
@@ -169,7 +171,7 @@ class Operations:
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
-        """Delete the resource; one that is gone already is no error."""
+        """Delete the resource; it is no error if it does not exist."""
         kind = self.kind
         if kind.protected and known.get("deletionProtection"):
             wish = "setting deletion_protection=false and running `terraform apply`"
@@ -186,11 +188,11 @@ class Operations:
                 raise ProviderError(f"Error when reading or editing {self.kind.title}: {error}") from None
 
     def finished(self, operation: Mapping[str, Any]) -> None:
-        """Wait for an operation; one whose resource is kept anyway is left alone when the run is called off."""
+        """Wait for an operation; a cancellation ends the wait only where the state keeps the resource in any case."""
         self.cloud.finished(self.kind.api, operation, until=self.until, leave=self.kind.keeps_failed)
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
-        """The JSON of the resource."""
+        """Return the JSON of the resource."""
         return body(self.kind.fields, planned, updating=updating)
 
     def call(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> Any:
@@ -199,10 +201,10 @@ class Operations:
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:
-    """A template such as projects/{project}/secrets/{secretId} with the values in place.
+    """Return a template such as projects/{project}/secrets/{secretId} with the values filled in.
 
     Raises:
-        ProviderError: A value is missing, such as the project where nobody set one.
+        ProviderError: A value is missing, such as a project that is not set.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -214,9 +216,9 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
 
 def parse(template: str, resource_id: str) -> Properties:
-    """The properties that stand in an id; nothing where it has another form.
+    """Return the properties that an id contains; none where it has another form.
 
-    A shorter id, as people write it for an import, is matched from its end: `us-central1/llm` for
+    A shorter id, as users write it for an import, is matched from its end: `us-central1/llm` for
     projects/{project}/locations/{location}/services/{name}.
     """
     pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)

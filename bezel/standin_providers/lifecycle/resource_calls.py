@@ -1,7 +1,7 @@
-"""What the stand-in does for any resource type: check, diff, create, read, update, delete on plain values.
+"""Check, diff, create, read, update and delete of any resource type, on plain values.
 
-The protocol stands in google_plugin.py, the types in rows/, the calls in resource.py. Each method takes and returns
-plain dictionaries, so that everything between the engine's request and Google's can be read here.
+Owns the steps between the engine's request and Google's; each method takes and returns plain dictionaries. Leaves the
+protocol to google_plugin.py, the types to resources/, and the calls to resource.py.
 """
 
 import time
@@ -23,7 +23,7 @@ from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknow
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a diff found: every differing value, and what can never change in place."""
+    """The result of a diff: every differing value, and the properties that can never change in place."""
 
     found: tuple[Difference, ...]
     stables: tuple[str, ...]
@@ -36,7 +36,7 @@ class Changes:
 
     @property
     def replaces(self) -> list[str]:
-        """Those of them that take a new resource."""
+        """The differing properties that require a new resource."""
         return sorted({item.top for item in self.found if item.replaces})
 
 
@@ -49,7 +49,7 @@ class ResourceCalls:
     def check(
         self, kind: ResourceType, name: str, news: Properties, olds: Properties, seed: bytes, proposed: str | None
     ) -> Checked:
-        """Inputs made complete.
+        """Check and complete the inputs.
 
         Args:
             kind: The type.
@@ -57,7 +57,7 @@ class ResourceCalls:
             news: The program's inputs.
             olds: The inputs in the state.
             seed: The engine's random seed for a name.
-            proposed: The name that the stack's own autonaming asks for; empty where it forbids a name of ours.
+            proposed: The name from the stack's own autonaming; empty where it forbids a generated name.
         """
         named = kind.autoname
         given = dict(news)
@@ -71,14 +71,14 @@ class ResourceCalls:
         return checked
 
     def planned(self, kind: ResourceType, news: Mapping[str, Any], known: Mapping[str, Any] | None) -> Properties:
-        """All properties as they are to be, labels included."""
+        """Return all planned properties, labels included."""
         result = plan(kind.fields, news, known, self.cloud.project)
         add_labels(result, known, self.cloud.default_labels, self.cloud.attribution)
         (kind.operations or Operations).foretell(result, known)
         return result
 
     def diff(self, kind: ResourceType, news: Properties, known: Properties, ignored: list[str]) -> Changes:
-        """Where the wanted properties differ from the known ones."""
+        """Return the differences between the desired properties and the known ones."""
         found = tuple(heeded(differences(kind.fields, known, self.planned(kind, news, known)), ignored))
         replaced = {item.top for item in found if item.replaces}
         fixed_name = bool(kind.autoname) and kind.autoname not in (news.get(DEFAULTS) or [])
@@ -87,10 +87,11 @@ class ResourceCalls:
         return Changes(found, stables, delete_first=bool(replaced) and fixed_name and same_name)
 
     def create(self, kind: ResourceType, news: Properties, timeout: float, *, preview: bool) -> tuple[str, Properties]:
-        """Make a resource (or foretell it); returns its id and outputs.
+        """Create a resource (or preview it); returns its id and outputs.
 
         Raises:
-            ProviderError: It failed; PartlyDoneError where the resource exists nevertheless.
+            ProviderError: It was refused or failed, and the state gets no resource.
+            PartlyDoneError: It failed, and the state gets the resource, which exists.
         """
         planned = self.planned(kind, news, None)
         if preview:
@@ -116,7 +117,7 @@ class ResourceCalls:
         *,
         preview: bool,
     ) -> Properties:
-        """Change a resource in place (or foretell it); returns its outputs.
+        """Change a resource in place (or preview it); returns its outputs.
 
         Raises:
             PartlyDoneError: It failed, and may have taken effect or not.
@@ -134,8 +135,8 @@ class ResourceCalls:
         except GoneError:
             raise
         except ProviderError as error:
-            # The Terraform SDK keeps what was asked for, whether Google took it or not: the next update finds nothing
-            # to change, and reads the resource.
+            # The Terraform SDK stores the requested properties, whether Google accepted them or not: the next update
+            # finds nothing to change, and reads the resource.
             kept = known if kind.partial else planned
             raise PartlyDoneError(str(error), resource_id, self.seal(kind, {**kept, "id": resource_id})) from None
         return self._outputs(kind, resource_id, answer, planned, Nulls.TOP)
@@ -143,7 +144,7 @@ class ResourceCalls:
     def read(
         self, kind: ResourceType, resource_id: str, known: Properties, inputs: Properties
     ) -> tuple[str, Properties, Properties] | None:
-        """The resource as it is now: id, outputs and inputs, or None when it is gone. Without a state: an import."""
+        """Read a resource: id, outputs and inputs, or None when it is gone. Without a state it is an import."""
         prior = {**parse(kind.id, resource_id), **{name: value for name, value in known.items() if value is not None}}
         if not known:
             prior.setdefault("project", self.cloud.project)
@@ -157,7 +158,7 @@ class ResourceCalls:
         return whole_id, self.seal(kind, found), self.seal(kind, shown)
 
     def delete(self, kind: ResourceType, resource_id: str, known: Properties, timeout: float) -> None:
-        """Delete a resource, unless its deletion policy says otherwise; one that is gone is no error.
+        """Delete a resource, unless its deletion policy forbids it; it is no error if it does not exist.
 
         Raises:
             ProviderError: It is protected, or Google refuses.
@@ -167,7 +168,7 @@ class ResourceCalls:
             wish = 'setting deletion_policy="DELETE" and running `terraform apply`'
             raise ProviderError(f"cannot destroy {kind.title} without {wish}")
         if policy == "ABANDON":
-            return  # it leaves the state and stays at Google
+            return  # it is removed from the state and stays at Google
         self._operations(kind, timeout).delete(resource_id, known)
 
     def _operations(self, kind: ResourceType, timeout: float) -> Operations:
@@ -189,7 +190,7 @@ class ResourceCalls:
         return self.seal(kind, found) if seal else found
 
     def seal(self, kind: ResourceType, values: Properties) -> Properties:
-        """The properties with the type's secret ones in the engine's envelope."""
+        """Return the properties with the type's secret ones in the engine's envelope."""
         return sealed(kind.fields, values)
 
 

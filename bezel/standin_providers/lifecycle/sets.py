@@ -1,4 +1,4 @@
-"""The order of lists that are sets for the Google provider, such as a container's environment or a rule's ranges.
+"""Order of lists that are sets for the Google provider, such as a container's environment or a rule's ranges.
 
 The provider keeps a set sorted by a checksum over its members' properties, and sends it in that order
 (terraform-plugin-sdk, helper/schema/serialize.go and set.go). The recorded order of two variables agrees.
@@ -13,7 +13,7 @@ from bezel.standin_providers.lifecycle.fields import COMPUTED, OUTPUT, Field, Ki
 
 
 def in_set_order(field: Field, members: list[Any]) -> list[Any]:
-    """The members as the provider would list them."""
+    """Return the members in the provider's order."""
     told = str if field.kind is Kind.ITEMS else lambda member: _member(field, member)
     return sorted(members, key=lambda member: str(zlib.crc32(told(member).encode())))
 

@@ -1,6 +1,6 @@
 """Property values as the engine sends them: protobuf structs, and the marks for unknown and secret values.
 
-Owns nothing about resources. Marks: SDK 3.259, sdk/go/common/resource/plugin/rpc.go and properties.go.
+Leaves out resources. Source of the marks: SDK 3.259, sdk/go/common/resource/plugin/rpc.go and properties.go.
 """
 
 from collections.abc import Mapping
@@ -28,17 +28,17 @@ ASSET = "c44067f5952c0a294b673a41bacd8c17"
 
 
 def unknown(value: object) -> bool:
-    """Whether a value is not known yet (a preview's stand-in for an output)."""
+    """Whether a value is not known yet (a preview's placeholder for an output)."""
     return isinstance(value, str) and value in _UNKNOWNS
 
 
 def secret(value: object) -> Properties:
-    """The value in the envelope that makes the engine encrypt it in the state."""
+    """Return the value in the envelope that makes the engine encrypt it in the state."""
     return {SIGNATURE: SECRET, "value": value}
 
 
 def decode(struct: struct_pb2.Struct) -> Properties:
-    """A struct as plain Python values: whole numbers as int, secret envelopes opened, every unknown as `UNKNOWN`."""
+    """Return a struct as plain Python values: whole numbers as int, secrets unwrapped, every unknown as `UNKNOWN`."""
     return {key: _decode(value) for key, value in struct.fields.items()}
 
 
@@ -57,7 +57,7 @@ def _decode(value: struct_pb2.Value) -> Any:
 
 
 def encode(values: Mapping[str, Any]) -> struct_pb2.Struct:
-    """Plain values as a struct; the opposite of `decode`."""
+    """Return plain values as a struct; the inverse of `decode`."""
     struct = struct_pb2.Struct()
     for key, value in values.items():
         _encode(value, struct.fields[key])

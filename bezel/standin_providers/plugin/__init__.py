@@ -1,1 +1,1 @@
-"""The plugin processes: gRPC servers, property values, start-up."""
+"""Plugin processes: gRPC servers of the two providers, and a fast start-up."""

@@ -1,7 +1,7 @@
-"""The `docker` stand-in: the digest behind a tag, asked of localcloud's registry.
+"""Plugin of the `docker` stand-in: the digest of a tag, from localcloud's registry.
 
-It has one look-up, docker:index/getRegistryImage:getRegistryImage, and no resources. The registry is reached as
-containerd reaches a mirror: `HEAD /v2/<repository>/manifests/<tag>?ns=<registry>` (its hosts.toml documentation).
+It has one look-up, docker:index/getRegistryImage:getRegistryImage, and no resources. The request is the one that
+containerd sends to a mirror: `HEAD /v2/<repository>/manifests/<tag>?ns=<registry>` (its hosts.toml documentation).
 """
 
 import http.client
@@ -36,10 +36,10 @@ class Reference:
 
 
 def parse_reference(name: str) -> Reference:
-    """Take an image reference apart, with Docker's defaults.
+    """Parse an image reference, with Docker's defaults.
 
     Raises:
-        ProviderError: It is none.
+        ProviderError: The text is not an image reference.
     """
     first, slash, rest = name.partition("/")
     elsewhere = bool(slash) and ("." in first or ":" in first or first == "localhost")
@@ -54,14 +54,14 @@ def parse_reference(name: str) -> Reference:
 
 
 def digest_of(name: str, endpoint: str) -> str:
-    """The digest that a registry has for an image.
+    """Return the digest that a registry has for an image.
 
     Args:
         name: The image, e.g. docker.io/vllm/vllm-openai:v0.32.0.
         endpoint: localcloud's base address.
 
     Raises:
-        ProviderError: No such image, or nobody to ask.
+        ProviderError: There is no such image, no endpoint is set, or the registry does not respond.
     """
     if not endpoint:
         raise ProviderError(
@@ -100,7 +100,7 @@ class DockerPlugin(Plugin):
     sdk = "pulumi_docker"
 
     def Configure(self, request: pb.ConfigureRequest, context: Context) -> pb.ConfigureResponse:
-        """Take any configuration: the registry comes from the environment."""
+        """Accept any configuration: the registry comes from the environment."""
         del request, context
         return pb.ConfigureResponse(supportsPreview=True)
 

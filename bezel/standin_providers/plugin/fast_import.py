@@ -1,8 +1,8 @@
-"""A light start for a plugin process: the protocol's generated modules without the SDK around them.
+"""Fast start of a plugin process: the protocol's generated modules without the rest of the SDK.
 
-The engine starts each provider once per run, so every tenth of a second here is paid by every `pulumi` command.
+The engine starts each provider once per run, so every tenth of a second here is added to every `pulumi` command.
 Importing `pulumi` itself costs about 80 ms and `grpc.aio` with asyncio another 50 ms, and a plugin needs neither.
-Only a plugin's own process may call this: afterwards `import pulumi` yields an empty name space there.
+Only a plugin's own process may call this: afterwards `import pulumi` yields an empty namespace there.
 """
 
 import importlib.machinery
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def lighten() -> None:
-    """Register `pulumi`, `pulumi.runtime`, `pulumi.runtime.proto` as bare name spaces, and leave out `grpc.aio`."""
+    """Register `pulumi`, `pulumi.runtime`, `pulumi.runtime.proto` as bare namespaces, and leave out `grpc.aio`."""
     if "pulumi" in sys.modules:
         return
     search: list[str] | None = None
@@ -29,7 +29,7 @@ def lighten() -> None:
 
 
 def sdk_version(package: str) -> str:
-    """The version of an installed Pulumi SDK, which names the plugin it wants in a file; without importing it."""
+    """Return the version of an installed Pulumi SDK from its pulumi-plugin.json, without importing the SDK."""
     spec = importlib.machinery.PathFinder.find_spec(package)
     places = spec.submodule_search_locations if spec is not None else None
     file = Path(next(iter(places or [""]))) / "pulumi-plugin.json"

@@ -1,7 +1,8 @@
-"""The `gcp` stand-in over the engine's protocol: requests to plain values and back, errors as the engine wants them.
+"""Plugin of the `gcp` stand-in: the engine's protocol to plain values and back, errors in the form of the engine.
 
-What a resource does is in engine.py. As the published plugin does, it takes no secrets: the engine opens them before a
-call and closes what comes back under the same names, and the secret properties of a type are closed here.
+Leaves the operations on resources to lifecycle/resource_calls.py. Like the published plugin it takes no secrets: the
+engine unwraps them before a call and wraps returned values of the same names, and the secret properties of a type are
+wrapped here.
 """
 
 import os
@@ -26,7 +27,7 @@ _MODES = pb.CheckRequest.AutonamingOptions
 
 
 class GooglePlugin(Plugin):
-    """pulumirpc.ResourceProvider for the types in rows/."""
+    """pulumirpc.ResourceProvider for the types in resources/."""
 
     sdk = "pulumi_gcp"
 
@@ -34,7 +35,7 @@ class GooglePlugin(Plugin):
         """Make a provider that is not configured yet.
 
         Args:
-            environment: What stands for the process's environment.
+            environment: Replaces the process's environment.
         """
         self._environment = os.environ if environment is None else environment
         self._engine = ResourceCalls(Cloud({}, self._environment))
@@ -44,12 +45,12 @@ class GooglePlugin(Plugin):
         self._engine.cloud.stop()
 
     def Configure(self, request: pb.ConfigureRequest, context: Context) -> pb.ConfigureResponse:
-        """Take the project, the endpoints and the rest."""
+        """Read the project, the endpoints and the other settings."""
         self._engine = self._try(context, "", lambda: ResourceCalls(Cloud(decode(request.args), self._environment)))
         return pb.ConfigureResponse(supportsPreview=True, supports_autonaming_configuration=True)
 
     def Check(self, request: pb.CheckRequest, context: Context) -> pb.CheckResponse:
-        """Complete the inputs, or say what is wrong with them."""
+        """Complete the inputs, or return their failures."""
         kind = self._kind(request.urn, context)
         proposed = None
         if request.HasField("autonaming"):
@@ -63,7 +64,7 @@ class GooglePlugin(Plugin):
         return pb.CheckResponse(inputs=encode(self._engine.seal(kind, checked.inputs)), failures=failures)
 
     def Diff(self, request: pb.DiffRequest, context: Context) -> pb.DiffResponse:
-        """Say what differs, and whether it takes a new resource."""
+        """Return the differences, and whether they require a new resource."""
         kind = self._kind(request.urn, context)
         changes = self._try(
             context,
@@ -86,7 +87,7 @@ class GooglePlugin(Plugin):
         )
 
     def Create(self, request: pb.CreateRequest, context: Context) -> pb.CreateResponse:
-        """Make a resource."""
+        """Create a resource."""
         kind = self._kind(request.urn, context)
         news = decode(request.properties)
         resource_id, found = self._try(
@@ -129,7 +130,7 @@ class GooglePlugin(Plugin):
         return empty_pb2.Empty()
 
     def Invoke(self, request: pb.InvokeRequest, context: Context) -> pb.InvokeResponse:
-        """Answer a look-up."""
+        """Return the result of a look-up."""
         found = self._try(
             context, f"invoking {request.tok}", lambda: invoke(self._engine.cloud, request.tok, decode(request.args))
         )
@@ -165,10 +166,10 @@ class GooglePlugin(Plugin):
 
 
 def take_over(doing: str) -> str:
-    """What to do about a resource that exists already.
+    """Return the advice for the user about a resource that exists already.
 
     Args:
-        doing: What was being done, with the resource's address.
+        doing: The operation that failed, with the resource's URN.
     """
     stack = doing.partition("urn:pulumi:")[2].partition("::")[0]
     return (

@@ -1,11 +1,11 @@
-"""A plugin's process: the gRPC server, the port on stdout, and an end in good order.
+"""Process of a plugin: the gRPC server, the port on stdout, and an orderly shutdown.
 
-The engine ends its plugins one after the other, in five seconds for all of them: it says so (`Cancel`), closes the
-connection, interrupts the process, and waits until it is gone. A plugin whose turn comes later hears no `Cancel`, and
-the engine then calls it a bug of the provider. So the end here takes no time: nothing is waited for that nobody reads.
-A killed engine ends no plugin: its end of the standard input, which it never writes to, closes with it.
+The engine ends its plugins one after the other, in five seconds for all of them: it calls `Cancel`, closes the
+connection, interrupts the process, and waits until it is gone. A plugin whose turn comes too late gets no `Cancel`, and
+the engine then reports a bug of the provider. So the shutdown takes no time: it does not wait for calls whose response
+no one reads. A killed engine ends no plugin, but the standard input, to which the engine never writes, is then closed.
 
-A `Plugin` answers what every provider is asked for; google_plugin.py and docker_plugin.py add what they are there for.
+`Plugin` serves the calls that every provider gets; google_plugin.py and docker_plugin.py add their own.
 """
 
 import os
@@ -26,32 +26,32 @@ from bezel.standin_providers.plugin.fast_import import sdk_version
 
 Context = grpc.ServicerContext
 LARGEST = 400 << 20  # bytes of one message; the engine's own limit
-_CALLS = 32  # resources at work at the same time: the engine asks for 16 by default and looks up beside them
+_CALLS = 32  # concurrent calls: the engine works on 16 resources at a time by default, with look-ups beside them
 
 
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):
-    """What the engine asks of every provider before it gets to resources."""
+    """The calls of the engine to every provider that concern no resource."""
 
     sdk = ""  # the package whose resources the provider serves
-    called_off = False  # the engine has told the provider to end
+    called_off = False  # whether the engine has cancelled
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:
-        """Say which version of the published plugin this stands in for."""
+        """Return the version of the published plugin that this one replaces."""
         del request, context
         return plugin_pb2.PluginInfo(version=sdk_version(self.sdk))
 
     def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:
-        """Be attached to a running engine (PULUMI_DEBUG_PROVIDERS)."""
+        """Attach to a running engine (PULUMI_DEBUG_PROVIDERS)."""
         del request, context
         return empty_pb2.Empty()
 
     def CheckConfig(self, request: provider_pb2.CheckRequest, context: Context) -> provider_pb2.CheckResponse:
-        """Take any configuration."""
+        """Accept any configuration."""
         del context
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: Context) -> provider_pb2.DiffResponse:
-        """Say what of the configuration changed; where nothing did, the engine's own comparison says so."""
+        """Return the changed settings of the configuration; if there are none, leave the comparison to the engine."""
         del context
         old, new = decode(request.old_inputs), decode(request.news)
         changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
@@ -59,18 +59,18 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(changes=kind, diffs=changed)
 
     def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:
-        """End what is waiting."""
+        """End every wait of the provider."""
         del request, context
         self.called_off = True
         self.stop()
         return empty_pb2.Empty()
 
     def stop(self) -> None:
-        """End every wait of the provider."""
+        """End every wait of the provider; overridden by a provider that has any."""
 
 
 def refuse(context: Context, text: str, detail: message.Message | None = None) -> NoReturn:
-    """End a call with an error for the user, and with what the engine has to keep where something was made."""
+    """End a call with an error for the user, and with the properties to store where a resource was created."""
     if detail is not None:
         packed = any_pb2.Any()
         packed.Pack(detail)
@@ -95,16 +95,16 @@ def serve(plugin: Plugin) -> NoReturn:
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
     if not end.asked_for():
-        os._exit(1)  # the engine was killed: nobody will read an answer
+        os._exit(1)  # the engine was killed: no one reads a response
     if not plugin.called_off:
-        # Somebody else's interrupt: the engine reads what becomes of its calls.
+        # Interrupted by another process: the engine still reads the results of its calls.
         plugin.stop()
         server.stop(1).wait(2)
-    os._exit(0)  # without waiting for the threads of calls that did not heed the stop
+    os._exit(0)  # without waiting for the threads of calls that ignored the stop
 
 
 class _End:
-    """What ends the process, without a lock that an interrupt could find taken."""
+    """The events that end the process; uses no lock, which an interrupt could find taken."""
 
     def __init__(self) -> None:
         self._parent = os.getppid()
@@ -115,8 +115,8 @@ class _End:
             signal.signal(number, lambda *_: None)
 
     def asked_for(self) -> bool:
-        """Wait for the end; whether somebody asked for it, and the engine is not simply gone."""
-        # Started by hand there is no pipe: then only the parent can be watched.
+        """Wait for the end; returns True for a signal, False where the engine is gone."""
+        # A plugin that is started by hand has no pipe: then only the parent can be watched.
         piped = stat.S_ISFIFO(os.fstat(0).st_mode)
         watched = [self._signals, 0] if piped else [self._signals]
         while True:

@@ -1,4 +1,4 @@
-"""The table: every resource type that the stand-in knows, by Pulumi's token."""
+"""Table of every resource type that the stand-in supports, by Pulumi's token."""
 
 from bezel.standin_providers.lifecycle.resource import ResourceType
 from bezel.standin_providers.resources import (

@@ -1,4 +1,4 @@
-"""IAM: service accounts and who may use them."""
+"""Resource types of IAM: service accounts, and members of their policies."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -39,18 +39,18 @@ _FIELDS: Fields = (
 
 
 class Account(Operations):
-    """A service account: the id travels beside the account, and being disabled is a verb of its own."""
+    """Operations of a service account: a create sends the id beside the account, and disabling is a verb of its own."""
 
     @staticmethod
     def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
-        """The e-mail follows from id and project, so it is known in a preview."""
+        """Compute the e-mail from id and project, so that it is known in a preview."""
         del known
         if isinstance(planned.get("accountId"), str) and planned.get("project"):
             planned["email"] = f"{planned['accountId']}@{planned['project']}.iam.gserviceaccount.com"
             planned["member"] = f"serviceAccount:{planned['email']}"
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
-        """Make the account."""
+        """Create the account."""
         account = {name: planned[name] for name in _CHANGEABLE if planned.get(name)}
         content = {"accountId": planned["accountId"], "serviceAccount": account}
         try:
@@ -65,11 +65,11 @@ class Account(Operations):
         return self.made(resource_id, planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """An account may be given by its e-mail alone."""
+        """Return the whole id; an import may name an account by its e-mail alone."""
         return resource_id if "/" in resource_id else fill("projects/{project}/serviceAccounts/", values) + resource_id
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """The account, with the member name that policies want."""
+        """Read the account, with its name as a member of policies."""
         answer = super().read(resource_id, values)
         if answer is None:
             return None
@@ -79,7 +79,7 @@ class Account(Operations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Rename or describe the account, switch it off or on."""
+        """Change name, description and state (enabled or disabled) of the account."""
         del known
         try:
             found = self.call("GET", resource_id, GO_CLIENT)

@@ -1,4 +1,4 @@
-"""Artifact Registry: repositories and who may pull from them."""
+"""Resource types of Artifact Registry: repositories, and members of their policies."""
 
 from bezel.standin_providers.lifecycle.fields import (
     COMPUTED,

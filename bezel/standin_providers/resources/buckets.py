@@ -1,4 +1,4 @@
-"""Cloud Storage: buckets and who may read them."""
+"""Resource types of Cloud Storage: buckets, and members of their policies."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ from bezel.standin_providers.resources.iam_members import member_type
 
 
 def _any_state(left: object, right: object) -> bool:
-    """Whether two states of a rule's condition are the same: the provider writes both ANY and nothing for any."""
+    """Whether two states of a rule's condition are equal: the provider writes ANY or nothing for any state."""
     return (left or "ANY") == (right or "ANY")
 
 
@@ -109,10 +109,10 @@ _FIELDS: Fields = (
 
 
 class Bucket(Operations):
-    """A bucket: posted to its project, patched by what changed, emptied before it goes where `forceDestroy` allows."""
+    """Operations of a bucket: an update sends the changes only, a delete empties it where `forceDestroy` allows it."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
-        """Make the bucket."""
+        """Create the bucket."""
         project = planned.get("project") or self.cloud.project
         query = {**GO_CLIENT, "project": fill("{project}", {"project": project})}
         content = self.body(planned)
@@ -125,7 +125,7 @@ class Bucket(Operations):
         return self.made(name, {})
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """The bucket with the project that owns it."""
+        """Read the bucket, with the project that owns it."""
         answer = super().read(f"b/{resource_id}", values)
         if answer is None:
             return None
@@ -139,7 +139,7 @@ class Bucket(Operations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Patch what changed; what is no longer wanted is sent as null."""
+        """Patch the changed properties; a removed one is sent as null."""
         parts = [item for item in self.kind.fields if item.name in changed and item.changeable]
         content = body(tuple(parts), planned, updating=True)
         for part in parts:
@@ -181,7 +181,7 @@ class Bucket(Operations):
 
 
 def _name_states(answer: Properties, known: list[Properties]) -> None:
-    """Say in the rules that each concerns objects of any state; a rule that an update has replaced goes without."""
+    """Set the state of each rule's condition, ANY by default; a rule whose known state is empty stays without one."""
     for index, rule in enumerate((answer.get("lifecycle") or {}).get("rule") or []):
         before = known[index].get("condition") or {} if index < len(known) else {}
         state = {True: "LIVE", False: "ARCHIVED", None: "" if before.get("withState") == "" else "ANY"}

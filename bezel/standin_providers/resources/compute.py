@@ -1,7 +1,7 @@
-"""What the resource types of Compute Engine have in common: operations of their own kind, and links in several forms.
+"""Base of Compute Engine's resource types: its own kind of long-running operations, and links in several forms.
 
-Owns the waiting, and the two forms of a reference: `projects/P/...` in a body, a v1 link in the state. The types stand
-in networks.py and routers.py.
+Owns the waiting, and the two forms of a reference: `projects/P/...` in a body, a v1 link in the state. Leaves the types
+to networks.py and routers.py.
 """
 
 import re
@@ -17,10 +17,10 @@ _DOING = {"insert": "Creating", "delete": "Deleting"}  # everything else is an u
 
 
 class ComputeOperations(Operations):
-    """Create, read, update and delete as Compute has them."""
+    """Create, read, update and delete as in Compute's API."""
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
-        """The JSON of the resource, with its network and its region as relative links."""
+        """Return the JSON of the resource, with its network and its region as relative links."""
         sent = super().body(planned, updating=updating)
         if "network" in sent:
             sent["network"] = relative(sent["network"], fill("projects/{project}/global/networks/", planned))
@@ -29,7 +29,7 @@ class ComputeOperations(Operations):
         return sent
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """The resource, with the links of every version read as v1 and logging that is off read as none."""
+        """Read the resource, with links of any version as v1 links and without a disabled `logConfig`."""
         answer = super().read(resource_id, values)
         if answer is None:
             return None
@@ -39,7 +39,7 @@ class ComputeOperations(Operations):
         return {name: version_one(value) for name, value in answer.items()}
 
     def finished(self, operation: Mapping[str, Any]) -> None:
-        """Wait for an operation of Compute, which is DONE also where it failed.
+        """Wait for an operation of Compute, whose status is DONE also where it failed.
 
         Raises:
             ProviderError: It failed, or did not end in time.
@@ -58,24 +58,24 @@ class ComputeOperations(Operations):
 
 
 def _plain(operation: Mapping[str, Any]) -> dict[str, Any]:
-    """A Compute operation in the words of the other APIs; its response is the operation itself."""
+    """Return a Compute operation in the form of the other APIs; its response is the operation itself."""
     name = re.sub(r".*?/?(projects/.*)", r"\1", str(operation.get("selfLink", "")))
     return {"name": name, "done": operation.get("status") == "DONE", "response": operation}
 
 
 def relative(reference: str, collection: str) -> str:
-    """A reference as `projects/P/...`, whether it is a link, such a path already or a bare name."""
+    """Return a reference as `projects/P/...`, from a link, such a path or a bare name."""
     found = re.search(r"projects/.+", reference)
     return found[0] if found else collection + reference
 
 
 def version_one(value: Any) -> Any:
-    """A link of any version of the API as the same one of v1; everything else as it is."""
+    """Return a link of any version of the API as a v1 link; any other value unchanged."""
     return re.sub(r"/compute/\w+/projects/", "/compute/v1/projects/", value) if isinstance(value, str) else value
 
 
 def same_link(left: object, right: object) -> bool:
-    """Whether two references mean the same resource: links by their path, a bare name by the last part."""
+    """Whether two references name the same resource: links by their path, a bare name by the last part."""
     if "/" in str(left) and "/" in str(right):
         return relative(str(left), "") == relative(str(right), "")
     return last_segment(left, right)

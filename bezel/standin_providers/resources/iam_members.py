@@ -1,7 +1,7 @@
-"""IAM members: one member of one role in a resource's policy, by reading the policy, changing it and writing it back.
+"""Resource types of IAM members: one member of one role, by reading, changing and writing back a resource's policy.
 
-The policy's etag guards against two writers; after a conflict it is read again, as the provider does. A row says where
-the policy stands and how its parent is named; everything else is the same for all of them.
+The policy's etag guards against two writers; after a conflict it is read again, as the provider does. A row declares
+the path of the policy and the name of its parent; everything else is the same for all of them.
 """
 
 import dataclasses
@@ -18,8 +18,8 @@ from bezel.standin_providers.lifecycle.resource import Operations, ResourceType,
 from bezel.standin_providers.lifecycle.values import Properties
 
 _ATTEMPTS = 10
-# Two members of one resource are made at the same time by one engine: queue them here, and leave the etag's retry to
-# writers elsewhere.
+# The engine creates two members of one resource at the same time: the lock serialises them, and the etag's retry is
+# left to writers elsewhere.
 _LOCK = threading.Lock()
 
 MEMBER = (
@@ -41,12 +41,12 @@ class MemberType(ResourceType):
     """The row of an IAM member.
 
     Attributes:
-        parent: The property that names the resource whose policy it is.
-        get: Method of reading the policy.
-        get_query: Query of reading it.
-        get_body: Body of reading it, where that is a POST.
-        put: Method of writing it.
-        suffixes: What follows the resource's path to read and to write its policy.
+        parent: The property that names the resource of the policy.
+        get: HTTP method that reads the policy.
+        get_query: Query of the read.
+        get_body: Body of the read, where that is a POST.
+        put: HTTP method that writes it.
+        suffixes: The suffixes of the resource's path to read and to write its policy.
         mask: The `updateMask` of a write.
     """
 
@@ -60,7 +60,7 @@ class MemberType(ResourceType):
 
 
 def member_type(pulumi_type: str, api: str, resource_id: str, parent: Field, *others: Field, **more: Any) -> MemberType:
-    """A row for the members of one kind of resource.
+    """Return a row for the members of one kind of resource.
 
     Args:
         pulumi_type: Pulumi's token of the type.
@@ -68,7 +68,7 @@ def member_type(pulumi_type: str, api: str, resource_id: str, parent: Field, *ot
         resource_id: The path of the resource, a template over the properties.
         parent: The property that names the resource.
         others: Further properties that its path needs.
-        more: What else `MemberType` takes.
+        more: Further attributes of `MemberType`.
     """
     named = dataclasses.replace(parent, marks=parent.marks | REQUIRED | NEW, same=parent.same or last_segment)
     return MemberType(
@@ -102,12 +102,12 @@ class Member(Operations):
         return self.made(resource_id, planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """Import ids of members are written `<resource> <role> <member>`."""
+        """Return the id for an import, where it is written `<resource> <role> <member>`."""
         del values
         return resource_id.replace(" ", "/")
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """The member as the policy has it, or None."""
+        """Read the member from the policy; None where it is not in it."""
         values = {**values, **self._parsed(resource_id)} if not values.get("role") else values
         named = self._named(values)
         path = fill(self.kind.id, named)
@@ -127,7 +127,7 @@ class Member(Operations):
         return {**answer, self.kind.parent: self._whole(path)}
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
-        """Take the member out of the policy."""
+        """Remove the member from the policy."""
         del resource_id
         path = fill(self.kind.id, self._named(known))
         try:
@@ -140,7 +140,7 @@ class Member(Operations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Nothing of a member changes in place; a repeated update reads it."""
+        """Read the member: no property of it changes in place, and a repeated update only reads."""
         del known, changed
         return self.expect(resource_id, planned)
 
@@ -173,7 +173,7 @@ class Member(Operations):
         return dict(self.call(kind.get, path + kind.suffixes[0], query, kind.get_body) or {})
 
     def _named(self, values: Mapping[str, Any]) -> Properties:
-        """The values with the parent's bare name, and what a full path of the parent says of project and location."""
+        """Return the values with the parent's bare name, and project and location from a full path of the parent."""
         whole = str(values.get(self.kind.parent, ""))
         parts = whole.split("/")
         found = {"projects": "project", "locations": "location"}
@@ -183,7 +183,7 @@ class Member(Operations):
         return {**base, **given, **said, self.kind.parent: parts[-1]}
 
     def _whole(self, path: str) -> str:
-        """How the state names the parent: by its path, except that a project goes by its id."""
+        """Return the parent's name in the state: its path, but the id for a project."""
         return path.rsplit("/", 1)[-1] if self.kind.parent == "project" else path
 
     def _parsed(self, resource_id: str) -> Properties:
@@ -199,7 +199,7 @@ def _is(binding: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
 
 def _bindings(bindings: list[Properties], values: Mapping[str, Any], *, add: bool) -> list[Properties]:
-    """The bindings with the member in or out, in the provider's order: by role, members sorted, none empty."""
+    """Return the bindings with the member added or removed, in the provider's order: by role, members sorted."""
     result = [{**item, "members": list(item.get("members", []))} for item in bindings]
     target = next((item for item in result if _is(item, values)), None)
     if target is None:

@@ -1,6 +1,7 @@
-"""Compute Engine: networks, subnetworks and firewall rules, as far as machines without external addresses need them.
+"""Resource types of Compute Engine's networks, subnetworks and firewall rules, for machines without external addresses.
 
-What a program here has no use for is refused in Check by name; it stands in the state as with the published provider.
+Properties that such a program does not need are refused in Check by name; in the state they are the same as with the
+published provider.
 """
 
 import ipaddress
@@ -46,7 +47,7 @@ _CHANGED_BY_VERB = {"ipCidrRange": "expandIpCidrRange", "privateIpGoogleAccess":
 
 
 def shrinks(old: object, new: object) -> bool:
-    """Whether a range does not hold the whole of the one before: only a new subnetwork can have it."""
+    """Whether the new range does not contain the whole old one, which requires a new subnetwork."""
     try:
         return not ipaddress.ip_network(str(old)).subnet_of(ipaddress.ip_network(str(new)))  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -118,7 +119,7 @@ _SUBNETWORK_FIELDS: Fields = (
     flag("sendSecondaryIpRangeIfEmpty", LOCAL | REFUSED),
     text("stackType", COMPUTED | REFUSED),
     text("creationTimestamp", OUTPUT),
-    text("fingerprint", OUTPUT | LOCAL),  # in the answer, and never in the provider's state
+    text("fingerprint", OUTPUT | LOCAL),  # in the response, and never in the provider's state
     text("gatewayAddress", OUTPUT),
     text("ipv6CidrRange", OUTPUT),
     text("ipv6GceEndpoint", OUTPUT),
@@ -154,16 +155,16 @@ _FIREWALL_FIELDS: Fields = (
 
 
 class Subnetwork(ComputeOperations):
-    """A subnetwork: says at once that nothing is logged, and changes by a verb for each property."""
+    """Operations of a subnetwork: every body disables logging, and each property is changed by its own verb."""
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
-        """The JSON of the subnetwork."""
+        """Return the JSON of the subnetwork."""
         return {**super().body(planned, updating=updating), "logConfig": {"enable": False}}
 
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Widen the range, switch private Google access."""
+        """Expand the range, and switch private Google access."""
         del known
         for name, verb in _CHANGED_BY_VERB.items():
             if name in changed:
@@ -176,10 +177,10 @@ class Subnetwork(ComputeOperations):
 
 
 class Firewall(ComputeOperations):
-    """A firewall rule: a change names every part of it, those that say nothing too."""
+    """Operations of a firewall rule: an update sends every part of it, empty ones too."""
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
-        """The JSON of the rule."""
+        """Return the JSON of the rule."""
         sent = {**super().body(planned, updating=updating), "logConfig": {"enable": False}}
         if not updating:
             return sent

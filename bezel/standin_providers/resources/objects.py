@@ -1,4 +1,4 @@
-"""Cloud Storage: single objects with small content or a small file."""
+"""Resource type of Cloud Storage's objects, with small content or a small file."""
 
 import base64
 import json
@@ -80,11 +80,11 @@ _FIELDS: Fields = (
 
 
 class Object(Operations):
-    """An object: small content or a file, uploaded as a whole."""
+    """Operations of an object: small content or a file, uploaded as a whole."""
 
     @staticmethod
     def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
-        """The checksum of what would be uploaded, so that a changed file shows as a change and nothing else does."""
+        """Compute the checksum of the upload, so that a changed file shows as a change and nothing else does."""
         content = _content(planned) if known is not None else None
         if content is not None:
             planned["detectMd5hash"] = base64.b64encode(_md5(content)).decode()
@@ -95,12 +95,12 @@ class Object(Operations):
         return self.made(fill(self.kind.id, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """The provider cannot import objects: their id does not say where the bucket's name ends."""
+        """Refuse an import, as the provider does: the id does not show where the bucket's name ends."""
         del values
         raise ProviderError(f"object {resource_id!r} cannot be imported: its id does not tell bucket and name apart.")
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """What the bucket knows of the object (not its content)."""
+        """Read the object's metadata (not its content)."""
         answer = super().read(resource_id, {**values, "name": quote(str(values["name"]), safe="")})
         if answer is None:
             return None
@@ -115,7 +115,7 @@ class Object(Operations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Upload again what changed in content."""
+        """Upload the object again where its content changed, and patch its holds."""
         del known
         if {"content", "detectMd5hash", "sourceMd5hash"} & set(changed):
             self._upload(planned)
@@ -164,7 +164,7 @@ class Object(Operations):
 
 
 def _content(values: Mapping[str, Any]) -> bytes | None:
-    """The bytes to upload, or None where they are not known (yet)."""
+    """Return the bytes to upload, or None where they are not known (yet)."""
     source, content = values.get("source"), values.get("content")
     if isinstance(source, Mapping):
         content = source.get("text", content)

@@ -1,6 +1,6 @@
-"""Compute Engine: routers, and the address translation (NAT) that is a part of a router's body.
+"""Resource types of Compute Engine's routers, and of the address translation (NAT), a part of a router's body.
 
-Nothing was recorded of these. Their rows follow the provider's published source (services/compute), where
+There is no recording of these. Their rows follow the provider's published source (services/compute), where
 `resource_compute_router_nat.go` reads the router, changes its list of `nats` and writes that list back with PATCH.
 """
 
@@ -35,9 +35,9 @@ from bezel.standin_providers.resources.networks import PARAMS, WAITS
 
 _ROUTER = "projects/{project}/regions/{region}/routers/{name}"
 _ITS_ROUTER = "projects/{project}/regions/{region}/routers/{router}"
-# Lists that the provider sends although nothing is in them.
+# Lists that the provider sends although they are empty.
 _EMPTY_LISTS = ("natIps", "drainNatIps", "subnetworks", "nat64Subnetworks", "rules")
-# Two gateways of one router are made at the same time by one engine: each writes the whole list.
+# The engine creates two gateways of one router at the same time, and each create writes the whole list.
 _LOCK = threading.Lock()
 
 _ROUTER_FIELDS: Fields = (
@@ -116,10 +116,10 @@ _NAT_FIELDS: Fields = (
 
 
 class Nat(ComputeOperations):
-    """Address translation of a router: one of the entries of its list."""
+    """Operations of a router's address translation: one entry of the router's list."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
-        """Add it to the router's list."""
+        """Add the entry to the router's list."""
         title = self.kind.title
         with _LOCK:
             entries = self._entries(planned)
@@ -137,7 +137,7 @@ class Nat(ComputeOperations):
         return self.made(resource_id, planned)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """The entry of the router that has it; none where the router is gone."""
+        """Read the entry from its router; None where the entry or the router is gone."""
         router = super().read(resource_id, values)
         for entry in (router or {}).get("nats", []):
             if entry.get("name") == resource_id.rpartition("/")[2]:
@@ -147,7 +147,7 @@ class Nat(ComputeOperations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Write the list with the entry as it is to be; what the program does not say of it stays."""
+        """Write the list with the planned entry; values of it that the program does not set are unchanged."""
         del known
         if set(changed) - {"deletionPolicy"}:
             with _LOCK:
@@ -164,7 +164,7 @@ class Nat(ComputeOperations):
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
-        """Take it out of the router's list, if it is there."""
+        """Remove the entry from the router's list, if it is there."""
         del resource_id
         with _LOCK:
             try:
@@ -177,7 +177,7 @@ class Nat(ComputeOperations):
                     raise ProviderError(f"Error when reading or editing {self.kind.title}: {error}") from None
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
-        """The JSON of the entry."""
+        """Return the JSON of the entry."""
         return {**{name: [] for name in _EMPTY_LISTS}, **super().body(planned, updating=updating)}
 
     def _entries(self, values: Mapping[str, Any]) -> list[Properties]:

@@ -1,6 +1,6 @@
-"""Cloud Run v2: services and their invokers.
+"""Resource types of Cloud Run v2: services, and members of their policies.
 
-The fields are those of the Google provider 10.2. What is missing is refused in Check by name.
+The fields are those of the Google provider 10.2. A property that is missing here is refused in Check by name.
 """
 
 from bezel.standin_providers.lifecycle.fields import (

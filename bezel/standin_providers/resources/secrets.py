@@ -1,4 +1,4 @@
-"""Secret Manager: secrets, their versions, and who may read them."""
+"""Resource types of Secret Manager: secrets, their versions, and members of their policies."""
 
 import base64
 import re
@@ -77,7 +77,7 @@ _VERSION_FIELDS: Fields = (
 
 
 class Version(Operations):
-    """A secret's version: added, switched on, read back with its payload, destroyed."""
+    """Operations of a secret's version: add, enable or disable, read with its payload, destroy."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Add the version."""
@@ -95,12 +95,12 @@ class Version(Operations):
         self.call("POST", f"{name}:{'enable' if enabled else 'disable'}")
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """A version is imported by its full name."""
+        """Return the id unchanged: a version is imported by its full name."""
         del values
         return resource_id
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """The version and, where it is switched on, its payload."""
+        """Read the version and, where it is enabled, its payload."""
         answer = super().read(resource_id, values)
         if answer is None or answer.get("state") == "DESTROYED":
             return None
@@ -117,7 +117,7 @@ class Version(Operations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Switch the version on or off; everything else makes a new one."""
+        """Enable or disable the version; any other change requires a new one."""
         del known
         if "enabled" in changed:
             try:
@@ -127,7 +127,7 @@ class Version(Operations):
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
-        """Destroy the version, or only switch it off where its deletion policy says so."""
+        """Destroy the version, or only disable it where its deletion policy is DISABLE."""
         verb = "disable" if known.get("deletionPolicy") == "DISABLE" else "destroy"
         self._delete("POST", f"{resource_id}:{verb}")
 

@@ -1,4 +1,4 @@
-"""Projects: enabled APIs (Service Usage) and the project's own policy."""
+"""Resource types of projects: enabled APIs (Service Usage), and members of the project's policy."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, Re
 from bezel.standin_providers.lifecycle.values import Properties
 from bezel.standin_providers.resources.iam_members import member_type
 
-_WINDOW = 0.1  # seconds in which services asked for together are enabled together (the provider's own: 9 s)
+_WINDOW = 0.1  # seconds in which requested services are collected for one request (the provider's own: 9 s)
 
 _FIELDS: Fields = (
     text("service", REQUIRED | NEW | LOCAL),
@@ -24,7 +24,7 @@ _FIELDS: Fields = (
 
 
 class _Batch:
-    """Services of one project that wait to be enabled by one request, because the API has a small write quota."""
+    """Services of one project that are enabled by one request, because the API has a small write quota."""
 
     _lock = threading.Lock()
     _open: ClassVar[dict[str, "_Batch"]] = {}
@@ -36,7 +36,7 @@ class _Batch:
 
     @classmethod
     def enable(cls, operations: "Enabled", project: str, name: str) -> None:
-        """Put a service into the open batch; the first one in sends it off."""
+        """Add a service to the open batch; the call that opened the batch sends it."""
         with cls._lock:
             batch = cls._open.get(project)
             first = batch is None
@@ -59,7 +59,7 @@ class _Batch:
 
 
 class Enabled(Operations):
-    """An enabled API of a project."""
+    """Operations of an enabled API of a project."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Enable the API, unless it is enabled."""
@@ -69,7 +69,7 @@ class Enabled(Operations):
         return resource_id, self.expect(resource_id, planned)
 
     def enable(self, project: str, wanted: list[str]) -> None:
-        """Enable those APIs that are not enabled with one request, and wait for it."""
+        """Enable, with one request, those APIs that are not enabled, and wait for the operation."""
         enabled = self._enabled(project)
         names = [name for name in wanted if name not in enabled]
         if not names:
@@ -85,7 +85,7 @@ class Enabled(Operations):
             raise ProviderError(f"Error enabling services {names} for project {project!r}: {error}") from None
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
-        """The API, if it is among the enabled ones of a project that is there."""
+        """Read the API; None where it is not enabled or the project does not exist."""
         project, _, name = resource_id.partition("/")
         del values
         try:
@@ -100,12 +100,12 @@ class Enabled(Operations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Only what concerns a later destroy can change, and Google knows nothing of it."""
+        """Read the API: only settings for a later destroy can change, and they are not sent to Google."""
         del known, changed
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
-        """Disable the API where `disableOnDestroy` says so."""
+        """Disable the API where `disableOnDestroy` is set."""
         project, _, name = resource_id.partition("/")
         if not known.get("disableOnDestroy"):
             return

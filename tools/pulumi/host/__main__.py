@@ -1,8 +1,8 @@
-"""Starts the language host: prints its port for the engine, serves `LanguageRuntime`, leaves when the engine is gone.
+"""Entry point of the language host: prints its port for the engine, serves `LanguageRuntime`, ends with the engine.
 
-Owns the process: imports, signals, the watch over its parent. The calls themselves are in `runtime`, the processes that
-it starts in `children`. Runs with `python -IS` so that start-up is short: `site` is skipped, and of the SDK only the
-generated protocol modules are imported (`import pulumi` would cost about 80 ms of every engine run).
+Owns the process: imports, signals, the watch over its parent. Leaves the calls to `runtime`, the processes that it
+starts to `children`. Runs with `python -IS` for a short start-up: `site` is skipped, and of the SDK only the generated
+protocol modules are imported (`import pulumi` would cost about 80 ms of every engine run).
 """
 
 import os
@@ -51,7 +51,7 @@ def main() -> None:
     port = own.port = server.add_insecure_port("127.0.0.1:0")
     server.start()
 
-    # A signal may land in a thread of gRPC; the pipe wakes the main thread all the same.
+    # A signal may be delivered to a thread of gRPC; the pipe wakes the main thread even then.
     wakened, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
@@ -65,7 +65,7 @@ def main() -> None:
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
 
-    # However the engine ends, its end of our standard input closes; without a pipe we then have another parent.
+    # Whichever way the engine ends, its end of our standard input closes; without a pipe our parent changes then.
     watched = [wakened, 0] if stat.S_ISFIFO(os.fstat(0).st_mode) else [wakened]
     while os.getppid() == parent:
         ready, _, _ = select.select(watched, [], [], 0.5)

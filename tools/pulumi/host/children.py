@@ -1,6 +1,6 @@
-"""The processes that the language host starts: each in a session of its own, none outliving the call, host or engine.
+"""Child processes of the language host: each in a session of its own, none outliving the call, host or engine.
 
-Leaves out what is run: see `runtime`.
+Leaves out the commands: see `runtime`.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class Children:
         return child
 
     def wait(self, child: subprocess.Popen[bytes]) -> int:
-        """Wait for the child's end; its exit code, negative for a signal."""
+        """Wait for the child's end; return its exit code, negative for a signal."""
         code = child.wait()
         self._live.discard(child)
         return code
@@ -66,7 +66,7 @@ class Children:
         self.wait(child)
 
     def stop(self, child: subprocess.Popen[bytes]) -> None:
-        """Ask the child's whole group to end, and insist after a while. Does not block."""
+        """Terminate the child's whole group, and kill it after a while. Does not block."""
         if child.poll() is not None:
             return
         _signal_group(child, signal.SIGTERM)
@@ -75,13 +75,13 @@ class Children:
         insist.start()
 
     def stop_all(self) -> None:
-        """Stop what runs, and whatever is started from now on."""
+        """Stop all running children, and any that is started later."""
         self._stopping = True
         for child in list(self._live):
             self.stop(child)
 
     def end_all(self, *, grace_seconds: float) -> None:
-        """Ask all to end; after `grace_seconds` end those that are still there. For the host's own last moment."""
+        """Terminate all children; after `grace_seconds` kill the remaining ones. For the end of the host itself."""
         self._stopping = True
         for child in list(self._live):
             _signal_group(child, signal.SIGTERM)

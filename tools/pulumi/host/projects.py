@@ -1,6 +1,7 @@
-"""Where a Python project keeps its virtual environment, and what is installed in it. Leaves out starting the program.
+"""Virtual environment of a Python project, and its installed distributions. Leaves out starting the program.
 
-The engine asks two hosts in every run; what only some calls need is loaded by them (`importlib.metadata`: 16 ms).
+The engine starts two hosts in every run; modules that only some calls need are imported there (`importlib.metadata`:
+16 ms).
 """
 
 import os
@@ -19,10 +20,10 @@ class ProjectError(Exception):
 
 
 def virtual_environment(root: str, options: Mapping[str, object]) -> Path:
-    """The folder of the virtual environment that `runtime.options` of Pulumi.yaml ask for.
+    """The folder of the virtual environment that `runtime.options` of Pulumi.yaml configure.
 
     Raises:
-        ProjectError: an unknown toolchain, or pip without `virtualenv`.
+        ProjectError: The options name an unknown toolchain, or pip without `virtualenv`.
     """
     toolchain = options.get("toolchain", "pip")
     if toolchain not in TOOLCHAINS:
@@ -39,7 +40,7 @@ def interpreter(venv: Path) -> str:
     """The environment's Python.
 
     Raises:
-        ProjectError: there is none.
+        ProjectError: There is none.
     """
     python = venv / "bin" / "python"
     if not python.exists():
@@ -48,7 +49,7 @@ def interpreter(venv: Path) -> str:
 
 
 def version(python: str) -> str:
-    """The version of an interpreter, which is asked for it unless it is the very one that runs the host."""
+    """The version of an interpreter, which is run for it unless it is the host's own."""
     if Path(python).samefile(sys.executable):
         return platform.python_version()
     code = "import platform; print(platform.python_version())"
@@ -56,7 +57,7 @@ def version(python: str) -> str:
 
 
 def installed(venv: Path, name: str) -> str:
-    """The version of one distribution, by the folder that installers keep for it (PEP 376); "" where it is missing."""
+    """The version of a distribution, by its folder of metadata (PEP 376); "" where it is missing."""
     folders = (venv / "lib").glob(f"python*/site-packages/{name}-*.dist-info")
     return next((folder.name.removesuffix(".dist-info").partition("-")[2] for folder in folders), "")
 

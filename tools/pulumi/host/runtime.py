@@ -1,4 +1,4 @@
-"""The calls of `pulumirpc.LanguageRuntime` that the engine makes for a Python project: run a program or a plugin.
+"""Service `pulumirpc.LanguageRuntime` for a Python project: runs programs and plugins for the engine.
 
 Leaves out packages and code generation (`pulumi install`, `pulumi package`): plugins come from PATH or from the
 project file.
@@ -32,7 +32,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         self._children = children
 
     def Handshake(self, request: Any, _context: grpc.ServicerContext) -> Any:
-        """Take the engine's address."""
+        """Store the engine's address."""
         self._engine = request.engine_address or self._engine
         return pb.LanguageHandshakeResponse()
 
@@ -75,7 +75,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
             context.abort(grpc.StatusCode.UNKNOWN, f"uv sync ended with exit code {child.returncode}")
 
     def Run(self, request: Any, context: grpc.ServicerContext) -> Any:
-        """Run the program against the engine's resource monitor, and tell how it ended."""
+        """Run the program against the engine's resource monitor, and return how it ended."""
         python, env = self._python(request.info, context)
         env["PULUMI_CONFIG"] = json.dumps(dict(request.config))
         env["PULUMI_CONFIG_SECRET_KEYS"] = json.dumps(list(request.configSecretKeys))
@@ -119,7 +119,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         yield pb.RunPluginResponse(exitcode=child.returncode)
 
     def Cancel(self, _request: Any, _context: grpc.ServicerContext) -> Any:
-        """The user asked to stop: end what runs."""
+        """End all running children: the user requested a stop."""
         self._children.stop_all()
         return empty_pb2.Empty()
 
@@ -140,7 +140,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
 
 
 def _exec_script() -> str:
-    """The SDK's start script, which lies beside the engine on PATH."""
+    """The SDK's start script, which is beside the engine on PATH."""
     found = shutil.which(EXEC)
     if found is None:
         raise FileNotFoundError(f"{EXEC} is not on PATH: run `make setup`, which puts it beside pulumi")

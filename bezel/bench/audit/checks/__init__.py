@@ -1,1 +1,1 @@
-"""One small file for each fault: its formula, what it needs, and how sure it is."""
+"""Checks of the audit: one small file for each fault, with its formula, its inputs and how certain it is."""

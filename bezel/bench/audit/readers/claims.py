@@ -1,7 +1,7 @@
-"""Claims: `{"claims": [{id, metric, value, unit, ...}]}`, or the list alone; each with what is known around it.
+"""Reader of claims: `{"claims": [{id, metric, value, unit, ...}]}`, or the list alone, with their context.
 
-Every claim becomes a row too, so that the checks of rates hold for it. A claim is what its fields say: of its own
-sentence nothing is read but the options of vLLM that it cites.
+Every claim becomes a row too, so that the checks of rates apply to it. A claim is read from its fields: of its own
+sentence only the options of vLLM that it cites are read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_claims(document: Any) -> bool:
 
 
 def read_claims(document: Any, item: str, label: str) -> ResultSource:
-    """The claims of a document; their system is what they say, never what the file is called.
+    """Return the claims of a document; their system comes from their fields, never from the file's name.
 
     Raises:
         ValueError: two claims have one id.
@@ -60,7 +60,7 @@ def _row(said: Mapping[str, Any], where: str, metric: str, unit: str, value: Fig
     direction = str(said.get("throughput_counts") or said.get("direction") or "")
     counts = "" if direction in ("not stated", "unknown") else direction
     if not counts and "chunk" in str(said.get("counted")).lower():
-        counts = "output"  # a prompt comes in no chunks
+        counts = "output"  # prompts are not streamed in chunks
     if value and metric in LATENCIES and unit in _SECONDS:
         figures[metric] = value.scaled(_SECONDS[unit])
     elif value and (rate := rate_of(unit, counts)):

@@ -36,20 +36,20 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, str], ResultSou
 
 
 class UnreadableError(UserError):
-    """A file cannot be read as results; the text names it and what would be read."""
+    """A file cannot be read as results; the text names it and the formats that can be read."""
 
 
 def read(path: Path, item: str, *, machine: str = "", model: str = "") -> ResultSource:
-    """What a file holds.
+    """Return the contents of a file.
 
     Args:
-        path: of the file; its name without the suffix is taken for a label.
-        item: what the file is called in findings.
-        machine: what it was measured on, where neither content nor name say so.
-        model: which was served, where neither content nor name say so.
+        path: of the file; its name without the suffix serves as a label.
+        item: the file's name in findings.
+        machine: the machine it was measured on, where neither content nor name state it.
+        model: the served model, where neither content nor name state it.
 
     Raises:
-        UnreadableError: it is not there, too large, broken, or of no known format.
+        UnreadableError: it is missing, too large, broken, or of no known format.
     """
     text, label = _text(path, item), path.stem
     label += f" {machine}" if not machine_in(label) else ""
@@ -89,7 +89,7 @@ def _text(path: Path, item: str) -> str:
 
 
 def _json(text: str, item: str) -> Any:
-    """One document, or a list of those that stand one a line."""
+    """Parse one document, or a list of documents, one a line."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

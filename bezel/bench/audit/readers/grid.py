@@ -1,6 +1,6 @@
-"""CSV: one row a cell, with a header. Other people name the columns in their own way; those names are here.
+"""Reader of CSV: one row a cell, with a header; knows other tools' names of the columns.
 
-Leaves out rows that are no cells: a file with a line that does not fit its header is refused, not guessed at.
+Leaves out rows that are not cells: a file with a line that does not fit its header is refused, not guessed at.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _ROWS = 50_000
 
 
 def read_grid(text: str, item: str, label: str) -> ResultSource:
-    """The rows of a CSV.
+    """Return the rows of a CSV.
 
     Args:
-        text: of the file.
-        item: what the file is called.
-        label: words for what no column says.
+        text: the file's contents.
+        item: the file's name.
+        label: words for values without a column.
 
     Raises:
-        ValueError: it is no CSV of results; the text says what is missing.
+        ValueError: it is not a CSV of results; the text names what is missing.
     """
     text = text.lstrip("\r\n")
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
@@ -78,7 +78,7 @@ def read_grid(text: str, item: str, label: str) -> ResultSource:
 
 @dataclass(frozen=True)
 class _Header:
-    """Which column holds what, by index."""
+    """Index of the column of each value."""
 
     names: Sequence[str]
     columns: Mapping[str, int]
@@ -86,7 +86,7 @@ class _Header:
     latencies: Mapping[int, tuple[str, float]]
 
     def cell(self, line: Sequence[str], kind: str) -> str:
-        """What a line says of something; "" where there is no such column."""
+        """Return a value of a line; "" where there is no such column."""
         return line[self.columns[kind]].strip() if kind in self.columns else ""
 
 
@@ -98,7 +98,7 @@ def _header(line: Sequence[str]) -> _Header:
         if (found := next((name for name in known if name in names), None))
     }
     rates = {index: rate for index, name in enumerate(names) if (rate := _rate(name)) and index != columns.get("value")}
-    if "input_tokens_per_second" in names:  # beside computed ones, all prompt tokens are no second figure of the kind
+    if "input_tokens_per_second" in names:  # all prompt tokens, beside the computed ones, are no second such figure
         rates = {index: rate for index, rate in rates.items() if not names[index].startswith("prompt_tokens")}
     told = ", ".join(names[:8])
     if "users" not in columns and "rate" not in columns:
@@ -154,14 +154,14 @@ def _total(each: int | None, requests: int | None) -> int | None:
 
 
 def _name(told: str) -> str:
-    """A column's name in small letters, with the unit that stands in brackets behind it: "ttft [ms]" is ttft_ms."""
+    """Return a column's name in lower case, with the unit from the brackets behind it: "ttft [ms]" is ttft_ms."""
     name, _, unit = told.strip().lower().replace("]", "").partition("[")
     name = name.strip().replace(" ", "_")
     return f"{name}_{unit}" if unit in ("ms", "s") else name
 
 
 def _rate(column: str) -> str | None:
-    """Which rate a column of its own holds, e.g. "output_tokens_per_second" or "req_per_s"."""
+    """Return the rate that a column holds, e.g. "output_tokens_per_second" or "req_per_s"."""
     words: Sequence[str] = column.split("_")
     return (
         rate_of(" ".join(words)) if words[-1] in ("s", "sec", "second", "rps", "tps", "qps") or "/" in column else None

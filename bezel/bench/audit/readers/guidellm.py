@@ -1,7 +1,7 @@
-"""guidellm's JSON report: one benchmark a load, each metric as distributions by how the request ended.
+"""Reader of guidellm's JSON report: one benchmark a load, each metric as distributions by the requests' outcome.
 
-Its traps: time per output token includes the time to the first, so it is not read as `tpot`; inter-token latencies are
-(last - first) / (tokens - 1) of a request.
+Traps of the format: time per output token includes the time to the first, so it is not read as `tpot`; inter-token
+latencies are (last - first) / (tokens - 1) of a request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIGURES = {
 
 
 def is_guidellm(document: Any) -> bool:
-    """Whether JSON is a report."""
+    """Whether JSON is a guidellm report."""
     benchmarks = document.get("benchmarks") if isinstance(document, Mapping) else None
     return (
         isinstance(benchmarks, list)
@@ -36,7 +36,7 @@ def is_guidellm(document: Any) -> bool:
 
 
 def read_guidellm(document: Any, item: str, label: str) -> ResultSource:
-    """The loads of a report."""
+    """Return the loads of a report."""
     rows = tuple(_row(one, number, label) for number, one in enumerate(document["benchmarks"], start=1))
     return ResultSource(item=item, format="guidellm", rows=rows)
 

@@ -1,4 +1,4 @@
-"""Our own result: every cell that was wanted, with its state, its figures and the server's counters."""
+"""Reader of Bezel's own result: every requested cell, with its state, its figures and the server's counters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def is_result(document: Any) -> bool:
 
 
 def read_result(document: Any, item: str, label: str) -> ResultSource:
-    """The cells of a result.
+    """Return the cells of a result.
 
     Raises:
-        bezel.bench.result.document.ResultError: it is not of the version that this program reads, or does not hold to
+        bezel.bench.result.document.ResultError: it is not of the version that this program reads, or violates
         it.
     """
     from bezel.bench.result.document import parse
@@ -92,7 +92,7 @@ def _system(result: Result, served: ServedBy, cell: Cell, label: str) -> System:
             "instances": platform.instances,
             "concurrency_limit": platform.concurrency,
             "model": manifest.checkpoint or manifest.model,
-            # Our own cells may load an engine above it on purpose: what waits there is counted by the server.
+            # Bezel's cells may load an engine above it on purpose: the server counts the requests that wait there.
             "max_num_seqs": served.max_num_seqs if platform.concurrency else None,
             "max_model_len": served.max_model_len,
             "kv_dtype": served.kv_cache_dtype,

@@ -1,7 +1,7 @@
-"""The JSON of `vllm bench serve --save-result`: one run an object; `--append-result` writes one after the other.
+"""Reader of the JSON of `vllm bench serve --save-result`: one run an object; `--append-result` appends runs.
 
-Its traps (vLLM 0.32): `max_concurrent_requests` counts whole seconds and is no level of concurrency; throughput counts
-completed requests only.
+Traps of the format (vLLM 0.32): `max_concurrent_requests` counts whole seconds and is not a level of concurrency;
+throughput counts completed requests only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_vllm(document: Any) -> bool:
 
 
 def read_vllm(document: Any, item: str, label: str) -> ResultSource:
-    """The runs of a document; metadata that were given with --metadata are read as settings."""
+    """Return the runs of a document; metadata given with --metadata are read as settings."""
     runs = document if isinstance(document, list) else [document]
     rows = tuple(_row(run, number, label, len(runs)) for number, run in enumerate(runs, start=1))
     return ResultSource(item=item, format="vllm bench serve", rows=rows, dated=date_in(str(runs[0].get("date", ""))))
@@ -70,7 +70,7 @@ def _row(run: Mapping[str, Any], number: int, label: str, of: int) -> Row:
 
 
 def _peak(run: Mapping[str, Any]) -> int | None:
-    """The most requests under way at once, by their starts and ends; None without single requests."""
+    """Return the most requests under way at once, by their starts and ends; None without single requests."""
     starts, ttfts, gaps = run.get("start_times"), run.get("ttfts"), run.get("itls")
     if not (isinstance(starts, list) and isinstance(ttfts, list) and isinstance(gaps, list)):
         return None

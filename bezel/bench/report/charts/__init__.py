@@ -1,1 +1,1 @@
-"""Charts as SVG and PNG. Leaves out what is drawn."""
+"""Charts as SVG and PNG. Leaves out the choice of their data."""

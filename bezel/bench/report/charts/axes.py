@@ -1,4 +1,4 @@
-"""From values to places on a chart, and where its ticks stand. Pure."""
+"""Axes of a chart: mapping from values to pixels, and positions of ticks. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Axis:
     """One axis of a chart.
 
     Attributes:
-        title: With the unit.
+        title: Title, with the unit.
         log: Whether equal distances are equal factors.
-        low: Where it begins; None is as the values want.
-        high: Where it ends; None is as the values want.
-        ticks: Where its labels may stand; None is at round numbers.
-        as_percent: Its labels are per cent.
+        low: Lower end; None fits it to the values.
+        high: Upper end; None fits it to the values.
+        ticks: Possible values of its labels; None is round numbers.
+        as_percent: Whether its labels are per cent.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis of known ends, drawn from `begin` to `end`."""
+    """Axis with known ends, drawn from `begin` to `end`."""
 
     axis: Axis
     low: float
@@ -44,14 +44,14 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Where a value stands; one beyond the ends stands at the end."""
+        """Return the position of a value; one beyond the ends is placed at the end."""
         turn = math.log if self.axis.log else float
         low, high = turn(self.low), turn(self.high)
         share = (turn(max(value, self.low) if self.axis.log else value) - low) / (high - low)
         return self.begin + min(max(share, 0.0), 1.0) * (self.end - self.begin)
 
     def ticks(self, room: float) -> list[float]:
-        """Values of ticks that stand at least `room` apart."""
+        """Return tick values whose positions are at least `room` apart."""
         wanted = self.axis.ticks if self.axis.ticks is not None else _round_values(self)
         kept: list[float] = []
         for value in wanted:
@@ -62,7 +62,7 @@ class Scale:
 
 
 def scale(axis: Axis, values: Sequence[float], begin: float, end: float) -> Scale:
-    """The scale on which all of `values` have a place; a logarithmic one leaves out what is not above 0."""
+    """Return the scale that fits all `values`; a logarithmic one leaves out values that are not above 0."""
     known = [value for value in values if value > 0] if axis.log else list(values)
     low = axis.low if axis.low is not None else min(known, default=1.0)
     high = axis.high if axis.high is not None else max(known, default=1.0)

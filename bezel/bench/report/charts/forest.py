@@ -1,4 +1,4 @@
-"""Differences with their intervals as SVG, one line each, around a line of no difference."""
+"""Forest plot as SVG: differences with their intervals, one line each, around a line of no difference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """One figure's change as a share, and its interval; None is too few values. `shown`: the interval is off zero."""
+    """Change of one figure as a share, and its interval; None for too few values. `shown`: the interval excludes 0."""
 
     label: str
     change: float | None
@@ -27,12 +27,12 @@ class Change:
 
     @property
     def shown(self) -> bool:
-        """Whether there is a difference."""
+        """Whether there is a significant difference."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     @property
     def verdict(self) -> str:
-        """What the interval says."""
+        """Return the interval's meaning in words."""
         if self.change is None:
             return "too few rounds to compare"
         return "difference" if self.shown else "no difference shown"
@@ -40,14 +40,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Forest:
-    """Changes one below the other."""
+    """Changes, drawn one below the other."""
 
     title: str
     told: str
     changes: Sequence[Change]
 
     def drawn(self, width: float) -> Element:
-        """The chart at a width in pixels: a name, what it means, its interval."""
+        """Draw the chart at a width in pixels: a name, its meaning, its interval."""
         line, top = 56.0, 24.0
         bottom = top + line * len(self.changes)
         picture = canvas(self.title, self.told, width, bottom + 42)

@@ -1,7 +1,7 @@
-"""A heat map as SVG: contexts down, loads across, each cell with its figure; states told apart without colour.
+"""Heat map as SVG: contexts down, loads across, each cell with its figure; states are distinct without colour.
 
-Measured cells are solid, inferred ones hatched and marked "~"; what failed, cannot be, was queued or limited by the
-client has a mark and strokes of its own and no colour, because it has no figure to compare.
+Measured cells are solid, inferred ones hatched and marked "~"; cells that failed, are infeasible, queued or limited by
+the client have their own mark and strokes and no colour, because they have no figure to compare.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Box:
-    """One cell: its figure, or the mark of its state. `told` is what a pointer that rests on it reads."""
+    """One cell: its figure, or the mark of its state. `told` is its tooltip."""
 
     value: float | None
     mark: str = ""
@@ -49,7 +49,7 @@ class Box:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The map; rows and columns are the values of its two axes, `boxes` by (row value, column value).
+    """Heat map; rows and columns are the values of its two axes, `boxes` by (row value, column value).
 
     With `log` equal steps of colour are equal factors.
     """
@@ -64,7 +64,7 @@ class HeatMap:
     boxes: Mapping[tuple[int, float], Box]
 
     def drawn(self, width: float) -> Element:
-        """The map, as wide as asked where its cells have room for their figures in that, else wider."""
+        """Draw the map at the given width if its cells have room for their figures, else wider."""
         across = max(44.0, min(90.0, (width - _LEFT - 4) / len(self.columns)))
         down = 29.0
         whole = max(width, _LEFT + across * len(self.columns) + 4)
@@ -91,7 +91,7 @@ class HeatMap:
         return picture
 
     def _share(self, value: float, low: float, high: float) -> float:
-        """Where a value stands between the lowest and the highest."""
+        """Return the position of a value between the lowest and the highest, 0 to 1."""
         if low == high:
             return 0.5
         if self.log and low > 0:
@@ -100,7 +100,7 @@ class HeatMap:
 
 
 def _keys(boxes: Iterable[Box], width: float) -> list[tuple[Box, str, float, int]]:
-    """The legend: a cell, its name, its left end, its line; only of what the map has."""
+    """Return the legend of the states on the map: a cell, its name, its left end, its line."""
     used = {"~" if box.inferred else box.mark for box in boxes}
     keys, left, line = [], 4.0, 0
     for mark, name in LEGEND:
@@ -150,7 +150,7 @@ def _strokes(mark: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def _hatching(x: float, y: float, width: float, height: float, step: float = 6.0) -> str:
-    """Strokes from lower left to upper right over a rectangle, cut at its edges: no pattern that needs a name."""
+    """Return diagonal strokes over a rectangle, clipped at its edges; avoids an SVG pattern, which needs an id."""
     strokes, at = [], step
     while at < width + height:
         left, right = max(0.0, at - height), min(at, width)
@@ -160,7 +160,7 @@ def _hatching(x: float, y: float, width: float, height: float, step: float = 6.0
 
 
 def _bar(low: float, high: float, unit: str, y: float, scaled: str) -> list[Element]:
-    """The key of the colours: low value, ten steps, high value and unit."""
+    """Return the colour key: low value, ten steps, high value and unit."""
     begin = compact(low)
     left = 4 + text_width(begin) + 4
     steps = [

@@ -1,7 +1,7 @@
 """Elements of HTML and SVG, written by the standard library, which escapes every text and attribute.
 
-What a server or a file says is hostile here: it becomes text and never markup, and no character of it is invisible or
-turns the direction of what follows.
+Texts from a server or a file are hostile here: they become text and never markup, and contain no invisible character
+and none that changes the direction of the text after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Value = str | float | int
 
 
 def el(tag: str, attributes: dict[str, Value] | None = None, /, *children: Node) -> Element:
-    """An element with these children; numbers of attributes are written with at most two decimals."""
+    """Return an element with these children; numbers of attributes are written with at most two decimals."""
     made = Element(tag, {name: _value(value) for name, value in (attributes or {}).items()})
     for child in children:
         add(made, child)
@@ -22,7 +22,7 @@ def el(tag: str, attributes: dict[str, Value] | None = None, /, *children: Node)
 
 
 def add(parent: Element, *children: Node) -> Element:
-    """Put children at the end of `parent`, which is returned."""
+    """Append children to `parent`, and return it."""
     for child in children:
         if not isinstance(child, str):
             parent.append(child)
@@ -34,17 +34,17 @@ def add(parent: Element, *children: Node) -> Element:
 
 
 def plain(text: str) -> str:
-    """`text` on one line, each control, format or unassigned character a blank."""
+    """Return `text` on one line, with a blank for each control, format or unassigned character."""
     return "".join(" " if unicodedata.category(one) in _UNSEEN else one for one in text)
 
 
 def html(page: Element) -> str:
-    """A whole document."""
+    """Serialise a whole document."""
     return f"<!doctype html>\n{tostring(page, encoding='unicode', method='html')}\n"
 
 
 def svg(picture: Element) -> str:
-    """A picture that stands alone."""
+    """Serialise a standalone picture."""
     picture.set("xmlns", "http://www.w3.org/2000/svg")
     return tostring(picture, encoding="unicode")
 

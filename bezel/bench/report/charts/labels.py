@@ -1,4 +1,4 @@
-"""Where labels of a chart have room: beside their point, on no other label, no marker and as little line as may be."""
+"""Placement of a chart's labels: beside their point, clear of other labels, markers and, where possible, lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Place = tuple[float, float]
 
 
 def text_width(content: str) -> float:
-    """About how wide a text of 12 pixels is; wider than most fonts make it."""
+    """Return the approximate width of a text of 12 pixels; wider than most fonts make it."""
     return len(content) * _CHARACTER
 
 
@@ -26,15 +26,15 @@ class Labels:
     _lines: list[tuple[Place, Place]] = field(default_factory=list)
 
     def keep_clear(self, x: float, y: float) -> None:
-        """Nothing is written over a marker here."""
+        """Keep labels off a marker."""
         self._taken.append((x - 5, y - 5, x + 5, y + 5))
 
     def keep_off(self, lines: list[tuple[Place, Place]]) -> None:
-        """Rather nothing is written over these lines."""
+        """Keep labels off these lines where possible."""
         self._lines += lines
 
     def place(self, x: float, y: float, content: str, *, far: bool) -> Place | None:
-        """Where the text of a point begins, or None where there is no room; `far` keeps a ring around it clear."""
+        """Return the start of a point's text, or None where there is no room; `far` keeps a ring around it clear."""
         width, gap = text_width(content), 12.0 if far else 8.0
         candidates = [
             (x - width / 2, y - gap - 2),
@@ -64,7 +64,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def _crosses(box: Box, line: tuple[Place, Place]) -> bool:
-    """Whether a line passes through a box, by places along it, 6 pixels apart."""
+    """Whether a line passes through a box, tested at points 6 pixels apart."""
     (x, y), (to_x, to_y) = line
     steps = 1 + int(max(abs(to_x - x), abs(to_y - y)) / 6)
     return any(

@@ -1,7 +1,7 @@
-"""The colours: of series after Okabe and Ito, of quantities the cividis map; both hold for colour-blind readers.
+"""Colours of charts: Okabe and Ito's for series, the cividis map for quantities; both safe for colour-blind readers.
 
-On white the purple is darker (wine, of P. Tol), which keeps it apart from blue and green. Colour never speaks alone:
-series differ in marker and dash too, states in letters and strokes. Pure.
+On white the purple is darker (wine, of P. Tol), which distinguishes it from blue and green. Colour is never the only
+mark: series differ in marker and dash too, states in letters and strokes. Pure.
 Sources: M. Okabe, K. Ito, Color Universal Design (2008); J. Nunez et al., PLOS ONE 13(7), 2018 (cividis).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-# Of the eight, those that stand out from the ground; orange, sky blue and yellow do not on white, nor blue on black.
+# Those of the eight with enough contrast; orange, sky blue and yellow lack it on white, blue on black.
 LIGHT = {
     "ground": "#ffffff",
     "panel": "#f5f6f8",
@@ -45,7 +45,7 @@ _CIVIDIS = (
 
 
 def cividis(share: float) -> str:
-    """The colour at `share` (0 to 1) of the map, as #rrggbb."""
+    """Return the colour at `share` (0 to 1) of the map, as #rrggbb."""
     place = min(max(share, 0.0), 1.0) * (len(_CIVIDIS) - 1)
     low, high = list(pairwise(_CIVIDIS))[min(int(place), len(_CIVIDIS) - 2)]
     part = place - min(int(place), len(_CIVIDIS) - 2)
@@ -54,17 +54,17 @@ def cividis(share: float) -> str:
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """#rrggbb as numbers of 0 to 255."""
+    """Return #rrggbb as numbers of 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever reads better on it."""
+    """Return black or white, whichever has more contrast on the colour."""
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, colour))
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of two colours' luminances, 1 to 21 (WCAG 2.2, 1.4.3)."""
+    """Return the ratio of two colours' luminances, 1 to 21 (WCAG 2.2, 1.4.3)."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

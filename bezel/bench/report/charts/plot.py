@@ -1,7 +1,7 @@
-"""A chart of lines over two axes as SVG: grid, legend, ranges, labels that do not overlap. Leaves out what is drawn.
+"""Line chart over two axes as SVG: grid, legend, ranges, labels without overlap. Leaves out the choice of data.
 
-Lines differ in colour, dash and marker, so that any one of the three may be lost. Text is as large at every width: a
-chart is drawn anew for a narrow place instead of being scaled down to it.
+Lines differ in colour, dash and marker, so that any one of the three may be lost. Text has the same size at every
+width: a chart is redrawn for a narrow place instead of being scaled down to it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Dot:
     """One value.
 
     Attributes:
-        low: With `high` the ends of its range, in the unit of y.
-        label: Written beside it where there is room.
-        told: What a pointer that rests on it reads.
-        mark: A letter beside a cross instead of the marker; such a dot is on no line.
-        hollow: Drawn as an outline: not measured.
-        ring: A name of this dot, drawn with a ring around it.
+        low: Lower end of its range, with `high` the upper, in the unit of y.
+        label: Text beside it, where there is room.
+        told: Its tooltip.
+        mark: A letter beside a cross instead of the marker; such a dot is not joined to the line.
+        hollow: Whether it is drawn as an outline: not measured.
+        ring: Name of this dot, drawn with a ring around it.
     """
 
     x: float
@@ -48,7 +48,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Line:
-    """Dots in the order of their line; `steps` are the places of a curve that has no markers of its own."""
+    """Dots in the order of their line; `steps` are the points of a curve without markers."""
 
     label: str
     dots: list[Dot]
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines and their axes; `title` and `told` are what a reader who does not see it hears."""
+    """Lines and their axes; `title` and `told` are for a screen reader."""
 
     title: str
     told: str
@@ -66,7 +66,7 @@ class Chart:
     y: Axis
 
     def drawn(self, width: float) -> Element:
-        """The chart at a width in pixels."""
+        """Draw the chart at a width in pixels."""
         keys = _keys([(place, line.label) for place, line in enumerate(self.lines) if line.dots or line.steps], width)
         keys = keys if len(self.lines) > 1 else []
         top = _TITLE + _LEGEND_LINE * (keys[-1].row + 1 if keys else 0) + 4
@@ -88,18 +88,18 @@ class Chart:
 
 
 def canvas(title: str, told: str, width: float, height: float) -> Element:
-    """An empty picture that says what it shows."""
+    """Return an empty picture with a title and a description."""
     size: dict[str, str | float] = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": width, "height": height}
     return el("svg", {"role": "img", "aria-label": f"{title}. {told}", **size}, el("title", {}, title))
 
 
 def text(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> Element:
-    """Text whose line stands at y."""
+    """Return text with its baseline at y."""
     return el("text", {"x": x, "y": y, "class": f"t {kind}".strip(), "text-anchor": anchor}, content)
 
 
 def marker(place: int, x: float, y: float, *, hollow: bool = False) -> Element:
-    """The marker of the series at `place`."""
+    """Return the marker of the series at `place`."""
     size = 4.4
     kind = place % SERIES
     shapes = (
@@ -135,7 +135,7 @@ def _tick(axis: Axis, value: float) -> str:
 
 @dataclass(frozen=True)
 class _Key:
-    """One name of a legend: of which series, and where it stands."""
+    """One name of a legend: its series, and its position."""
 
     series: int
     name: str
@@ -144,7 +144,7 @@ class _Key:
 
 
 def _keys(names: list[tuple[int, str]], width: float) -> list[_Key]:
-    """The legend's names, in as many rows as they need."""
+    """Return the legend's names, in as many rows as they need."""
     keys: list[_Key] = []
     left, row = 4.0, 0
     for series, name in names:
@@ -158,7 +158,7 @@ def _keys(names: list[tuple[int, str]], width: float) -> list[_Key]:
 
 
 def _joined(line: Line, x: Scale, y: Scale) -> list[tuple[float, float]]:
-    """The places that a line joins: those of its curve, or of its dots without a mark."""
+    """Return the points that a line joins: those of its curve, or of its dots without a mark."""
     places = line.steps or [(dot.x, dot.y) for dot in line.dots if not dot.mark]
     return [(x(across), y(down)) for across, down in places]
 
@@ -191,7 +191,7 @@ def _line(place: int, line: Line, x: Scale, y: Scale) -> list[Element]:
 
 
 def _labels(lines: list[Line], x: Scale, y: Scale, labels: Labels) -> list[Element]:
-    """What is written beside dots, over all lines: names of rings first, then marks, then the rest."""
+    """Return the texts beside dots, above all lines: names of rings first, then marks, then the rest."""
     dots = [dot for line in lines for dot in line.dots]
     for line in lines:
         labels.keep_off(list(pairwise(_joined(line, x, y))))

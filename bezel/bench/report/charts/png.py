@@ -1,7 +1,6 @@
-"""One figure as a PNG picture of a slide's shape: title, kind, figure, caption, on a light ground.
+"""Figure as a PNG slide: title, kind, figure, caption, on a light ground.
 
-Drawn by resvg. Its text needs a font of the machine: without one, labels would be missing without a word, which is
-refused.
+Drawn by resvg. Its text needs a font of the machine: without one, labels would silently be missing, so that is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _FAMILIES = ("DejaVu Sans", "Liberation Sans", "Noto Sans", "Roboto", "Arial", "
 
 
 def as_png(figure: Figure, source: str) -> bytes:
-    """The picture, 1920 x 1080; `source` is its last line: what was measured, when.
+    """Draw the picture, 1920 x 1080; `source` is its last line: the measured system and the date.
 
     Raises:
         UserError: This machine has no font to write labels with.
@@ -35,7 +34,7 @@ def as_png(figure: Figure, source: str) -> bytes:
 
 
 def as_slide(figure: Figure, source: str, family: str) -> str:
-    """The slide as SVG."""
+    """Return the slide as SVG."""
     slide = el("svg", {"viewBox": f"0 0 {WIDTH:.0f} {HEIGHT:.0f}", "width": WIDTH, "height": HEIGHT})
     big = ".big{font-size:30px;font-weight:600}.kind{font-size:19px;font-weight:600}.small{font-size:15px}"
     add(slide, el("style", {}, f"{alone(repr(family))}{big}"))
@@ -56,7 +55,7 @@ def as_slide(figure: Figure, source: str, family: str) -> str:
 
 @cache
 def _family() -> str:
-    """A family of fonts that this machine has."""
+    """Return a font family that this machine has."""
     blank = _trial("")
     for family in _FAMILIES:
         if _trial(family) != blank:

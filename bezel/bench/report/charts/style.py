@@ -1,4 +1,4 @@
-"""The style sheets: of a page, light and dark, narrow and on paper; and of a picture that stands alone."""
+"""Style sheets: of the page (light and dark, narrow and on paper), and of a standalone picture."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _shapes(colours: dict[str, str]) -> str:
 
 
 def alone(families: str) -> str:
-    """The style of a picture without a page, on a light ground."""
+    """Return the style of a standalone picture, on a light ground."""
     return f"text{{font-family:{families}}}{_shapes(LIGHT)}"
 
 
@@ -105,7 +105,7 @@ footer{color:var(--soft);font-size:13px;padding:28px 20px 40px}
 
 
 def page() -> str:
-    """The style of the page. On paper it is light whatever the reader's device prefers."""
+    """Return the style of the page. On paper it is light whatever the reader's device prefers."""
     light = "".join(f"--{name}:{colour};" for name, colour in LIGHT.items())
     dark = "".join(f"--{name}:{colour};" for name, colour in DARK.items())
     named = {name: f"var(--{name})" for name in LIGHT}

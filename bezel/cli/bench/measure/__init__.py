@@ -1,1 +1,1 @@
-"""What the benchmark commands share: targets, load options, cells, checkpoints."""
+"""Shared parts of the benchmark commands: targets, load options, cells, checkpoints."""

@@ -1,4 +1,4 @@
-"""Cells of sweeps, searches and comparisons, measured on real servers: from what is wanted to what was found.
+"""Measurement of the cells of sweeps, searches and comparisons on real servers.
 
 Owns the load of such a cell (a closed or an open loop, unique prompts) and the options that all three share. Leaves
 out how a load is measured: `bezel.bench.cell.cell`.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bezel.pulumi_engine.project import Project
 
 
-_LEAST_SECONDS = 1.0  # of a load: a limit may be reached while its server starts
+_LEAST_SECONDS = 1.0  # for a load: the time limit may be reached while its server starts
 
 
 def common_arguments(parser: argparse.ArgumentParser, *, target_required: bool = True) -> None:
@@ -46,7 +46,7 @@ def common_arguments(parser: argparse.ArgumentParser, *, target_required: bool =
 def reached_arm(
     project: Project, options: argparse.Namespace, reached: TargetConnection, wanted: CellWanted, title: str, show: Line
 ) -> Variant:
-    """A server that was reached, with what it tells of itself and of its tokens; `wanted` is any cell of it."""
+    """A reached server with its manifest and its vocabulary; `wanted` is any of its cells."""
     from bezel.bench.prompts.prompts import learn
     from bezel.cli.bench.measure.manifest import view
 
@@ -59,7 +59,7 @@ def load_of(wanted: CellWanted, options: argparse.Namespace, reached: TargetConn
     """The load of a cell.
 
     Raises:
-        UserError: It cannot be sent; all that is wrong.
+        UserError: It cannot be sent; the text lists every problem.
     """
     from bezel.bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop
     from bezel.bench.load.plan_rules import checked
@@ -87,22 +87,22 @@ def measuring(
     show: Callable[[str], None],
     slos: Sequence[Slo] = (),
 ) -> Measure:
-    """What measures cells.
+    """Return the function that measures a cell.
 
     Args:
-        arm_of: The server of a cell, ready to be asked.
+        arm_of: Returns the server of a cell, ready for requests.
         options: `workers` and `deadline`.
-        keep: Given each cell with its samples, before anybody else sees it.
-        note: Given what a reader must know of the prompts, before the cell is.
-        show: Takes a message about what is waited for.
-        slos: What a request must keep to count for goodput.
+        keep: Stores each cell with its samples; called before the cell is returned.
+        note: Takes notes about the prompts for the result's reader; called before `keep`.
+        show: Takes progress messages.
+        slos: Limits that a request must keep to count for goodput.
     """
     from bezel.bench.cell.measure import measure_load
 
     def measure(wanted: CellWanted) -> Cell:
         begun = time.monotonic()
         arm = arm_of(wanted)
-        if wanted.deadline_seconds is not None:  # starting a server has taken of it
+        if wanted.deadline_seconds is not None:  # starting the server has used part of it
             left = wanted.deadline_seconds - (time.monotonic() - begun)
             wanted = replace(wanted, deadline_seconds=max(_LEAST_SECONDS, left))
         found, told = measure_load(
@@ -125,7 +125,7 @@ def measuring(
 
 
 def infeasible_contexts(wanted: Iterable[CellWanted], options: argparse.Namespace, arm: Variant) -> dict[int, str]:
-    """The contexts of which no prompt can be made, and why: from the shortest up to the first that can be."""
+    """Return contexts without possible prompts, with reasons: from the shortest up to the first possible one."""
     from bezel.bench.prompts.prompts import make_prompts
 
     found: dict[int, str] = {}
@@ -141,7 +141,7 @@ def infeasible_contexts(wanted: Iterable[CellWanted], options: argparse.Namespac
 
 
 def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path) -> Result:
-    """Writes a result and, beside it, its samples: these first, so that no result names a file that is not there.
+    """Write a result and, beside it, its samples: these first, so that no result names a missing file.
 
     Raises:
         UserError: They cannot be written.
@@ -159,7 +159,7 @@ def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path)
 
 
 def finished(result: Result, beside: ResultFiles, options: argparse.Namespace, figures: Sequence[str]) -> None:
-    """Writes and prints the result of a search or a comparison; `figures` are those that it is about."""
+    """Write and print the result of a search or a comparison; `figures` are the figures to print."""
     from bezel.cli.bench.render.brief import brief
 
     if options.out:
@@ -173,10 +173,10 @@ def finished(result: Result, beside: ResultFiles, options: argparse.Namespace, f
 
 
 def numbers(text: str, option: str) -> tuple[int, ...]:
-    """Rising whole numbers above 0, as an option has them: "1,2,4".
+    """Parse an option's list of integers above 0, e.g. "1,2,4"; sorted, without repetitions.
 
     Raises:
-        UserError: It is something else.
+        UserError: The text is no such list.
     """
     try:
         found = tuple(sorted({int(part) for part in text.split(",")}))

@@ -1,6 +1,6 @@
-"""What lies beside FILE.json while something is measured, so that the same command goes on after a kill.
+"""Checkpoint files beside FILE.json during a measurement, from which the same command continues after a kill.
 
-Owns the journal's and the samples' places, and the options and words of the limits, which sweeps, searches and
+Owns the paths of the journal and of the samples, and the options and texts of the limits, which sweeps, searches and
 comparisons share. Leaves out what the records mean (`bezel.bench.sweep`).
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def limit_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of what may be taken."""
+    """The options of the limits on time and cost."""
     parser.add_argument("--max-minutes", type=float, metavar="M", help="of measuring, all runs of the command together")
     parser.add_argument("--max-usd", type=float, metavar="USD", help="at the server's price for the same time")
 
@@ -55,20 +55,20 @@ def limits_of(options: argparse.Namespace, usd_per_hour: float | None) -> Limits
 
 
 def amount(seconds: float, limits: Limits) -> str:
-    """So much time, and what it costs."""
+    """Format a time and its cost."""
     usd = limits.cost(seconds)
     return f"{seconds / 60:.1f} min" + ("" if usd is None else f" {usd:.2f} USD")
 
 
 def amounts(seconds: float, limits: Limits) -> str:
-    """What was taken, and what may still be."""
+    """Format the time and cost spent, and those left."""
     left = limits.seconds_left(seconds)
     ahead = "" if left is None else f"; at most {amount(max(0.0, left), limits)} left"
     return f"{amount(seconds, limits)}{ahead}"
 
 
 def settings_of(arm: Variant, options: argparse.Namespace) -> dict[str, Any]:
-    """What of a server and of how it is asked makes cells comparable."""
+    """Settings of the server and of the requests that make cells comparable."""
     target, served = arm.reached.target, arm.server.served
     return {
         "url": target.url,
@@ -83,33 +83,33 @@ def settings_of(arm: Variant, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _holds_answers(cells: Path) -> bool:
-    """Whether a folder of samples holds any: a spill of more than its first line, or a file of a whole cell."""
+    """Whether a folder of samples holds any: a spill with more than its first line, or the file of a complete cell."""
     files = [*cells.iterdir()] if cells.is_dir() else []
     return any(".spill" not in file.name or file.read_bytes().count(b"\n") > 1 for file in files)
 
 
 def this_command() -> str:
-    """The command line of this process, ready to be pasted where nothing of it is secret."""
+    """The command line of this process for a shell, without secrets."""
     from bezel.bench.server.manifest import shown
 
     return shlex.join([".venv/bin/bezel", *shown(sys.argv[1:])])
 
 
 class ResultFiles:
-    """The files beside a result; none without one.
+    """The checkpoint files beside a result; none without a result file.
 
     Args:
-        out: Of the result; None keeps nothing.
+        out: File of the result; None stores nothing.
     """
 
     def __init__(self, out: Path | None) -> None:
         self._out = out
 
     def ledger(self, settings: Mapping[str, Any]) -> Ledger:
-        """What was measured before with these settings, ready to be added to.
+        """Open the ledger of the cells that were measured with these settings.
 
         Raises:
-            UserError: It cannot be gone on with.
+            UserError: It cannot be continued.
         """
         from bezel.bench.sweep.journal import Journal, Ledger
 
@@ -122,7 +122,7 @@ class ResultFiles:
         return journal
 
     def keep(self, found: MeasuredCell) -> None:
-        """Keeps a cell's samples."""
+        """Store a cell's samples."""
         from bezel.bench.result.sample_file import write_samples
 
         if self._out is None or found.samples is None:
@@ -132,35 +132,35 @@ class ResultFiles:
         write_samples(file, {found.cell.id: (found.samples, found.began)})
 
     def samples(self, cells: Iterable[Cell]) -> dict[str, tuple[Columns, int]]:
-        """The samples of cells, of this process and of those before."""
+        """The samples of cells that this process or an earlier one measured."""
         from bezel.bench.result.sample_file import read_samples
 
         files = [self._samples(cell) for cell in cells if cell.requests]
         return {name: one for file in files if file.exists() for name, one in read_samples(file).items()}
 
     def spill(self, cell: str) -> Path | None:
-        """Where the load of a cell keeps what it has measured so far; None where nothing is kept."""
+        """The file for the samples of a cell's unfinished load; None where nothing is stored."""
         if self._out is None:
             return None
         self._of(".cells").mkdir(exist_ok=True)
         return self._of(".cells") / f"{quote(cell, safe='')}.spill"
 
     def spills(self, cell: str) -> list[Path]:
-        """What a killed load of a cell has left: a file for each of its senders."""
+        """The spill files of a cell's killed load, one for each sender."""
         one = self.spill(cell)
         return sorted(one.parent.glob(f"{one.name}*")) if one else []
 
     def clear(self, cell: str) -> None:
-        """Removes that: it is kept otherwise."""
+        """Remove the spill files of a cell whose samples are stored elsewhere."""
         for path in self.spills(cell):
             path.unlink()
 
     def killed(self, attempt: int) -> Path:
-        """Where what a killed attempt had measured is kept."""
+        """The result file of a killed attempt."""
         return self._of(f".killed-{attempt}.json")
 
     def forget(self, *, unless_kept: bool = False) -> None:
-        """Removes journal and samples: all is in the result, or (`unless_kept`) nothing was measured."""
+        """Remove journal and samples once the result holds them, or (`unless_kept`) if nothing was measured."""
         if self._out is None:
             return
         journal, cells = self._of(".journal"), self._of(".cells")
@@ -170,7 +170,7 @@ class ResultFiles:
         shutil.rmtree(cells, ignore_errors=True)
 
     def goes_on(self) -> None:
-        """Tells whose command ended early that nothing is lost, where that is so, and the command that goes on."""
+        """Print, after a command that ended early, where its cells are stored and the command that continues."""
         if self._out is None:
             return
         kept = self._of(".journal")
@@ -178,7 +178,7 @@ class ResultFiles:
             sys.stderr.write(f"what was measured is kept in {kept}; this goes on from there:\n   {this_command()}\n")
 
     def _samples(self, cell: Cell) -> Path:
-        # An id holds what a user called an arm: a path, perhaps.
+        # An id holds the user's name of an arm, which may be a path.
         return self._of(".cells") / f"{quote(cell.id, safe='')}.npz"
 
     def _of(self, suffix: str) -> Path:

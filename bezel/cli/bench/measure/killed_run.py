@@ -1,6 +1,6 @@
-"""What a killed `bezel bench run` had measured: kept as a result of its own, before the load is measured anew.
+"""Recovery of the samples of a killed `bezel bench run`: stored as a separate result before the load is repeated.
 
-A load is whole or it is another one, so nothing of it enters the new measurement. Leaves out how requests outlast a
+A part of a load is another load, so none of its samples enter the new measurement. Leaves out how samples survive a
 kill (`bezel.bench.result.spill`).
 """
 
@@ -33,17 +33,17 @@ def keep_killed(
     *,
     simulated: bool,
 ) -> None:
-    """Writes what an earlier attempt at a load had measured beside the result, and says so; nothing where that is none.
+    """Write the samples of an earlier attempt beside the result and print a note; do nothing where there are none.
 
     Args:
-        beside: Where it lies.
-        name: Of the cell.
-        attempt: Which one it was, from 1.
-        load: What it sent.
-        server: What answered.
-        vocabulary: Of the server.
-        slos: What a request must keep to count for goodput.
-        simulated: Whether a simulated server answered.
+        beside: Files beside the result.
+        name: Name of the cell.
+        attempt: Number of the earlier attempt, from 1.
+        load: The load that it sent.
+        server: The measured server.
+        vocabulary: Vocabulary of the server.
+        slos: Limits that a request must keep to count for goodput.
+        simulated: Whether the server was a simulated one.
     """
     from bezel.bench.result.spill import spilled
 
@@ -79,7 +79,7 @@ def keep_killed(
 
 
 def attempted(load: Load, attempt: int, *, again: bool) -> Load:
-    """The load of an attempt: with prompts of its own from the second on, unless the same ones were asked for again."""
+    """The load of an attempt: from the second on with its own prompts, unless the same prompts are requested again."""
     if not attempt or again:
         return load
     return replace(load, prompts=replace(load.prompts, run=f"{load.prompts.run}~{attempt}"))

@@ -1,4 +1,4 @@
-"""What a benchmark sends, by its options: pattern, end, prompts. Leaves out the server and what is made of it."""
+"""Options of a benchmark's load: pattern, end, prompts. Leaves out the server and the measurement."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from bezel.bench.load.plan import Load, Pattern, PromptKind, Stop, Target
 
 _ROUNDS = 10
-"""Requests of each user where nothing else is said: from three on there is a steady state to speak of."""
+"""Default number of requests of each user: at least three are needed for a steady state."""
 _SECONDS = 60.0
 
 
 def load_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that say what is sent."""
+    """The options of the load."""
     pattern = parser.add_argument_group("the pattern, one of them (default: --users 1)")
     which = pattern.add_mutually_exclusive_group()
     which.add_argument("--users", type=int, metavar="N", help="closed loop: each asks again once it is answered")
@@ -62,10 +62,10 @@ def load_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load_of(options: argparse.Namespace, target: Target) -> Load:
-    """The load that the options ask for.
+    """The load that the options describe.
 
     Raises:
-        UserError: It cannot be sent; all that is wrong.
+        UserError: It cannot be sent; the text lists every problem.
     """
     import secrets
 

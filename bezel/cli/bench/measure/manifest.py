@@ -1,7 +1,7 @@
-"""What a benchmark's result says of the server: by a stack's plan, by options where there is no stack, and by itself.
+"""Manifest of the measured server: composed of options, a stack's plan, and the server's own report.
 
-Owns which of these wins: an option, then the plan (`bezel.cli.bench.measure.stack_manifest`), then what the server
-tells. Nothing is guessed: what none of them knows is null, and the checks say what could not be judged without it.
+Owns their precedence: an option, then the plan (`bezel.cli.bench.measure.stack_manifest`), then the server's report.
+Nothing is guessed: a field that none of them knows is null, and the checks name what they could not judge without it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def view(project: Project, options: argparse.Namespace, reached: TargetConnection, *, title: str) -> ServerView:
-    """A server beside its load: how it is asked, and its manifest.
+    """The view of a server that measurements use: how requests reach it, and its manifest.
 
     Raises:
         UserError: The stack cannot be planned.
     """
     known, platform, price, checkpoint = ServedBy(), Platform(), PriceBasis(), None
     if options.stack:
-        # Late: the planner takes longer to import than everything else here.
+        # Late import: the planner takes longer to import than all other modules used here.
         from bezel.cli.bench.measure.stack_manifest import planned
 
         known, platform, price, checkpoint = planned(project, options.stack, reached.outputs)

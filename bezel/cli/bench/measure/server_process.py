@@ -1,7 +1,7 @@
-"""A server that a command of the user's makes, started anew for each value of a setting.
+"""Server started by a user's command, anew for each value of a setting.
 
-The command runs in a shell and a process group of its own. It is the server while it runs; one that ends with 0 has
-deployed it elsewhere. Either way the server is ready when /health answers 200.
+The command runs in a shell and a process group of its own. While it runs, it is the server; if it exits with 0, it has
+deployed the server elsewhere. Either way the server is ready when /health returns 200.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _END_SECONDS = 60.0
 
 
 class Started:
-    """The server of one value at a time.
+    """The server of the current value of the setting.
 
     Args:
-        command: For the shell; {KEY} is replaced by the value.
-        url: Where the server answers.
-        seconds: Until it must be healthy.
-        show: Takes a message about what is waited for.
+        command: Shell command; {KEY} is replaced by the value.
+        url: Address of the server.
+        seconds: Time within which it must be healthy.
+        show: Takes progress messages.
     """
 
     def __init__(self, command: str, url: str, seconds: float, show: Callable[[str], None]) -> None:
@@ -36,23 +36,23 @@ class Started:
         self._process: subprocess.Popen[bytes] | None = None
 
     def anew(self, key: str, value: str, seconds: float | None = None) -> None:
-        """End the last server, start that of the value, wait until it is healthy.
+        """End the last server, start the one of the value, wait until it is healthy.
 
         Args:
-            key: Of the setting.
-            value: Of the setting.
-            seconds: Until it must be healthy, where less is left than usual.
+            key: Name of the setting.
+            value: Value of the setting.
+            seconds: Time within which it must be healthy, where less is left than usual.
 
         Raises:
             UserError: It does not become healthy in time, or the command failed.
         """
         self.end()
         most = self._seconds if seconds is None else min(self._seconds, seconds)
-        # What answers before the command has run is the server of before: then only the command's end is a sign.
+        # A server that is healthy before the command runs is the previous one: then only the command's end counts.
         old = self._healthy()
         command = self._command.replace(f"{{{key}}}", value)
         environment = os.environ | {key.upper(): value}
-        # Its words go where the progress goes: standard output is the result's.
+        # The command's output goes to standard error, as progress does: standard output is for the result.
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", command], env=environment, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True
         )
@@ -73,7 +73,7 @@ class Started:
             time.sleep(_POLL_SECONDS)
 
     def end(self) -> None:
-        """End the server, if the command still is one, and see it gone; with force where it does not listen."""
+        """End the command if it still runs, by force after 60 s, and wait until its server is gone."""
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
             return
@@ -83,7 +83,7 @@ class Started:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        # The shell may be gone before what it started.
+        # The shell may exit before the processes that it started.
         deadline = time.monotonic() + _END_SECONDS
         while self._healthy() and time.monotonic() < deadline:
             self._show("waits for the server of before to be gone")

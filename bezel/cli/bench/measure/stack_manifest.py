@@ -1,4 +1,4 @@
-"""What a stack's plan and outputs say of the server that a benchmark measures.
+"""Manifest fields of the measured server that come from its stack's plan and outputs.
 
 Apart from `bezel.cli.bench.measure.manifest` so that a server without a stack is measured without the planner's import.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def planned(
     project: Project, stack: str, outputs: Mapping[str, Any]
 ) -> tuple[ServedBy, Platform, PriceBasis, str | None]:
-    """What answers, what it runs on, what that costs, and the checkpoint.
+    """The served model with its arguments, the platform, its price, and the checkpoint.
 
     Raises:
         UserError: The stack cannot be planned.
@@ -53,7 +53,7 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
         concurrency=service.request_concurrency,
         region=service.region,
     )
-    # Between the least and the most nobody knows how many instances were paid for.
+    # Between minimum and maximum the number of billed instances is unknown.
     fixed = service.max_instances == 1 or service.min_instances == service.max_instances
     price = _price(plan.cost.hourly_at_max, plan.cost.lines) if fixed else PriceBasis()
     return _served(service.image, service.arguments, outputs), platform, price
@@ -61,7 +61,7 @@ def _of_service(plan: Plan, outputs: Mapping[str, object]) -> tuple[ServedBy, Pl
 
 def _of_lease(plan: LeasePlan, outputs: Mapping[str, Any]) -> tuple[ServedBy, Platform, PriceBasis]:
     hardware, told = plan.terms.hardware, outputs.get("leases")
-    # One that ended answers nothing and costs nothing more.
+    # A lease that has ended serves no requests and costs no more.
     held = {name: str(one["zone"]) for name, one in told.items() if one.get("state") == State.ACTIVE} if told else {}
     bought = [plan.cost.by_zone.get(zone) for zone in held.values()]
     known = [one for one in bought if one]

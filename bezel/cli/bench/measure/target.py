@@ -1,6 +1,6 @@
-"""Which server a benchmark asks, and how: a URL, or a stack's own outputs; the options that say so.
+"""Target of a benchmark, from its options: a server named by a URL or by a stack's outputs.
 
-Owns what authorises requests (nothing, or an identity token that is renewed). Leaves out what is sent.
+Owns the authorisation of requests (none, or an identity token that is renewed). Leaves out the load.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from bezel.bench.server.http_probe import Ask
     from bezel.pulumi_engine.project import Project
 
-# Credentials hand out no token that ends within 300 s: asked again a minute later they have had time for a new one.
+# Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
 _TOKEN_SECONDS = 360.0
 _OUTPUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class TargetConnection:
-    """A server that a benchmark can ask.
+    """A server that a benchmark can send requests to.
 
     Attributes:
-        target: Where, which model, which endpoint.
-        headers: What authorises each request.
-        ask: Single questions to it.
-        simulated: Whether a simulated server answers: then no figure says anything of hardware.
-        outputs: The stack's, {} without a stack.
+        target: Address, model and endpoint.
+        headers: Headers that authorise each request.
+        ask: Sends single requests to it.
+        simulated: Whether the server is a simulated one: then no figure describes hardware.
+        outputs: The stack's outputs, {} without a stack.
     """
 
     target: Target
@@ -44,7 +44,7 @@ class TargetConnection:
 
 
 def target_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """The options that say which server is asked; `required` where nothing else can say it."""
+    """The options that name the server; `required` where nothing else can name it."""
     place = parser.add_argument_group("the server")
     which = place.add_mutually_exclusive_group(required=required)
     which.add_argument("--url", help="its address, without the path: http://127.0.0.1:8000")
@@ -73,7 +73,7 @@ def reach(project: Project, options: argparse.Namespace) -> TargetConnection:
     """The server that the options name.
 
     Raises:
-        UserError: There is none, or no way to be let in.
+        UserError: There is none, or no credentials for it.
     """
     from bezel.bench.load.plan import Target
     from bezel.bench.load.plan_rules import target_problems
@@ -93,7 +93,7 @@ def reach(project: Project, options: argparse.Namespace) -> TargetConnection:
         options.audience,
         options.ca_file,
     )
-    # A model that is not named is asked for below.
+    # Without a named model, the server's list of models is requested below.
     if wrong := target_problems(replace(target, model=target.model or "any")):
         raise UserError("\n   ".join(wrong))
     impersonate = options.impersonate or _section(settings, "smoke").get("impersonate")
@@ -106,22 +106,22 @@ def reach(project: Project, options: argparse.Namespace) -> TargetConnection:
 
 
 def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
-    """What authorises requests to a server: nothing, or an identity token that is renewed.
+    """The headers that authorise requests to a server: none, or an identity token that is renewed.
 
     Raises:
-        UserError: There is no token to be had.
+        UserError: No token can be obtained.
     """
     return _nothing if target.public else _identity(target, impersonate)
 
 
 def renewals(headers: TokenSource) -> list[str]:
-    """What a reader must know of the tokens that were sent: that renewing them failed, if it did."""
+    """Notes for the result's reader: a failed renewal of the tokens, if there was one."""
     failed = getattr(headers, "failed", 0)
     return [f"the identity token could not be renewed {failed} times: look for http_401"] if failed else []
 
 
 def _outputs(project: Project, stack: str) -> dict[str, Any]:
-    """A stack's outputs, from the state that this environment's engine uses."""
+    """A stack's outputs, from the state that the engine uses in this environment."""
     import json
     import shutil
     import sys

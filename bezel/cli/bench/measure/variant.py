@@ -1,4 +1,4 @@
-"""A server that cells are measured on, with what is known of it."""
+"""Server that cells are measured on, with its manifest and vocabulary."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The servers of a comparison: those that run, or the one that is started anew for each turn.
+"""Servers of a comparison: running ones, or one that is started anew for each turn.
 
-Owns when an arm is reached, and what all arms together cost. Leaves out the command that starts one (`bench_start`).
+Owns when an arm is reached, and the cost of all arms together. Leaves out the command that starts one
+(`bezel.cli.bench.measure.server_process`).
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ class Arms:
     """The servers of a comparison.
 
     Attributes:
-        usd_per_hour: Of all that stand while it runs; None where one of them has no known price.
-        ready: The server of a cell, ready to be asked.
-        end: Leaves nothing that was started here.
+        usd_per_hour: Price of all servers up during the comparison; None where one of them has no known price.
+        ready: Returns the server of a cell, ready for requests.
+        end: Ends every server that was started here.
     """
 
     usd_per_hour: float | None
@@ -42,14 +43,14 @@ def arms_of(
     """The arms that the options name.
 
     Args:
-        project: Of the stacks.
+        project: Project of the stacks.
         options: `arm`, or `start` and `url`.
-        what: Each arm's name with what it is.
+        what: Each arm's name with its URL, stack or value.
         wanted: Any cell.
-        show: Takes a message about what is waited for.
+        show: Takes progress messages.
 
     Raises:
-        UserError: One that should run cannot be reached.
+        UserError: A server that should be running cannot be reached.
     """
     title = f"{', '.join(what)} against each other"
     if options.arm:

@@ -1,4 +1,4 @@
-"""The result of a search or a comparison as text: one line a cell, what follows from them, what its checks found."""
+"""Text of the result of a search or a comparison: one line a cell, the conclusions, the checks' findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = 120
 
 
 def brief(result: Result, figures: Sequence[str]) -> str:
-    """The text; `figures` are the columns."""
+    """Render the text; `figures` are the columns."""
     kind = " (simulated: no figure says anything of hardware)" if result.nature == "simulated" else ""
     wide = max((len(cell.id) for cell in result.cells), default=0) + 2
     columns = [(name, max(len(name), 9) + 2) for name in figures]

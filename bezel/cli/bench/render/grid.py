@@ -1,4 +1,4 @@
-"""The result of a sweep as text: contexts down, users across, each figure with how it is known."""
+"""Text of the result of a sweep: contexts down, users across, each figure with its kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOLD = ("surface", "knee", "no_plateau", "excluded")
 
 
 def grid_table(result: Result, metric: str) -> str:
-    """The text, at most 120 columns wide where the grid is no wider."""
+    """Render the text, at most 120 columns wide unless the grid itself is wider."""
     kind = " (simulated: no figure says anything of hardware)" if result.nature == "simulated" else ""
     left_out = {cell for finding in result.findings if finding.name == "excluded" for cell in finding.cells}
     shown = {(one.context_tokens, one.users): f"~{_short(one.value)}" for one in result.inferred}
@@ -48,7 +48,7 @@ def _short(value: float) -> str:
 
 
 def _refused(result: Result) -> list[str]:
-    """Why cells were never asked, each reason once."""
+    """Reasons why cells were not measured, each once."""
     reasons: dict[str, int] = {}
     for cell in result.cells:
         if cell.state in ("infeasible", "queueing", "not_asked") and not cell.requests:

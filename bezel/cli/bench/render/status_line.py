@@ -1,4 +1,4 @@
-"""One line that says how far something is: redrawn on a terminal, printed now and then elsewhere."""
+"""Progress line: redrawn on a terminal, printed at intervals elsewhere."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _COLUMNS = 119
 
 
 class Line:
-    """Shows messages, each in place of the last; several threads may.
+    """Progress line in which each message replaces the last; several threads may write.
 
     Args:
-        out: Where to write.
-        clock: Seconds that only go forward.
+        out: Stream to write to.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,7 +43,7 @@ class Line:
             self._out.flush()
 
     def end(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         with self._lock:
             if self._drawn:
                 self._out.write(f"\r{'':<{self._drawn}}\r")

@@ -1,4 +1,4 @@
-"""The result of a run as text: one column a cell, figures by their names, then what the checks found."""
+"""Text of the result of a run: one column a cell, one row a figure, then the checks' findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARKS = {"passed": "ok", "failed": "FAILED", "suspect": "suspect", "unknown": "
 
 
 def table(result: Result) -> str:
-    """The text, at most 120 columns wide."""
+    """Render the text, at most 120 columns wide."""
     lines: list[str] = []
     kind = " (simulated: no figure says anything of hardware)" if result.nature == "simulated" else ""
     lines.append(f"{result.manifest.title}, {result.manifest.url}{kind}")

@@ -1,1 +1,1 @@
-"""Commands of a machine that are ours: each runs by itself, with the standard library only."""
+"""Stand-in commands of a machine: each runs by itself, with the standard library only."""

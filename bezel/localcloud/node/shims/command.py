@@ -1,4 +1,4 @@
-"""`docker`, `apt-get` and others on a machine: hands the command line to the machine's daemon, prints its answer."""
+"""Stand-in for `docker`, `apt-get` and others on a machine: the machine's daemon executes the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Ask; the exit status."""
+    """Send the command line and return the exit status."""
     program, *argv = sys.argv[1:]
     home = Path(os.environ.get("HOME", "/"))
     asked = {

@@ -1,6 +1,6 @@
 """`gsutil` on a machine, as far as a startup script uses it: `rsync -r` from or to a bucket, and `du -s`.
 
-Asks Storage over HTTP with the token of the machine's account, as the real one does.
+Calls Cloud Storage over HTTP with the token of the machine's account, as the real one does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SECONDS = 60
 
 
 def main() -> int:
-    """Do what the command line says; the exit status."""
+    """Execute the command line and return the exit status."""
     match [word for word in sys.argv[1:] if word not in {"-m", "-q"}]:
         case ["rsync", "-r", source, target] if source.startswith("gs://"):
             _download(source, Path(target))

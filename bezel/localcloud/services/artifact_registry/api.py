@@ -27,7 +27,7 @@ _UPDATABLE = frozenset(
     {"description", "labels", "cleanupPolicies", "cleanupPolicyDryRun", "remoteRepositoryConfig", "dockerConfig"}
 )
 _KEPT = _UPDATABLE | {"format", "mode", "disallowUnspecifiedMode"}
-# Nothing here would act upon these.
+# Fields that localcloud does not support.
 _UNSERVED = frozenset({"kmsKeyName", "mavenConfig", "platformLogsConfig", "virtualRepositoryConfig"})
 _METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
 
@@ -93,7 +93,7 @@ def get(call: Call) -> Json:
 
 @api.route("PATCH", _ONE, needs="artifactregistry.repositories.update", on=_NAME, query="updateMask", body="repository")
 def patch(call: Call) -> Json:
-    """Change what the mask names (all that may be changed without one); answers with the repository."""
+    """Change the fields that the mask names (without one, all that can be changed) and return the repository."""
     _refuse_unserved(call.body)
     with call.cloud.store.transaction():
         old = _repository(call)
@@ -110,7 +110,7 @@ def patch(call: Call) -> Json:
 
 @api.route("DELETE", _ONE, needs="artifactregistry.repositories.delete", on=_NAME)
 def delete(call: Call) -> Json:
-    """Delete a repository with all it holds."""
+    """Delete a repository with its contents."""
     with call.cloud.store.transaction():
         name = _repository(call)["name"]
         call.cloud.store.delete("repository", name)
@@ -133,13 +133,13 @@ def get_policy(call: Call) -> Json:
 
 @api.route("POST", _ONE + ":setIamPolicy", needs="artifactregistry.repositories.setIamPolicy", on=_NAME)
 def set_policy(call: Call) -> Json:
-    """Replace it."""
+    """Replace the policy of a repository."""
     return write_policy(call.cloud.store, _repository(call)["name"], call.body)
 
 
 @api.route("POST", _ONE + ":testIamPermissions")
 def test_permissions(call: Call) -> Json:
-    """Those of the given permissions that the caller has on a repository."""
+    """The requested permissions that the caller has on a repository."""
     return held_permissions(call, _repository(call)["name"], call.body.get("permissions") or [])
 
 

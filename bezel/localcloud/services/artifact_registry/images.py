@@ -1,7 +1,7 @@
-"""Which container images exist upstream, and the bytes of their manifests.
+"""Catalogue of the upstream container images, and the bytes of their manifests.
 
-The manifests are made up and always the same, so that a digest is what a digest is: the hash of those bytes. They are
-not the published images' digests.
+The manifests are made up and constant, so that a digest is a real digest: the hash of those bytes. They are not the
+published images' digests.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(
 
 @dataclass(frozen=True)
 class Reference:
-    """An image reference in its parts; a digest counts more than a tag."""
+    """Parts of an image reference; a digest takes precedence over a tag."""
 
     registry: str
     repository: str
@@ -38,7 +38,7 @@ class Reference:
 
     @property
     def version(self) -> str:
-        """What the manifest is asked for by."""
+        """Digest or tag by which the manifest is requested."""
         return self.digest or self.tag
 
 
@@ -94,7 +94,7 @@ def upstream_manifest(registry: str, repository: str, version: str) -> Manifest 
 
 
 def program_of(image: str) -> str:
-    """The program of this machine that stands for an image, "" for a vLLM; also where a repository pulls it through."""
+    """The program of this machine that stands for an image, also behind a remote repository; "" for a vLLM image."""
     reference = parse_reference(image)
     repository = f"/{reference.repository}" if reference else ""
     return next((name for path, name in _programs().items() if repository.endswith(f"/{path}")), "")

@@ -1,6 +1,6 @@
 """Registry v2: manifests by tag or digest, of the upstream registry and of Artifact Registry's repositories.
 
-`?ns=<registry>` names the registry that is meant, as containerd asks a mirror; without it Docker Hub is meant.
+`?ns=<registry>` names the requested registry, as containerd does for a mirror; without it, Docker Hub is assumed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from bezel.localcloud.routing.context import Context
 
 DOCKER_HUB = "docker.io"
-BUILT_HERE = "localhost"  # what users build and push themselves, see images.toml
+BUILT_HERE = "localhost"  # registry of images that users build and push themselves, see images.toml
 _HUB_ADDRESSES = {"https://registry-1.docker.io", "https://docker.io", "https://index.docker.io"}
 
 
 def find_image(cloud: Context, image: Reference, reader: str | None) -> Manifest:
-    """The manifest of an image as some account (None: nobody known) may read it.
+    """Return the manifest of an image for a reader (None: unauthenticated).
 
     Raises:
         ApiError: NOT_FOUND or PERMISSION_DENIED.
@@ -100,7 +100,7 @@ def _reader(cloud: Context, request: Request, registry: str) -> str | None:
         return None
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "basic":  # docker login -u oauth2accesstoken
-        with contextlib.suppress(binascii.Error):  # what cannot be decoded is no token either
+        with contextlib.suppress(binascii.Error):  # text that cannot be decoded is no token either
             value = base64.b64decode(value + "=" * (-len(value) % 4)).decode("latin-1").partition(":")[2]
     return caller_of(cloud, f"Bearer {value}")
 

@@ -1,7 +1,7 @@
 """Cloud Quotas v1: the GPUs, CPUs and memory that Cloud Run allows in each region, and the chips and GPUs to lease.
 
-The shape is QuotaInfo's of Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota, and
-asking for more: what a project has here is in data/cloud_run.toml and data/machines.toml.
+The shape is that of QuotaInfo in Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota,
+and requests for an increase: a project's quotas are in data/cloud_run.toml and data/machines.toml.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INFO = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/
 
 @api.route("GET", _INFO, needs="cloudquotas.quotas.get")
 def get_info(call: Call) -> Json:
-    """What a quota allows, and where.
+    """The limit of a quota in each location.
 
     Raises:
         ApiError: NOT_FOUND for any other quota.

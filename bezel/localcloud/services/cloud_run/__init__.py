@@ -1,1 +1,1 @@
-"""What Cloud Run does behind its API: revisions, instances, probes, scaling, and the front that takes requests."""
+"""Cloud Run behind its API: revisions, instances, probes, scaling, and the ingress of each service."""

@@ -1,4 +1,4 @@
-"""Cloud Run v2: services, their revisions, policies and operations. What they do is the controller's."""
+"""Cloud Run v2: services, revisions, policies and operations. Leaves out their instances: see runtime/controller.py."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SERVICE = _LOCATION + "/services/{service:id}"
 _PARENT = "projects/{project}/locations/{location}"
 _NAME = _PARENT + "/services/{service}"
 _DELETE_SECONDS = 5.0  # of the platform's time
-# What a caller may set; everything else is the platform's.
+# Fields that a caller may set; the platform sets all others.
 _SETTABLE = frozenset(
     {"description", "labels", "annotations", "client", "clientVersion", "ingress", "launchStage", "binaryAuthorization",
      "template", "traffic", "scaling", "invokerIamDisabled", "defaultUriDisabled", "customAudiences", "iapEnabled",
@@ -75,7 +75,7 @@ def list_services(call: Call) -> Json:
     """Services of a location.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for "-", which other APIs take for every location.
+        ApiError: INVALID_ARGUMENT for "-", which means every location in other APIs.
     """
     if call.param("location") == "-":
         raise invalid("Location must be a region, and cannot be the '-' wildcard.", ("parent", "names no region"))
@@ -98,7 +98,7 @@ def get(call: Call) -> Json:
     body="service",
 )
 def patch(call: Call) -> Json:
-    """Replace what may be set (or what the mask names); another template makes another revision."""
+    """Replace the settable fields (or those that the mask names); a changed template makes a new revision."""
     body = call.body
     if call.flag("allowMissing") and call.cloud.store.get("service", call.name(_NAME)) is None:
         if not call.cloud.access.allows(call.caller, "run.services.create", call.name("projects/{project}")):
@@ -130,7 +130,7 @@ def patch(call: Call) -> Json:
 
 @api.route("DELETE", _SERVICE, needs="run.services.delete", on=_NAME, query="etag validateOnly")
 def delete(call: Call) -> Json:
-    """Delete a service with its revisions; its instances end, its log stays."""
+    """Delete a service with its revisions; its instances end, its log remains."""
     cloud = call.cloud
     with cloud.store.transaction():
         service = _service(call)
@@ -162,13 +162,13 @@ def get_policy(call: Call) -> Json:
 
 @api.route("POST", _SERVICE + ":setIamPolicy", needs="run.services.setIamPolicy", on=_NAME)
 def set_policy(call: Call) -> Json:
-    """Replace it."""
+    """Replace the policy of a service."""
     return write_policy(call.cloud.store, _service(call)["name"], call.body)
 
 
 @api.route("POST", _SERVICE + ":testIamPermissions")
 def test_permissions(call: Call) -> Json:
-    """Those of the given permissions that the caller has on a service."""
+    """The requested permissions that the caller has on a service."""
     return held_permissions(call, _service(call)["name"], call.body.get("permissions") or [])
 
 
@@ -201,7 +201,7 @@ def get_operation(call: Call) -> Json:
 
 @api.route("POST", _LOCATION + "/operations/{operation:id}:wait", needs="run.operations.get")
 async def wait_operation(call: Call) -> Json:
-    """An operation when done, or as it is when the time given is over."""
+    """Return an operation when it is done, or its state when the given time is over."""
     try:
         timeout = min(seconds_of(call.body.get("timeout"), 30.0), 300.0)
     except ValueError as error:
@@ -210,7 +210,7 @@ async def wait_operation(call: Call) -> Json:
 
 
 def _name_of(call: Call, service_id: str) -> str:
-    """Full name of a service of the path's location."""
+    """Full name of a service in the path's location."""
     return f"{call.name(_PARENT)}/services/{service_id}"
 
 
@@ -248,7 +248,7 @@ def _deploy(cloud: Context, service: Json) -> Json:
 
 
 def _settle(cloud: Context, service: Json) -> Json:
-    """Take over a change that makes no revision; a failed or unfinished newest revision stays what it is."""
+    """Apply a change that makes no revision; the state of a failed or unfinished newest revision is unchanged."""
     name, now = service["name"], cloud.pace.now()
     parent = name.partition("/services/")[0]
     operation = cloud.operations.begin(parent, _metadata(name))
@@ -280,7 +280,7 @@ def _check_etag(call: Call, service: Json, given: str) -> None:
 
 
 def _validated(call: Call, service: Json) -> Json:
-    """The answer to validateOnly: what would have been, and nothing is kept, not even the operation."""
+    """Response to validateOnly: the result of the call, without storing it or its operation."""
     response = {"@type": status.SERVICE_TYPE} | call.cloud.shown(service)
     operation = {"name": f"{call.name(_PARENT)}/operations/{uuid.uuid4()}", "done": True, "response": response}
     return operation | {"metadata": _metadata(service["name"])}

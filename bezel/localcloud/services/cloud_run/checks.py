@@ -1,4 +1,4 @@
-"""What Cloud Run refuses at once, before anything is made: each violation with its field. Pure."""
+"""Validation of a service as Cloud Run does it before anything is created: each violation with its field. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTAINER = "service.template.containers[0]"
 
 
 def violations(service: Json, service_id: str, location: str) -> list[Violation]:
-    """(field, what is wrong) of everything that is wrong with a service."""
+    """(field, text) of every violation of a service."""
     found = list(_violations(service, service_id, location))
     if found:
         return found

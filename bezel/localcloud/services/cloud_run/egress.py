@@ -1,6 +1,6 @@
-"""Direct VPC egress of a service: what Cloud Run refuses of it, and from which subnetwork its instances send.
+"""Direct VPC egress of a service: its validation, and the subnetwork that its instances send from.
 
-Knows one interface. Leaves out which firewall lets what comes from there through: that is `vpc.py`'s.
+Supports one interface. Leaves out which firewall rules admit this traffic: see compute/vpc.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.services.cloud_run.checks import Violation
 
 _FIELD = "service.template.vpc_access"
-_LONGEST_PREFIX = 26  # Cloud Run takes addresses by sixteens, twice as many as instances (its documentation)
+_LONGEST_PREFIX = 26  # Cloud Run takes blocks of sixteen addresses, twice as many as instances (its documentation)
 
 
 def subnetwork_of(template: Json, region: str) -> str:
@@ -32,7 +32,7 @@ def subnetwork_of(template: Json, region: str) -> str:
 
 
 def egress_violations(store: Store, template: Json, region: str) -> Iterator[Violation]:
-    """(field, what is wrong) of a template's `vpcAccess`."""
+    """(field, text) of every violation of a template's `vpcAccess`."""
     access = template.get("vpcAccess") or {}
     interfaces = access.get("networkInterfaces") or []
     if access.get("connector"):

@@ -1,4 +1,4 @@
-"""Cloud Run v2: the executions of jobs and their tasks, looked at, cancelled and deleted."""
+"""Cloud Run v2: the executions of jobs and their tasks: read, cancel, delete."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def get(call: Call) -> Json:
 
 @api.route("POST", _ONE + ":cancel", needs="run.executions.cancel", on=_EXECUTION)
 def cancel(call: Call) -> Json:
-    """End an execution's tasks; the operation ends when they have.
+    """End an execution's tasks; the operation ends after them.
 
     Raises:
         ApiError: FAILED_PRECONDITION for one that has ended.
@@ -63,7 +63,7 @@ def cancel(call: Call) -> Json:
 
 @api.route("DELETE", _ONE, needs="run.executions.delete", on=_EXECUTION, query="etag validateOnly")
 def delete(call: Call) -> Json:
-    """Delete an execution with its tasks, which end."""
+    """Delete an execution with its tasks, and end those that run."""
     cloud = call.cloud
     with cloud.store.transaction():
         execution = _execution(call)

@@ -1,4 +1,4 @@
-"""Why a revision cannot become ready: the platform's words, the operation's code, the condition that fails. Pure."""
+"""Failures of revisions: the platform's message, the operation's code, the failed condition. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 class RevisionFailureError(Exception):
-    """A revision that will not be ready.
+    """A revision that will not become ready.
 
     Attributes:
-        text: What the platform says after "Revision ... is not ready and cannot serve traffic.".
+        text: The platform's message after "Revision ... is not ready and cannot serve traffic.".
         code: google.rpc.Code of the operation's error.
-        reason: The field of a run v2 Condition that tells the reason, e.g. {"revisionReason": "..."}.
+        reason: The reason field of a run v2 Condition, e.g. {"revisionReason": "..."}.
         condition: The condition of the revision that failed.
     """
 
@@ -27,13 +27,13 @@ class RevisionFailureError(Exception):
 
 
 def container_failure(text: str) -> RevisionFailureError:
-    """The container did not come up."""
+    """The container did not start."""
     reason = {"revisionReason": "HEALTH_CHECK_CONTAINER_ERROR"}
     return RevisionFailureError(text, code="FAILED_PRECONDITION", reason=reason, condition="ContainerHealthy")
 
 
 class KilledError(RevisionFailureError):
-    """The container was killed while it started, which is no fault of its own: another one is worth a try."""
+    """The container was killed while it started, not by an error of its own: a new container may succeed."""
 
     def __init__(self, text: str) -> None:
         failure = container_failure(text)
@@ -41,13 +41,13 @@ class KilledError(RevisionFailureError):
 
 
 def quota_failure(text: str) -> RevisionFailureError:
-    """The project may not have that much."""
+    """The request exceeds a quota of the project."""
     reason = {"reason": "REVISION_FAILED"}
     return RevisionFailureError(text, code="RESOURCE_EXHAUSTED", reason=reason, condition="ResourcesAvailable")
 
 
 def image_missing(image: str) -> RevisionFailureError:
-    """No such image."""
+    """The image does not exist."""
     text, reason = f"Image '{image}' not found.", {"reason": "CONTAINER_MISSING"}
     return RevisionFailureError(text, code="NOT_FOUND", reason=reason, condition="ContainerReady")
 
@@ -63,12 +63,12 @@ def image_unreadable(image: str, agent: str) -> RevisionFailureError:
 
 
 def secret_failure(text: str, code: str) -> RevisionFailureError:
-    """A secret is not there, or the runtime account may not read it."""
+    """A secret does not exist, or the runtime account may not read it."""
     reason = {"reason": "SECRETS_ACCESS_CHECK_FAILED"}
     return RevisionFailureError(text, code=code, reason=reason, condition="ContainerReady")
 
 
 def internal_failure() -> RevisionFailureError:
-    """The fault is localcloud's own; its daemon.log tells more."""
+    """An internal error of localcloud; its daemon.log has the details."""
     reason = {"reason": "INTERNAL"}
     return RevisionFailureError("Internal error.", code="INTERNAL", reason=reason, condition="ContainerReady")

@@ -1,7 +1,7 @@
-"""What Cloud Run refuses of a job at once, before anything is made: each violation with its field. Pure.
+"""Validation of a job as Cloud Run does it before anything is created: each violation with its field. Pure.
 
-A task's container is held to the rules of a service's (checks.py). Sources: the discovery document of run v2, and Cloud
-Run's pages on jobs (a timeout of 168 hours and 10 retries at most, 10,000 tasks).
+A task's container is checked by the rules for a service's (checks.py). Sources: the discovery document of run v2, and
+Cloud Run's pages on jobs (a timeout of 168 hours and 10 retries at most, 10,000 tasks).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _MOST_TASKS = 10_000
 _MOST_RETRIES = 10
 _MOST_SECONDS = 168 * 3600
 _SET_BY_PLATFORM = re.compile(r"CLOUD_RUN_(JOB|EXECUTION|TASK_(INDEX|COUNT|ATTEMPT))")
-# Parts of a service's template that a task's has as well.
+# Parts of a service's template that a task's template has as well.
 _SHARED = ("containers", "volumes", "nodeSelector", "executionEnvironment")
-# What would make executions by itself, or late.
+# Fields that would start executions on their own, or later.
 UNSERVED = ("runExecutionToken", "startExecutionToken")
 
 
 def job_violations(job: Json, job_id: str, location: str) -> list[Violation]:
-    """(field, what is wrong) of everything that is wrong with a job."""
+    """(field, text) of every violation of a job."""
     return list(_violations(job, job_id, location))
 
 
@@ -52,7 +52,7 @@ def _violations(job: Json, job_id: str, location: str) -> Iterator[Violation]:
 
 
 def execution_violations(template: Json, field: str) -> Iterator[Violation]:
-    """What is wrong with the numbers of an execution's template."""
+    """Violations of the numbers in an execution's template."""
     task, count = template.get("template") or {}, template.get("taskCount", 0)
     if not 0 <= count <= _MOST_TASKS:
         yield f"{field}.task_count", f"{count} is not between 1 and {_MOST_TASKS}"

@@ -1,4 +1,4 @@
-"""Jobs, executions and tasks as run v2 shows them: made, counted, ended. Pure."""
+"""States of jobs, executions and tasks in run v2's JSON: created, counted, ended. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 JOB_TYPE = "type.googleapis.com/google.cloud.run.v2.Job"
 EXECUTION_TYPE = "type.googleapis.com/google.cloud.run.v2.Execution"
-# How a task may end, as the counts of its execution are called.
+# Outcomes of a task, named as the counts of its execution.
 SUCCEEDED, FAILED, CANCELLED = "succeededCount", "failedCount", "cancelledCount"
 _OF_JOB = ("ContainerReady", "ResourcesAvailable")
 _OF_TASK = (
@@ -30,12 +30,12 @@ _OF_TASK = (
 
 
 def etag() -> str:
-    """A fingerprint that nothing had before."""
+    """Return a new, unique etag."""
     return f'"{uuid.uuid4().hex[:12]}"'
 
 
 def ready_job(now: float) -> Json:
-    """The status of a job that may be run."""
+    """The status of a job that is ready to run."""
     return {
         "terminalCondition": condition("Ready", "CONDITION_SUCCEEDED", now),
         "conditions": [condition(kind, "CONDITION_SUCCEEDED", now) for kind in _OF_JOB],
@@ -43,19 +43,19 @@ def ready_job(now: float) -> Json:
 
 
 def failed_job(failure: RevisionFailureError, now: float) -> Json:
-    """The status of a job whose image or secrets cannot be had."""
+    """The status of a job whose image or secrets are not available."""
     terminal = condition("Ready", "CONDITION_FAILED", now, failure.text, failure.reason)
     found = condition("ContainerReady", "CONDITION_FAILED", now, failure.text, failure.reason)
     return {"terminalCondition": terminal, "conditions": [found]}
 
 
 def new_execution(job: Json, template: Json, creator: str, now: float) -> Json:
-    """An execution of a job that has not started.
+    """A new execution of a job, not started.
 
     Args:
-        job: As it is stored.
+        job: Row of the job.
         template: Its ExecutionTemplate with the overrides in it.
-        creator: Who runs it.
+        creator: E-mail of the account that runs it.
         now: Unix seconds.
     """
     letters = random.choices(string.ascii_lowercase + string.digits, k=5)  # noqa: S311 - a name, not a secret
@@ -85,7 +85,7 @@ def new_execution(job: Json, template: Json, creator: str, now: float) -> Json:
 
 
 def new_task(execution: Json, index: int, now: float) -> Json:
-    """A task that waits for its turn."""
+    """A new task, waiting to start."""
     template = execution["template"]
     return {
         "name": f"{execution['name']}/tasks/{short(execution['name'])}-task{index}",
@@ -106,7 +106,7 @@ def new_task(execution: Json, index: int, now: float) -> Json:
 
 
 def started(row: Json, now: float) -> Json:
-    """An execution or a task that runs; what it was begun with stays."""
+    """Mark an execution or a task as running; its other fields are unchanged."""
     began = {"scheduledTime": timestamp(now)} if "index" in row else {}
     began |= {"startTime": timestamp(now)}
     conditions = [
@@ -117,16 +117,16 @@ def started(row: Json, now: float) -> Json:
 
 
 def retried_task(task: Json, now: float, result: Json) -> Json:
-    """A task whose attempt ended with a result (a TaskAttemptResult), and that runs once more."""
+    """Record the result of an attempt (a TaskAttemptResult) of a task that runs once more."""
     more = {"retried": task.get("retried", 0) + 1, "lastAttemptResult": result}
     return task | more | {"updateTime": timestamp(now), "etag": etag()}
 
 
 def ended_task(task: Json, now: float, outcome: str, result: Json) -> Json:
-    """A task that will not run again.
+    """Mark a task as ended.
 
     Args:
-        task: As it is stored.
+        task: Row of the task.
         now: Unix seconds.
         outcome: One of `SUCCEEDED`, `FAILED`, `CANCELLED`.
         result: Its last TaskAttemptResult, {} for none.
@@ -136,7 +136,7 @@ def ended_task(task: Json, now: float, outcome: str, result: Json) -> Json:
 
 
 def ended_execution(execution: Json, tasks: Sequence[Json], *, cancelled: bool, now: float) -> Json:
-    """An execution none of whose tasks will run again."""
+    """Mark an execution as ended, when none of its tasks will run again."""
     failed = next((task for task in tasks if outcome_of(task) == FAILED), None)
     if cancelled:
         outcome, message = CANCELLED, "The execution was cancelled."
@@ -159,7 +159,7 @@ def counts(tasks: Sequence[Json]) -> dict[str, int]:
 
 
 def outcome_of(row: Json) -> str:
-    """How an execution or a task ended, "" while it has not."""
+    """Outcome of an execution or a task, "" before its end."""
     if "completionTime" not in row:
         return ""
     completed = row["conditions"][0]
@@ -169,7 +169,7 @@ def outcome_of(row: Json) -> str:
 
 
 def reference(execution: Json) -> Json:
-    """An execution as its job refers to it."""
+    """Reference to an execution in its job."""
     states = {SUCCEEDED: "EXECUTION_SUCCEEDED", FAILED: "EXECUTION_FAILED", CANCELLED: "EXECUTION_CANCELLED"}
     running = "EXECUTION_RUNNING" if "startTime" in execution else "EXECUTION_PENDING"
     found = {"name": short(execution["name"]), "createTime": execution["createTime"]}
@@ -178,11 +178,11 @@ def reference(execution: Json) -> Json:
 
 
 def attempt_result(code: int | None, *, timed_out: float = 0.0) -> Json:
-    """How one attempt of a task ended, a TaskAttemptResult.
+    """Return the TaskAttemptResult of one attempt of a task.
 
     Args:
         code: The process's exit status, minus the signal's number; None where it never started.
-        timed_out: The seconds that it was given and that were not enough, 0 for an end of its own.
+        timed_out: The timeout in seconds that it exceeded, 0 if it ended by itself.
     """
     if timed_out:
         status = {"code": 4, "message": f"The configured timeout of {timed_out:g}s was reached."}

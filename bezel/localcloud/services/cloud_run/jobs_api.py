@@ -1,4 +1,4 @@
-"""Cloud Run v2: jobs, made, run and deleted. What their executions do is `runtime/jobs.py`'s."""
+"""Cloud Run v2: jobs: create, read, run, delete. Leaves out their executions: see runtime/jobs.py."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ PARENT = "projects/{project}/locations/{location}"
 JOBS = "/run/v2/projects/{project:id}/locations/{location:id}/jobs"
 JOB = JOBS + "/{job:id}"
 NAME = PARENT + "/jobs/{job}"
-CHANGE_SECONDS = 2.0  # of the platform's time, to make or to delete one
-# What a caller may set; everything else is the platform's.
+CHANGE_SECONDS = 2.0  # of the platform's time, to create or to delete a job
+# Fields that a caller may set; the platform sets all others.
 SETTABLE = frozenset(
     {"annotations", "binaryAuthorization", "client", "clientVersion", "functionalType", "labels", "launchStage",
      "template"}
@@ -38,7 +38,7 @@ SETTABLE = frozenset(
 
 @api.route("POST", JOBS, needs="run.jobs.create", query="jobId validateOnly", body="job")
 def create(call: Call) -> Json:
-    """Create a job; where its image or a secret cannot be had the operation fails, and the job is there anyway."""
+    """Create a job; if its image or a secret is not available, the operation fails and the job exists nevertheless."""
     cloud, body, name = call.cloud, call.body, f"{call.name(PARENT)}/jobs/{call.query('jobId')}"
     _check(call, body)
     now = cloud.pace.now()
@@ -88,7 +88,7 @@ def get(call: Call) -> Json:
 
 @api.route("DELETE", JOB, needs="run.jobs.delete", on=NAME, query="etag validateOnly")
 def delete(call: Call) -> Json:
-    """Delete a job with its executions; their tasks end, their log stays."""
+    """Delete a job with its executions; their tasks end, their log remains."""
     cloud = call.cloud
     with cloud.store.transaction():
         job = found_job(call)
@@ -105,7 +105,7 @@ def delete(call: Call) -> Json:
 
 @api.route("POST", JOB + ":run", needs="run.jobs.run", on=NAME)
 def run(call: Call) -> Json:
-    """Make an execution and start it; the operation ends with it, however it ends."""
+    """Create an execution and start it; the operation ends with it, whatever its outcome."""
     cloud, overrides = call.cloud, call.body.get("overrides") or {}
     if overrides and not cloud.access.allows(call.caller, "run.jobs.runWithOverrides", call.name(NAME)):
         raise permission_denied("run.jobs.runWithOverrides", call.name(NAME))
@@ -138,7 +138,7 @@ def run(call: Call) -> Json:
 
 
 def found_job(call: Call) -> Json:
-    """The job of the path.
+    """Return the job of the path.
 
     Raises:
         ApiError: NOT_FOUND.
@@ -150,13 +150,13 @@ def found_job(call: Call) -> Json:
 
 
 def missing(kind: str, name: str, location: str) -> ApiError:
-    """404 for a resource of a location."""
+    """404 for a missing resource of a location."""
     text = f"Resource '{name}' of kind '{kind}' in region '{location}' in project '{PROJECT}' does not exist."
     return ApiError("NOT_FOUND", text)
 
 
 def check_etag(row: Json, given: str) -> None:
-    """Hold an etag that was given to the current one.
+    """Compare a given etag with the current one.
 
     Raises:
         ApiError: ABORTED.
@@ -167,13 +167,13 @@ def check_etag(row: Json, given: str) -> None:
 
 
 def validated(call: Call, metadata: Json, response: Json) -> Json:
-    """The answer to validateOnly: what would have been, and nothing is kept, not even the operation."""
+    """Response to validateOnly: the result of the call, without storing it or its operation."""
     name = f"{call.name(PARENT)}/operations/{uuid.uuid4()}"
     return {"name": name, "done": True, "response": response, "metadata": metadata}
 
 
 def forget(cloud: Context, prefix: str) -> None:
-    """End and remove the executions whose names begin so, with their tasks; what waited for them is aborted."""
+    """End and remove the executions with a name prefix, with their tasks; operations waiting for them abort."""
     cloud.jobs.removed(prefix)
     for name, pending in cloud.store.rows("jobRun", prefix):
         for operation in pending["operations"]:
@@ -207,7 +207,7 @@ def _check(call: Call, body: Json) -> None:
 
 
 def _failure(cloud: Context, job: Json) -> RevisionFailureError | None:
-    """Why a job cannot be run, None if it can."""
+    """The failure that keeps a job from running, None if it can run."""
     spec = revision_spec(job["template"]["template"], {})
     try:
         check_image(cloud, spec.image)
@@ -218,10 +218,10 @@ def _failure(cloud: Context, job: Json) -> RevisionFailureError | None:
 
 
 def _overridden(template: Json, overrides: Json) -> Json:
-    """An ExecutionTemplate with what one run sets otherwise.
+    """Apply the overrides of one execution to its ExecutionTemplate.
 
     Raises:
-        ApiError: UNIMPLEMENTED for an execution that may start some time later.
+        ApiError: UNIMPLEMENTED for an execution that may start later.
     """
     if overrides.get("delayExecution"):
         raise ApiError("UNIMPLEMENTED", "localcloud does not serve 'delayExecution': it starts an execution at once.")

@@ -1,10 +1,10 @@
-"""What a project may have in a region of Cloud Run, and what its services ask for. Pure.
+"""Quotas of a project in a region of Cloud Run, and the use that its services request. Pure.
 
-Two counts, as Cloud Run makes them. At once, when a service is written: the most instances of this service alone, times
-its GPUs, CPUs and memory; too many are refused with the number that would do. When a revision is made: the GPUs of all
-services of the region, each with the most instances that its newest revision may have, and with what its older
-revisions still hold; so a service whose most instances are the whole quota cannot roll to a new revision while the old
-one holds an instance. GPUs with and without zonal redundancy are counted apart; the quota of the RTX PRO 6000 is in
+Two checks, as Cloud Run makes them. When a service is written: the most instances of this service alone, times its
+GPUs, CPUs and memory; an excess is refused with the number that would fit. When a revision is made: the GPUs of all
+services of the region, each with the most instances that its newest revision may have, and with the instances of its
+older revisions; so a service whose most instances are the whole quota cannot roll to a new revision while the old one
+holds an instance. GPUs with and without zonal redundancy are counted separately; the quota of the RTX PRO 6000 is in
 thousandths of a GPU.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.services.cloud_run.spec import RevisionSpec
 
 
-# Names as users published them in listings of their quotas, 2026.
+# Metric names from quota listings that users published, 2026.
 CPU_METRIC, MEMORY_METRIC = "run.googleapis.com/cpu_allocation", "run.googleapis.com/mem_allocation"
 
 
@@ -32,10 +32,10 @@ class GpuQuota:
     """A quota of GPUs.
 
     Attributes:
-        name: Google's id of it.
-        gpus: How many GPUs it allows in a region.
-        unit: What one GPU counts in it: 1, or 1000 where it is in milli-GPU.
-        metric: What it counts, as Cloud Quotas and Cloud Monitoring name it.
+        name: Google's id of the quota.
+        gpus: GPUs that it allows in a region.
+        unit: Amount of one GPU in it: 1, or 1000 where it is in milli-GPU.
+        metric: Its metric, as Cloud Quotas and Cloud Monitoring name it.
     """
 
     name: str
@@ -44,23 +44,23 @@ class GpuQuota:
     metric: str
 
     def told(self, gpus: int) -> str:
-        """A number of GPUs as the quota counts them."""
+        """A number of GPUs in the quota's unit."""
         return f"{gpus * self.unit}{' milli-GPU' if self.unit > 1 else ''}"
 
 
 def gpu_quota_of(accelerator: str, *, redundant: bool) -> GpuQuota:
-    """The quota that an accelerator counts in."""
+    """The quota that an accelerator counts towards."""
     known = limits()["accelerators"][accelerator]
     suffix = "_redundant" if redundant else ""
     unit = known["quota_unit"]
-    # As the names of both accelerators that there are.
+    # The pattern of both existing accelerators' metrics.
     metric = f"run.googleapis.com/{accelerator.replace('-', '_')}_gpu_allocation"
     metric += "" if redundant else "_no_zonal_redundancy"
     return GpuQuota(known[f"quota{suffix}_name"], known[f"quota{suffix}"] // unit, unit, metric)
 
 
 def amounts(spec: RevisionSpec) -> Iterator[tuple[str, int]]:
-    """(metric, how much an instance counts in it) of each quota."""
+    """(metric, amount of one instance) of each quota."""
     yield CPU_METRIC, round(spec.cpu * 1000)
     yield MEMORY_METRIC, spec.memory
     if spec.accelerators:
@@ -69,7 +69,7 @@ def amounts(spec: RevisionSpec) -> Iterator[tuple[str, int]]:
 
 
 def most_instances(spec: RevisionSpec, service_scaling: Json) -> int:
-    """Instances that a revision may have when all traffic goes to it."""
+    """Most instances of a revision that gets all traffic."""
     if service_scaling.get("scalingMode") == "MANUAL":
         return int(service_scaling.get("manualInstanceCount") or 0)
     return max(spec.min_instances, spec.max_instances)
@@ -81,9 +81,9 @@ def gpus_wanted(
     """GPUs of one quota that the services of a region may come to hold.
 
     Args:
-        services: (service, its revisions by name, how many instances each revision holds at this moment).
-        accelerator: The kind that is counted.
-        redundant: Whether those with zonal redundancy are.
+        services: (service, its revisions by name, instances that each revision has at this moment).
+        accelerator: The counted kind.
+        redundant: Whether GPUs with zonal redundancy are counted.
     """
     wanted = 0
     for service, revisions, held in services:
@@ -97,7 +97,7 @@ def gpus_wanted(
 
 
 def own_violations(template: Json, service_scaling: Json) -> Iterator[str]:
-    """What a service alone asks for beyond the quotas of its region.
+    """Violations of the region's quotas by a service alone.
 
     Args:
         template: The revision's template; its quantities are well-formed.
@@ -106,7 +106,7 @@ def own_violations(template: Json, service_scaling: Json) -> Iterator[str]:
     spec = revision_spec(template, service_scaling)
     given = [s.get("maxInstanceCount") for s in (template.get("scaling") or {}, service_scaling)]
     if not any(given) and service_scaling.get("scalingMode") != "MANUAL":
-        return  # the platform then takes as many as it may have
+        return  # the platform then limits the instances to the quota
     most, quotas = most_instances(spec, service_scaling), limits()["quotas"]
     if spec.accelerators:
         quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)

@@ -1,4 +1,4 @@
-"""What a revision refers to and what the platform checks when it makes one: quota, image, secrets, buckets."""
+"""References of a revision, checked when the platform makes it: quota, image, secrets, buckets."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
 
 
 def check_image(cloud: Context, image: str) -> None:
-    """Find the image as Cloud Run's own agent may read it.
+    """Check that the image exists and that Cloud Run's own agent may read it.
 
     Raises:
-        RevisionFailureError: If it is not there or not readable.
+        RevisionFailureError: If it does not exist or is not readable.
     """
     reference = parse_reference(image)
     if reference is None:
@@ -70,10 +70,10 @@ def check_image(cloud: Context, image: str) -> None:
 
 
 def resolve_environment(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
-    """The container's environment with the secrets' values, read as its service account.
+    """Return the container's environment with the secrets' values, read as its service account.
 
     Raises:
-        RevisionFailureError: If a secret is not there or not readable; never holds a value.
+        RevisionFailureError: If a secret does not exist or is not readable; the error never holds a value.
     """
     resolved = {}
     for entry in spec.environment:
@@ -105,13 +105,13 @@ def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
 
 
 def resolve_mounts(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
-    """Mount path -> folder of this machine for each mounted bucket.
+    """Return mount path -> folder of this machine for each mounted bucket.
 
-    Beside them `gs://BUCKET` -> folder for each bucket that an argument names and the service account may read: a
-    server needs no mount for those.
+    Also `gs://BUCKET` -> folder for each bucket that an argument names and the service account may read: a server reads
+    those without a mount.
 
     Raises:
-        RevisionFailureError: If a bucket is not there or the service account may not read it.
+        RevisionFailureError: If a bucket does not exist or the service account may not read it.
     """
     named = {bucket for argument in spec.args for bucket in _ADDRESS.findall(argument)}
     readable = {

@@ -1,4 +1,4 @@
-"""What a revision asks for, read from its JSON with the platform's defaults filled in. Pure."""
+"""Spec of a revision, read from its JSON with the platform's defaults filled in. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProbeSpec:
     """A health probe; all times in seconds of the platform.
 
     Attributes:
-        path: What an HTTP probe asks for; None is a TCP connection.
+        path: Path of an HTTP probe; None for a TCP connection.
         port: Port in the container, 0 for the container's own.
     """
 
@@ -75,7 +75,7 @@ class ProbeSpec:
 
 @dataclass(frozen=True)
 class Mount:
-    """A bucket shown as a folder of the container."""
+    """A bucket mounted as a folder of the container."""
 
     volume: str
     path: str
@@ -86,7 +86,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class RevisionSpec:
-    """A revision as its instances need it."""
+    """Fields of a revision that its instances need."""
 
     image: str
     command: tuple[str, ...]

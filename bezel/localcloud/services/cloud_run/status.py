@@ -1,4 +1,4 @@
-"""Conditions, names and messages of services and revisions, as run v2 words them. Pure."""
+"""Conditions, names and messages of services and revisions in run v2's words. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def short(name: str) -> str:
 
 
 def new_revision(name: str, service: Json, now: float) -> Json:
-    """A revision of the service's template that is not ready yet."""
+    """A new revision of the service's template, not ready yet."""
     template = service["template"]
     return {
         "name": name,
@@ -82,7 +82,7 @@ def failed_revision(revision: Json, failure: RevisionFailureError, now: float) -
 
 
 def failure_message(revision: str, failure: RevisionFailureError) -> str:
-    """What the operation and the service say of a revision that failed."""
+    """Message of the operation and the service about a failed revision."""
     text = f"Revision '{short(revision)}' is not ready and cannot serve traffic. {failure.text}"
     if failure.condition == "ContainerHealthy":
         service = short(revision).rpartition("-")[0].rpartition("-")[0]
@@ -93,7 +93,7 @@ def failure_message(revision: str, failure: RevisionFailureError) -> str:
 
 
 def logs_url(service: str, revision: str) -> str:
-    """Where the console shows the log of a revision."""
+    """Console URL of the log of a revision."""
     return (
         f"https://console.cloud.google.com/logs/viewer?project={PROJECT}&resource=cloud_run_revision/"
         f"service_name/{service}/revision_name/{revision}"
@@ -101,7 +101,7 @@ def logs_url(service: str, revision: str) -> str:
 
 
 def pending_status(now: float) -> Json:
-    """The service's status while a revision is on its way."""
+    """The service's status while a revision starts."""
     return {
         "reconciling": True,
         "terminalCondition": condition("Ready", "CONDITION_RECONCILING", now),
@@ -112,7 +112,7 @@ def pending_status(now: float) -> Json:
 
 
 def ready_status(service: Json, now: float) -> Json:
-    """The service's status when it is as its spec says."""
+    """The service's status when it matches its spec."""
     return {
         "reconciling": False,
         "observedGeneration": service["generation"],

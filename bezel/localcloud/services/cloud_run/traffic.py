@@ -1,4 +1,4 @@
-"""Which revision gets a request, and how the instances of a service are divided among its revisions. Pure.
+"""Traffic of a service: choice of a request's revision, and division of instances among revisions. Pure.
 
 The rules are those of run v2's discovery document (TrafficTarget, ServiceScaling) and of Cloud Run's pages on traffic
 and on manual scaling.
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A traffic target with its revision found.
+    """A traffic target with its revision resolved.
 
     Attributes:
         revision: Full name of the revision.
-        percent: Its share of what comes to the service's own address; 0 for one that only its tag reaches.
-        tag: What names the address of its own, "" without one.
+        percent: Its share of the requests to the service's own address; 0 for one that only its tag reaches.
+        tag: Tag in its own address, "" without one.
     """
 
     revision: str
@@ -55,11 +55,11 @@ def shares(service: Json) -> dict[str, int]:
 
 
 def pick(parts: Mapping[str, int], chance: float) -> str | None:
-    """The revision of one request.
+    """Choose the revision of one request.
 
     Args:
         parts: Revision -> percent.
-        chance: Evenly distributed from 0 to below 1.
+        chance: Random number, uniform from 0 to below 1.
     """
     place = chance * sum(parts.values())
     for revision, percent in parts.items():
@@ -70,7 +70,7 @@ def pick(parts: Mapping[str, int], chance: float) -> str | None:
 
 
 def divide(count: int, parts: Mapping[str, int]) -> dict[str, int]:
-    """Divide a number of instances by shares of traffic: whole ones first, the rest by the largest remainders."""
+    """Divide a number of instances by shares of traffic: whole parts first, the rest by the largest remainders."""
     whole = sum(parts.values())
     divided = {revision: count * percent // whole for revision, percent in parts.items()}
     by_remainder = sorted(parts, key=lambda revision: -(count * parts[revision] % whole))
@@ -83,10 +83,10 @@ def bounds(service: Json, revision: Json) -> tuple[int, int]:
     """(least, most) instances of a revision.
 
     The service's numbers are for all revisions with traffic together; a revision that only a tag reaches counts in none
-    of them. With manual scaling there are exactly as many as the service says, and the revision's own bounds do not
-    count; one that only a tag reaches has its least number, or one on demand. What a share of traffic is rounded to is
-    localcloud's own: at least one instance where the scaling is automatic, as a revision with traffic and no instance
-    would answer nobody.
+    of them. With manual scaling there are exactly as many as the service sets, and the revision's own bounds are
+    ignored; a revision that only a tag reaches has its least number, or one on demand. The rounding of a share of
+    traffic is localcloud's own: at least one instance where the scaling is automatic, as a revision with traffic and no
+    instance would serve no request.
     """
     whole, own = service.get("scaling") or {}, revision.get("scaling") or {}
     least = int(own.get("minInstanceCount") or 0)

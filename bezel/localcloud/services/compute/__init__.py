@@ -1,1 +1,1 @@
-"""Compute Engine's own ways: links, errors, operations, and the rules of networks and machines."""
+"""Compute Engine: links, errors, operations, networks and instances."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.routing.router import Call
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
-_WAIT_SECONDS = 120.0  # of the platform's time: what the page on handling API responses says of `wait`
+_WAIT_SECONDS = 120.0  # of the platform's time; source: the page on handling API responses, about `wait`
 _LISTS = "maxResults pageToken returnPartialSuccess"
 _serves = partial(serves, api)
 
@@ -67,7 +67,7 @@ def get_zone(call: Call) -> Json:
 @_serves("GET", "/regions/{region:id}/operations/{operation:id}", "compute.regionOperations.get")
 @_serves("GET", "/zones/{zone:id}/operations/{operation:id}", "compute.zoneOperations.get")
 def get_operation(call: Call) -> Json:
-    """An operation as of now."""
+    """The current state of an operation."""
     call.cloud.machines.advance()
     return shown(call.cloud, root(call), _operation(call))
 
@@ -76,7 +76,7 @@ def get_operation(call: Call) -> Json:
 @_serves("POST", "/regions/{region:id}/operations/{operation:id}/wait", "compute.regionOperations.get")
 @_serves("POST", "/zones/{zone:id}/operations/{operation:id}/wait", "compute.zoneOperations.get")
 async def wait_operation(call: Call) -> Json:
-    """An operation when it is done, or as it is after two minutes of the platform's time."""
+    """Return an operation when it is done, or its state after two minutes of the platform's time."""
     name = _operation(call)
     shown(call.cloud, root(call), name)
     await call.cloud.operations.wait(name, call.cloud.pace.seconds(_WAIT_SECONDS))

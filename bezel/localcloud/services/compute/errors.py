@@ -1,4 +1,4 @@
-"""Refusals in Compute Engine's words. Pure."""
+"""Errors in Compute Engine's words. Pure."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def already_exists(name: str) -> ApiError:
 
 
 def in_use(kind: str, name: str, user: str) -> ApiError:
-    """400 for a resource that something else needs."""
+    """400 for a resource that another one needs."""
     text = f"The {kind} resource '{name}' is already being used by '{user}'"
     return ApiError("FAILED_PRECONDITION", text, reason="resourceInUseByAnotherResource")
 
 
 def wrong(field: str, value: object, why: str) -> ApiError:
-    """400 for a value that cannot be."""
+    """400 for an invalid value."""
     text = f"Invalid value for field '{field}': '{value}'. {why}"
     return ApiError("INVALID_ARGUMENT", text)
 
 
 def missing(field: str) -> ApiError:
-    """400 for a field that must be there."""
+    """400 for a missing field."""
     return ApiError("INVALID_ARGUMENT", f"Required field '{field}' not specified", reason="required")
 
 
 def unserved(what: str, instead: str) -> ApiError:
-    """501 for what Google has and nothing here would act upon."""
+    """501 for a feature of Google's that localcloud does not support."""
     return ApiError("UNIMPLEMENTED", f"localcloud does not serve {what}: {instead}.")

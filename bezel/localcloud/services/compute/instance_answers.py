@@ -1,4 +1,4 @@
-"""Instances as Compute Engine shows them. Pure."""
+"""Compute Engine's JSON of instances. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bezel.localcloud.services.compute.vpc import loopback
 if TYPE_CHECKING:
     from bezel.localcloud.core.json_types import Json
 
-# State of a request -> status of an instance; those before a machine is made depend on whether the request waits.
+# State of a request -> status of an instance; the status before a machine is made depends on whether the request waits.
 _STATUSES = {"PROVISIONING": "STAGING", "ACTIVE": "RUNNING", "SUSPENDING": "STOPPING", "DELETING": "STOPPING"}
 
 
 def instance(name: str, row: Json, external: str) -> Json:
-    """An instance as it was asked for, with what the platform adds; links are names.
+    """An instance as requested, with the platform's fields; links are names.
 
     Args:
         name: `projects/P/zones/Z/instances/I`.
-        row: What is kept of it.
+        row: Its row.
         external: Its external address, "" for none.
     """
     life, request = Life(**row["life"]), dict(row["request"])

@@ -1,7 +1,7 @@
-"""What may be asked of Compute Engine: an instance with accelerators. Pure.
+"""Requests for Compute Engine instances with accelerators: parsing and checks. Pure.
 
-Leaves out instances from templates and machine images, several interfaces, further disks, and being stopped instead of
-deleted when the time is over.
+Leaves out instances from templates and machine images, several interfaces, further disks, and instances that are
+stopped instead of deleted when their time is over.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _UNSERVED = (
 
 @dataclass(frozen=True)
 class InstanceRequest:
-    """What a request asks for.
+    """The parsed request.
 
     Attributes:
-        name: Of the instance.
+        name: Name of the instance.
         goods: The kind of machine.
         model: STANDARD, SPOT or FLEX_START.
-        run_seconds: That it runs at most; None for no limit.
-        valid_seconds: That it waits for capacity, seconds of the platform's time; 0 where it does not.
+        run_seconds: Longest run in seconds; None for no limit.
+        valid_seconds: Longest wait for capacity in seconds of the platform's time; 0 where it does not wait.
         network: `projects/P/global/networks/N`, "" where only a subnetwork is named.
         subnetwork: `projects/P/regions/R/subnetworks/S`, "" where only a network is named.
         external: Whether it has an external address.
@@ -54,14 +54,14 @@ class InstanceRequest:
 
 
 def wanted(body: Json, zone: str) -> InstanceRequest:
-    """What a request asks for.
+    """Parse a request.
 
     Args:
-        body: Without nulls.
-        zone: That the request is for.
+        body: Body without nulls.
+        zone: Requested zone.
 
     Raises:
-        ApiError: For what cannot be, and for what nothing here would act upon.
+        ApiError: For an invalid request, and for features that localcloud does not support.
     """
     name = check_name(body.get("name"))
     for field in _UNSERVED:

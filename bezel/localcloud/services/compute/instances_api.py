@@ -1,4 +1,7 @@
-"""Compute v1 and beta: instances with accelerators and their machine types. What becomes of one is the keeper's."""
+"""Compute v1 and beta: instances with accelerators and their machine types.
+
+Leaves out the later states of an instance: see services/machines/reconciler.py.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,14 @@ api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _INSTANCES = "/zones/{zone:id}/instances"
 _ONE = _INSTANCES + "/{instance:id}"
 _LISTS = "maxResults pageToken returnPartialSuccess"
-# What a filter may ask of an instance: that a label, the name or the status is, or is there.
+# Terms of a filter: the label, the name or the status has a value, or is present.
 _TERM = re.compile(r'\(?\s*(?P<field>labels\.[\w-]+|name|status)\s*(?P<sign>=|:)\s*"?(?P<value>[\w*-]+)"?\s*\)?')
 _serves = partial(serves, api)
 
 
 @_serves("POST", _INSTANCES, "compute.instances.create", "requestId")
 def insert(call: Call) -> Json:
-    """Ask for an instance; the operation ends when it runs, or when there is no capacity for it."""
+    """Request an instance; the operation ends when it runs, or when there is no capacity for it."""
     call.cloud.machines.advance()
     return once(call, lambda: _inserted(call))
 
@@ -136,10 +139,10 @@ def _deleted(call: Call) -> str:
 
 @_serves("GET", _ONE + "/getGuestAttributes", "compute.instances.getGuestAttributes", "queryPath variableKey")
 def guest_attributes(call: Call) -> Json:
-    """What the machine has written about itself: of `namespace/`, or one `namespace/key`.
+    """Guest attributes that the machine wrote: of `namespace/`, or one `namespace/key`.
 
     Raises:
-        ApiError: NOT_FOUND where nothing is written.
+        ApiError: NOT_FOUND where none was written.
     """
     name, _ = _found(call)
     found = sorted(call.cloud.nodes.guest_attributes(name).items())
@@ -162,7 +165,7 @@ def guest_attributes(call: Call) -> Json:
 
 @_serves("GET", _ONE + "/serialPort", "compute.instances.getSerialPortOutput", "port start")
 def serial_port(call: Call) -> Json:
-    """What its console showed from a place on."""
+    """Serial console output from a position on."""
     name, _ = _found(call)
     start = int(call.query("start") or 0)
     content = call.cloud.nodes.serial_output(name).encode() if call.query("port", "1") in {"", "1"} else b""

@@ -1,4 +1,4 @@
-"""Names and links of Compute Engine: `projects/P/global/networks/N` is kept, a URL is shown. Pure."""
+"""Names and links of Compute Engine: rows hold `projects/P/global/networks/N`, responses show URLs. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FULL = re.compile(r"projects/[^/]+/.+")
 def relative(link: str) -> str:
     """The path of a link, from `projects/` on: of a URL, of `projects/...`, of `global/...` and of `regions/...`.
 
-    A text of one word stays as it is.
+    A text of one word is returned unchanged.
     """
     match = _LINK.fullmatch(link)
     path = match["path"] if match else link
@@ -56,5 +56,5 @@ def linked(value: Any, root: str) -> Any:
     )
 
 
-# Values that are the caller's own words, whatever they look like.
+# Values that are the caller's own text and never links.
 _OWN_WORDS = frozenset({"labels", "metadata", "description"})

@@ -1,4 +1,4 @@
-"""Operations of Compute Engine: kept with all others, shown in their own shape, one for each request id."""
+"""Operations of Compute Engine: stored with all others, shown in their own shape, one per request id."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from bezel.localcloud.routing.router import Call
 
 _TYPE = "localcloud/compute"
-_SHOWN = "operation-"  # Google's operations are called so
-# What Google's own ones say where an operation has failed: HTTP status by google.rpc.Code.
+_SHOWN = "operation-"  # prefix of Google's operation names
+# Errors in Google's failed operations: HTTP status by google.rpc.Code.
 _STATUSES = {8: (503, "SERVICE UNAVAILABLE"), 4: (504, "GATEWAY TIMEOUT"), 10: (409, "CONFLICT")}
 
 
@@ -30,36 +30,36 @@ def root(call: Call) -> str:
 
 
 def metadata_of(call: Call, verb: str, target: str, target_id: str) -> Json:
-    """What an operation is about."""
+    """Metadata of an operation: its verb and target."""
     now = timestamp(call.cloud.pace.now())
     about = {"operationType": verb, "target": target, "targetId": target_id, "user": call.caller, "insertTime": now}
     return {"@type": _TYPE} | about
 
 
 def timed(call: Call, verb: str, target: str, target_id: str, seconds: float) -> str:
-    """Begin an operation that succeeds after some seconds of the platform's time; its name."""
+    """Begin an operation that succeeds after some seconds of the platform's time and return its name."""
     parent = target.rsplit("/", 2)[0]
     name: str = call.cloud.operations.timed(parent, metadata_of(call, verb, target, target_id), {}, seconds)["name"]
     return name
 
 
 def once(call: Call, begin: Callable[[], str]) -> Json:
-    """The operation that `begin` starts, or the one that the same request has started before; see `repeats.once`."""
+    """Return the operation that `begin` starts, or the one that the same request started; see `idempotency.once`."""
     return shown(call.cloud, root(call), idempotency.once(call, begin))
 
 
 def stored_name(scope: str, shown_name: str) -> str:
-    """The name that an operation is kept under, from its scope (`projects/P/zones/Z`) and the name that it shows."""
+    """The stored name of an operation, from its scope (`projects/P/zones/Z`) and its shown name."""
     return f"{scope}/operations/{shown_name.removeprefix(_SHOWN)}"
 
 
 def shown(cloud: Context, base: str, name: str) -> Json:
-    """An operation as of now.
+    """The current state of an operation.
 
     Args:
-        cloud: Everything that exists.
-        base: Of its links.
-        name: That it is kept under.
+        cloud: The project's state.
+        base: Base of its links.
+        name: Its stored name.
 
     Raises:
         ApiError: NOT_FOUND.

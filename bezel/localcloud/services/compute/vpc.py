@@ -1,7 +1,7 @@
-"""What the networks in the store let through: look-ups for whoever runs machines, and for what checks a network.
+"""Effect of the stored networks: look-ups for the code that runs machines and for the checks of networks.
 
-Pure but for reading the store. Knows rules for what comes in, by the address it comes from; a rule that goes by the tag
-or the account of the sender lets nobody in here.
+Pure but for reading the store. Supports ingress rules by source address; a rule by the sender's tag or account admits
+no connection here.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from bezel.localcloud.core.json_types import Json
     from bezel.localcloud.core.store import Store
 
-# The setting that tells where a cloud begins to give out addresses. They are ports of this computer in the end, and two
-# clouds on it, with networks of the same ranges, would else meet at each first one.
+# The setting with the first address that a cloud assigns. Addresses are bound on this computer in the end, and two
+# clouds on it, with networks of the same ranges, would otherwise collide at each first one.
 FIRST_ADDRESS = "first address"
 _RESERVED = 2  # the first two addresses of a range: the network's and the gateway's
 
@@ -26,15 +26,16 @@ _RESERVED = 2  # the first two addresses of a range: the network's and the gatew
 def allowed(store: Store, *, network: str, tags: Iterable[str], service_account: str, source: str, port: int) -> bool:
     """Whether a TCP connection from an address reaches a port of a machine.
 
-    The rule with the least number counts; of two with the same number the one that denies; without any nothing gets in.
+    The rule with the lowest priority number decides; of two with the same number the one that denies; without any rule
+    the connection is denied.
 
     Args:
-        store: Where the firewall rules are.
+        store: Store of the firewall rules.
         network: `projects/P/global/networks/N` of the machine.
-        tags: Of the machine.
+        tags: Network tags of the machine.
         service_account: E-mail of the machine's account.
-        source: Address in the network that it comes from, or one of the internet's.
-        port: Of the machine.
+        source: Source address in the network, or on the internet.
+        port: Port of the machine.
     """
     own = set(tags)
     fitting = [
@@ -73,35 +74,35 @@ def has_nat(store: Store, subnetwork: str) -> bool:
 
 
 def loopback(address: str) -> str:
-    """The address of this machine that stands for one of a network: 127.64.0.5 for 10.64.0.5."""
+    """The loopback address that stands for an address of a network: 127.64.0.5 for 10.64.0.5."""
     return f"127.{address.partition('.')[2]}"
 
 
 def free_address(store: Store, subnetwork: str) -> str | None:
-    """An address of a subnetwork that no machine has (as in the network: 10.64.0.5); None if all are taken.
+    """Return a free address of a subnetwork (as in the network: 10.64.0.5); None if all are taken.
 
-    The first one, or where the store names another the first from there on: see `FIRST_ADDRESS`. Machines of different
-    networks may have one address on Google's side; here they all listen on one computer, so none has another's.
+    The search starts at the first address, or at the one that the store names: see `FIRST_ADDRESS`. Machines of
+    different networks may share an address on Google; here they all listen on one computer, so addresses are unique.
     """
     found = store.get("subnetwork", subnetwork)
     if found is None:
         return None
     taken = {place["address"] for _, place in machines(store)}
     ip_range = ipaddress.IPv4Network(found["ipCidrRange"])
-    spare = range(_RESERVED, ip_range.num_addresses - _RESERVED)  # the last two are Google's as well
+    spare = range(_RESERVED, ip_range.num_addresses - _RESERVED)  # Google reserves the last two as well
     first = int(store.setting(FIRST_ADDRESS) or 0) % len(spare)
     turned = (*spare[first:], *spare[:first])
     return next((str(ip_range[number]) for number in turned if str(ip_range[number]) not in taken), None)
 
 
 def machines(store: Store) -> Iterator[tuple[str, Json]]:
-    """(name, where it is: `network`, `subnetwork` and `address`) of every machine with an address."""
+    """(name, place: `network`, `subnetwork` and `address`) of every machine with an address."""
     for kind in ("node", "instance"):
         yield from ((name, body["place"]) for name, body in store.rows(kind) if body.get("place"))
 
 
 def users(store: Store, name: str) -> Iterator[str]:
-    """Names of everything that keeps a network or a subnetwork from being deleted."""
+    """Names of all resources that keep a network or a subnetwork from being deleted."""
     for kind in ("subnetwork", "firewall", "router"):
         yield from (user for user, body in store.rows(kind) if body["network"] == name)
     yield from (machine for machine, place in machines(store) if name in {place["network"], place["subnetwork"]})
@@ -117,8 +118,8 @@ def interface_names(interface: Json, region: str) -> set[str]:
     """The network and the subnetwork that an interface of a Cloud Run service names.
 
     Args:
-        interface: With a `network`, a `subnetwork` or both: links, or the last part of one.
-        region: Of the service.
+        interface: JSON with a `network`, a `subnetwork` or both: links, or the last part of one.
+        region: Region of the service.
     """
     found = set()
     for field, place in (("network", "global"), ("subnetwork", f"regions/{region}")):

@@ -1,7 +1,7 @@
 """Compute v1 and beta: networks, subnetworks, firewall rules and routers with their NATs.
 
-Every kind has the same methods, so one set of handlers serves all. Leaves out networks that make their own subnetworks,
-IPv6, peering, and everything of a router but its NATs.
+Every kind has the same methods, so one set of handlers serves all. Leaves out auto mode networks, IPv6, peering, and
+all parts of a router but its NATs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 VERSIONS = ("v1", "beta")
-# What the platform says of a resource, whatever a caller sends.
+# Fields that the platform sets, whatever a caller sends.
 PLATFORMS = frozenset(
     {"id", "kind", "selfLink", "selfLinkWithId", "creationTimestamp", "region", "fingerprint", "etag", "params",
      "state", "subnetworks", "gatewayIPv4", "gatewayAddress"}
@@ -80,7 +80,7 @@ def _get(kind: Kind, call: Call) -> Json:
 
 
 def _list(kind: Kind, call: Call) -> Json:
-    """Those of the project, or of a region."""
+    """Resources of the project, or of a region."""
     parent = _parent(kind, call)
     items = [(name, _shown(kind, call, name, body)) for name, body in call.cloud.store.rows(kind.name, f"{parent}/")]
     return listed(call, f"{kind.name}List", parent, items)
@@ -93,12 +93,12 @@ def listed(call: Call, kind: str, parent: str, items: list[tuple[str, Any]]) -> 
 
 
 def _patch(kind: Kind, call: Call) -> Json:
-    """Change what the body names; null takes a field away."""
+    """Change the fields that the body names; null removes a field."""
     return once(call, lambda: _changed(kind, call, "patch", merged))
 
 
 def _update(kind: Kind, call: Call) -> Json:
-    """Replace all that may be changed."""
+    """Replace all fields that can be changed."""
     return once(call, lambda: _changed(kind, call, "update", lambda _, body: body))
 
 
@@ -130,7 +130,7 @@ def _check_fingerprint(kind: Kind, call: Call, old: Json) -> None:
 
 
 def _delete(kind: Kind, call: Call) -> Json:
-    """Delete a resource that nothing else needs."""
+    """Delete a resource that no other one needs."""
     return once(call, lambda: _deleted(kind, call))
 
 
@@ -143,7 +143,7 @@ def _deleted(kind: Kind, call: Call) -> str:
 
 
 def _set_google_access(kind: Kind, call: Call) -> Json:
-    """Let machines without an external address reach Google's APIs from a subnetwork, or not."""
+    """Enable or disable private Google access of a subnetwork."""
 
     def begin() -> str:
         with call.cloud.store.transaction():
@@ -156,7 +156,7 @@ def _set_google_access(kind: Kind, call: Call) -> Json:
 
 
 def without_nulls(value: Any) -> Any:
-    """A body without what is null, in lists too: nothing was said of it."""
+    """A body without nulls, in lists too: null counts as not given."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return [without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value
@@ -172,7 +172,7 @@ def merged(old: Json, change: Json) -> Json:
 
 
 def fingerprint(body: Json) -> str:
-    """What changes with a body."""
+    """A digest that changes with the body."""
     return base64.b64encode(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).digest()[:8]).decode()
 
 

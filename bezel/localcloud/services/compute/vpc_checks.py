@@ -1,4 +1,4 @@
-"""What a network, a subnetwork, a firewall rule or a router must find among the others before it is kept."""
+"""Checks of a network, a subnetwork, a firewall rule or a router against the other resources before it is stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_placed(store: Store, kind: Kind, name: str, body: Json) -> None:
-    """Hold a resource against those that it names or lies beside.
+    """Check a resource against those that it names and those in the same network.
 
     Raises:
         ApiError: 404 for a network or subnetwork that does not exist, 400 for a range that overlaps another one.
@@ -40,10 +40,10 @@ def check_placed(store: Store, kind: Kind, name: str, body: Json) -> None:
 
 
 def check_unused(store: Store, kind: Kind, name: str) -> None:
-    """Make sure that nothing needs a network or a subnetwork any more.
+    """Check that no resource needs a network or a subnetwork.
 
     Raises:
-        ApiError: 400 with who does.
+        ApiError: 400 with the name of one that does.
     """
     if kind.name in {"network", "subnetwork"}:
         for user in users(store, name):

@@ -1,8 +1,7 @@
-"""What networks, subnetworks, firewall rules and routers may be, and what they are where nothing is said. Pure.
+"""Kinds of network resources, each with its checks and defaults: networks, subnetworks, firewall rules, routers. Pure.
 
-Owns the checks of one resource by itself. Leaves out what needs the others
-(bezel/localcloud/services/compute/vpc_checks.py) and what the network then does
-(bezel/localcloud/services/compute/vpc.py).
+Owns the checks of one resource by itself. Leaves out checks against other resources
+(bezel/localcloud/services/compute/vpc_checks.py) and the network's effect (bezel/localcloud/services/compute/vpc.py).
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ class Kind:
     """One kind of resource.
 
     Attributes:
-        name: "network", as it is kept and as Compute Engine's `kind` has it.
-        plural: As the path has it.
+        name: "network", as in its row and in Compute Engine's `kind`.
+        plural: Plural, as in the path.
         regional: Whether it is in a region; else it is global.
         fixed: Fields that cannot be changed.
-        unserved: Fields that nothing here would act upon.
-        completed: Turns what a caller gave into the whole resource.
+        unserved: Fields that localcloud does not support.
+        completed: Adds the defaults to a caller's body.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Kind:
 
 
 def check_name(name: Any) -> str:
-    """A name that a resource may have.
+    """Return a valid name of a resource.
 
     Raises:
         ApiError: 400.
@@ -60,10 +59,10 @@ def check_name(name: Any) -> str:
 
 
 def checked(kind: Kind, body: Json) -> Json:
-    """A resource with all its defaults.
+    """Return a resource with all its defaults.
 
     Raises:
-        ApiError: For what it cannot be, and for what nothing here would act upon.
+        ApiError: For an invalid resource, and for features that localcloud does not support.
     """
     check_name(body.get("name"))
     for field in sorted(kind.unserved & body.keys()):

@@ -74,7 +74,7 @@ def get(call: Call) -> Json:
 
 @api.route("PATCH", _ONE, needs="iam.serviceAccounts.update", on=_NAME)
 def patch(call: Call) -> Json:
-    """Change display name or description: only what the mask names."""
+    """Change display name or description: only the fields that the mask names."""
     mask = [path for path in call.body.get("updateMask", "").split(",") if path]
     if not mask:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
@@ -89,7 +89,7 @@ def patch(call: Call) -> Json:
 
 @api.route("DELETE", _ONE, needs="iam.serviceAccounts.delete", on=_NAME)
 def delete(call: Call) -> Json:
-    """Delete an account; grants to it stay in the policies as a deleted member's, and mean nothing any more."""
+    """Delete an account; its grants stay in the policies as a deleted member's, without effect."""
     store = call.cloud.store
     with store.transaction():
         account = _account(store, call.param("account"))
@@ -101,13 +101,13 @@ def delete(call: Call) -> Json:
 
 @api.route("POST", _ONE + ":disable", needs="iam.serviceAccounts.disable", on=_NAME)
 def disable(call: Call) -> Json:
-    """Take no tokens of an account any more."""
+    """Reject the tokens of an account."""
     return _set_disabled(call, disabled=True)
 
 
 @api.route("POST", _ONE + ":enable", needs="iam.serviceAccounts.enable", on=_NAME)
 def enable(call: Call) -> Json:
-    """Take its tokens again."""
+    """Accept the tokens of an account again."""
     return _set_disabled(call, disabled=False)
 
 
@@ -119,21 +119,21 @@ def enable(call: Call) -> Json:
     query="options.requestedPolicyVersion",
 )
 def get_policy(call: Call) -> Json:
-    """Policy of an account: who may act as it."""
+    """Policy of an account: the members that may act as it."""
     name = _account(call.cloud.store, call.param("account"))["name"]
     return read_policy(call.cloud.store, name, call.query("options.requestedPolicyVersion"))
 
 
 @api.route("POST", _ONE + ":setIamPolicy", needs="iam.serviceAccounts.setIamPolicy", on=_NAME)
 def set_policy(call: Call) -> Json:
-    """Replace it."""
+    """Replace the policy of an account."""
     name = _account(call.cloud.store, call.param("account"))["name"]
     return write_policy(call.cloud.store, name, call.body)
 
 
 @api.route("POST", _ONE + ":testIamPermissions")
 def test_permissions(call: Call) -> Json:
-    """Those of the given permissions that the caller has on an account."""
+    """The requested permissions that the caller has on an account."""
     name = _account(call.cloud.store, call.param("account"))["name"]
     return held_permissions(call, name, call.body.get("permissions") or [])
 

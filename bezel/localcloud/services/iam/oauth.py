@@ -1,4 +1,4 @@
-"""The token endpoint (JWT bearer grant) and the issuer's public keys."""
+"""Token endpoint (JWT bearer grant) and the issuer's public keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 def routes(cloud: Context) -> list[Route]:
-    """Routes that ask for no token, since they are where tokens come from."""
+    """Routes that require no token, since clients get their tokens here."""
 
     async def token(request: Request) -> JSONResponse:
         form = parse_qs((await request.body()).decode("latin-1"))

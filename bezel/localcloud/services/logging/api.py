@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 api = Api("logging.googleapis.com", "Cloud Logging API")
 _MAX_PAGE = 1000
-_SLICE = 500  # entries looked at before other requests get their turn
-# A time in the log is rounded to microseconds in an entry: a bound of the filter must not lose an entry by that.
+_SLICE = 500  # entries checked before other requests get their turn
+# Entries show times rounded to microseconds: without this margin a time bound of the filter could lose an entry.
 _ROUNDING = 1e-5
 
 
 @api.route("POST", "/logging/v2/entries:list", needs="logging.logEntries.list", on=PROJECT_NAME)
 async def list_entries(call: Call) -> Json:
-    """Entries that fulfil a filter, in order of time.
+    """Return the entries that match a filter, in order of time.
 
-    Looks at the whole log if it must (the store keeps the last 50,000 entries), but never for long at a time.
+    Reads the whole log if necessary (the store keeps the last 50,000 entries), but yields regularly.
     """
     body = call.body
     names = body.get("resourceNames") or []

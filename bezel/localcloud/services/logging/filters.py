@@ -1,9 +1,9 @@
-"""Logging's query language, the part of it that is in daily use.
+"""Filters of Logging's query language: the subset in daily use.
 
-Understood: comparisons of a field with a value (= != < <= > >= : =~ !~), `field:*` for "is there", a value in
-parentheses (`severity=(ERROR OR CRITICAL)`), a text alone (anywhere in the entry), AND (also left out), OR, NOT and -,
+Supports comparisons of a field with a value (= != < <= > >= : =~ !~), `field:*` for presence, a value in parentheses
+(`severity=(ERROR OR CRITICAL)`), a text alone (anywhere in the entry), AND (explicit or implied), OR, NOT and -,
 parentheses, comments. As in Google's, OR binds closer than AND, the three words are capitals, and everything but
-regular expressions is compared without regard to capitals. Functions such as `log_id(...)` are refused by their name.
+regular expressions is compared without regard to case. Functions such as `log_id(...)` are refused by name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
 _TIMES = {"timestamp", "receiveTimestamp"}
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_LONGEST = 20_000  # characters, as the discovery document of logging v2 says
+_LONGEST = 20_000  # characters; source: the discovery document of logging v2
 _DEEPEST = 40  # parentheses and NOTs within each other
 _FIELD = re.compile(r'[A-Za-z_]\w*(?:\.(?:[\w-]+|"[^"]*"))*', re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z_]\w*\(", re.ASCII)
@@ -37,12 +37,12 @@ _BLANK = re.compile(r"(?:\s|--[^\n]*)*")
 
 @dataclass(frozen=True)
 class Filter:
-    """What a filter asks for.
+    """A parsed filter.
 
     Attributes:
-        holds: Whether an entry fulfils it.
-        since: Unix seconds that every such entry is not before, as far as the filter says so at its top.
-        until: Those that it is not after.
+        holds: Whether an entry matches it.
+        since: Lower bound of matching entries in Unix seconds, as far as the filter's top level sets one.
+        until: Upper bound of matching entries in Unix seconds.
     """
 
     holds: Test
@@ -51,10 +51,10 @@ class Filter:
 
 
 def parse_filter(text: str) -> Filter:
-    """A filter of entries.
+    """Parse a filter of entries.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for what is no filter, or a part of the language that is not served.
+        ApiError: INVALID_ARGUMENT for a malformed filter, or a part of the language that is not served.
     """
     if len(text) > _LONGEST:
         raise invalid(f"The filter has {len(text)} characters, more than {_LONGEST}.", ("filter", "is too long"))
@@ -64,7 +64,7 @@ def parse_filter(text: str) -> Filter:
 
 
 class _Parser:
-    """Recursive descent over the text; `since` and `until` are the bounds in time that stand at the top."""
+    """Recursive descent over the text; `since` and `until` are the time bounds of the top level."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -94,7 +94,7 @@ class _Parser:
         tests = [self._single(top=top)]
         while self._word("OR"):
             tests.append(self._single(top=False))
-        if len(tests) > 1:  # a bound that is only one of the choices bounds nothing
+        if len(tests) > 1:  # a time bound that is one alternative of several is none for the whole
             del self.since[bounds[0] :], self.until[bounds[1] :]
         return lambda entry: any(test(entry) for test in tests)
 
@@ -216,10 +216,10 @@ class _Parser:
 
 
 def _test(field: str, sign: str, value: str) -> Callable[[object], bool]:
-    """The comparison of what an entry has at a field with a value.
+    """Return the comparison of an entry's field with a value.
 
     Raises:
-        ValueError: If the value cannot be one of that field.
+        ValueError: If the value is invalid for that field.
     """
     if sign in {"=~", "!~"}:
         pattern = _pattern(value)
@@ -234,7 +234,7 @@ def _test(field: str, sign: str, value: str) -> Callable[[object], bool]:
 
 
 def _key_of(field: str, value: str) -> Callable[[str], float | str]:
-    """What two values of a field are compared by."""
+    """The key by which two values of a field are compared."""
     if field == "severity":
         if value.upper() not in _SEVERITIES:
             raise ValueError(f"{value!r} is no severity; there are {', '.join(_SEVERITIES)}")
@@ -271,7 +271,7 @@ def _moment(text: str) -> float:
 
 
 def _found(entry: object, path: list[str]) -> Iterator[object]:
-    """What an entry has at a path; a list has what each of its members has."""
+    """Values of an entry at a path; a list has the values of each of its members."""
     if isinstance(entry, list):
         for item in entry:
             yield from _found(item, path)

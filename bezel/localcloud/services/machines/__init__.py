@@ -1,1 +1,1 @@
-"""What the TPU API and Compute Engine share: the reconciler of machines, their networks."""
+"""Machines behind the TPU API and Compute Engine: the reconciler, networks, and TPU responses."""

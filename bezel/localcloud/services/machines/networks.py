@@ -1,4 +1,4 @@
-"""Where in a network a machine is to be, and as whom it runs: what both APIs check before they take a request."""
+"""Checks of a machine's network and account, which both APIs make before they accept a request."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
 
 def subnetwork_of(call: Call, network: str, subnetwork: str, region: str) -> str:
-    """The subnetwork of a machine, `projects/P/regions/R/subnetworks/S`.
+    """Return the subnetwork of a machine, `projects/P/regions/R/subnetworks/S`.
 
     Args:
-        call: For the store and the caller's permissions.
+        call: Gives the store and the caller's permissions.
         network: Name of the network, "" if only the subnetwork is given.
         subnetwork: Name of the subnetwork, "" if only the network is given.
-        region: Of the machine's zone.
+        region: Region of the machine's zone.
 
     Raises:
-        ApiError: NOT_FOUND for what does not exist, INVALID_ARGUMENT for what does not fit, PERMISSION_DENIED.
+        ApiError: NOT_FOUND for an unknown network or subnetwork, INVALID_ARGUMENT for a pair that does not fit,
+            PERMISSION_DENIED.
     """
     store = call.cloud.store
     if not subnetwork:
@@ -44,7 +45,7 @@ def subnetwork_of(call: Call, network: str, subnetwork: str, region: str) -> str
 
 
 def account_of(call: Call, email: str) -> str:
-    """The account that a machine runs as.
+    """Return the account that a machine runs as.
 
     Raises:
         ApiError: PERMISSION_DENIED for one that does not exist or that the caller may not act as.

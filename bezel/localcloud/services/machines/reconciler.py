@@ -1,8 +1,8 @@
-"""Makes machines follow the clock: requests go their way, machines boot and end, also after a restart.
+"""Reconciler of machines: advances requests with the clock, boots and ends machines, also after a restart.
 
-Owns every change of a request that nobody asked for at that moment. Leaves out the way itself (lifecycle.py), what
-there is to sell (capacity.py), the messages of both APIs (services/tpu/api.py, services/compute/instances_api.py), what
-a machine runs.
+Owns every change of a request that no call makes. Leaves out the life cycle itself (lifecycle.py), stock and quotas
+(capacity.py), the messages of both APIs (services/tpu/api.py, services/compute/instances_api.py), and the programs on a
+machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RESPONSE = "type.googleapis.com/google.cloud.tpu.v2alpha1.QueuedResource"
 class MachineReconciler:
     """Every request for machines, of both APIs, in the store.
 
-    A row holds `life`, what was asked for (`request`, `goods`, `zone`, `model`), the open operations (`operation`,
+    A row holds `life`, the request (`request`, `goods`, `zone`, `model`), the open operations (`operation`,
     `deletion`), the `machine` to boot (name, metadata, ...) and, once it has one, its `place` in a network.
     """
 
@@ -46,28 +46,28 @@ class MachineReconciler:
         self._asked = asyncio.Event()
 
     def advance(self) -> None:
-        """Bring every request to where it is by now; every handler calls this before it looks."""
+        """Advance every request to its state at this time; every handler calls this first."""
         self._fill_late()
         for kind in KINDS:
             for name, row in self._cloud.store.rows(kind):
                 self._advance(kind, name, row)
 
     def begin(self, kind: str, name: str, row: Json) -> None:
-        """Keep a request that has just come in."""
+        """Store a new request."""
         self._asked.set()
         self._cloud.store.put(kind, name, row)
 
     def begin_late(self, kind: str, name: str, row: Json) -> None:
-        """Let a request come in when its life begins, unless its name is taken then."""
+        """Store a request when its life begins, unless its name is taken then."""
         self._asked.set()
         self._cloud.store.put(LATE, name, {"kind": kind, "row": row})
 
     def move(self, kind: str, name: str, row: Json, life: Life) -> None:
-        """Put a request into a state that somebody, or the platform, wants it in now."""
+        """Move a request to a state that a user, or the platform, requests now."""
         self._settle(kind, name, row, life)
 
     def end_all(self, *, lost: bool) -> list[str]:
-        """End every machine that runs, as if its time were over or because the platform needs it; their names."""
+        """End every running machine, as if its time were over or the platform reclaimed it, and return their names."""
         self.advance()
         ended = []
         for kind in KINDS:
@@ -81,13 +81,13 @@ class MachineReconciler:
         return ended
 
     def held(self) -> list[Held]:
-        """What is counted in stock and quotas."""
+        """Requests that count in stock and quotas."""
         rows = [(kind, row) for kind in KINDS for _, row in self._cloud.store.rows(kind)]
         api = {QUEUED: "tpu", INSTANCE: "compute"}
         return [Held(api[kind], row["zone"], row["goods"], row["model"], row["life"]["state"]) for kind, row in rows]
 
     def quotas(self) -> dict[str, int]:
-        """What the project may have of each quota."""
+        """The project's limit of each quota."""
         fault = self._cloud.faults.find("lease-quota")
         return {
             name: min(value, int(fault.number("units"))) if fault else value
@@ -95,13 +95,13 @@ class MachineReconciler:
         }
 
     def takes_flex_start(self, zone: str) -> bool:
-        """Whether a zone takes requests of that provisioning model."""
+        """Whether a zone accepts requests of that provisioning model."""
         fault = self._cloud.faults.find("lease-zone-refused")
         refused = fault is not None and fnmatchcase(zone, fault.text("zone"))
         return zone in capacity.zones() and capacity.zones()[zone].flex_start and not refused
 
     def resume(self) -> None:
-        """Boot what runs, after a restart, and go on from now on."""
+        """Boot the machines that should run after a restart, and advance all requests from now on."""
         self.advance()
         for kind in KINDS:
             for _, row in self._cloud.store.rows(kind):
@@ -110,7 +110,7 @@ class MachineReconciler:
         self._task = asyncio.create_task(self._tick())
 
     async def close(self) -> None:
-        """Go on no more; the store keeps what should run."""
+        """Stop advancing; the store keeps the record of the machines that should run."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -125,7 +125,7 @@ class MachineReconciler:
             try:
                 self.advance()
             except Exception as error:
-                if not is_full(error):  # a full disk is told to whoever writes next
+                if not is_full(error):  # the next caller that writes gets the error of a full disk
                     log.exception("machines could not follow the clock")
 
     def _fill_late(self) -> None:
@@ -160,12 +160,12 @@ class MachineReconciler:
         )
 
     def _sold_out(self, zone: str) -> str:
-        """What a zone says that somebody has sold out, "" for one that nobody has."""
+        """Stock-out message of a zone with such a fault, "" without one."""
         fault = self._cloud.faults.find("lease-stock-out")
         return fault.text("code") if fault and fnmatchcase(zone, fault.text("zone")) else ""
 
     def _settle(self, kind: str, name: str, row: Json, life: Life) -> Json:
-        """Keep a new state with all that follows from it; the row as it then is."""
+        """Store a new state with all its effects and return the new row."""
         before = row["life"]["state"]
         with self._cloud.store.transaction():
             if life.state == "PROVISIONING" and not (row := self._placed(row)).get("place"):
@@ -189,7 +189,7 @@ class MachineReconciler:
         return row
 
     def _placed(self, row: Json) -> Json:
-        """A row with its machine in its network; without a place if no address is left there."""
+        """Return a row with its machine placed in its network; without a place if no address is left there."""
         machine, store = row["machine"], self._cloud.store
         subnetwork = store.get("subnetwork", machine["subnetwork"])
         address = free_address(store, machine["subnetwork"])
@@ -199,7 +199,7 @@ class MachineReconciler:
         return row | {"place": place}
 
     def _keep_node(self, kind: str, name: str, row: Json, *, gone: bool) -> None:
-        """The node of a queued resource is there for as long as it has a place."""
+        """Store or delete the node of a queued resource, which exists as long as the resource has a place."""
         if kind != QUEUED:
             return
         node = row["machine"]["name"]

@@ -1,4 +1,4 @@
-"""Queued resources and nodes as the TPU API shows them. Pure."""
+"""TPU API's JSON of queued resources and nodes. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from bezel.localcloud.core.errors import ApiError
     from bezel.localcloud.core.json_types import Json
 
-_PORT = 8470  # what every TPU node's endpoint says
+_PORT = 8470  # port in every TPU node's endpoint
 # State of a queued resource -> its node's.
 _NODE_STATES = {"PROVISIONING": "CREATING", "ACTIVE": "READY", "SUSPENDING": "DELETING", "DELETING": "DELETING"}
 
 
 def queued_resource(name: str, row: Json) -> Json:
-    """A queued resource as it was asked for, with its state."""
+    """A queued resource as requested, with its state."""
     life = Life(**row["life"])
     data = {"failedData": {"error": failure(row).rpc_status()}} if life.state == "FAILED" else {_field(life.state): {}}
     known = {} if life.state == "WAITING_FOR_RESOURCES" else data
@@ -28,7 +28,7 @@ def queued_resource(name: str, row: Json) -> Json:
 
 
 def failure(row: Json) -> ApiError:
-    """Why a request failed."""
+    """The error of a failed request."""
     return failed(row["life"]["failure"], row["zone"], row["goods"], row["said"])
 
 
@@ -36,9 +36,9 @@ def node(name: str, node_row: Json, row: Json, address_of_external: str) -> Json
     """A node of a queued resource.
 
     Args:
-        name: The node's.
-        node_row: What is kept of it.
-        row: What is kept of its queued resource.
+        name: Name of the node.
+        node_row: Row of the node.
+        row: Row of its queued resource.
         address_of_external: Its external address, "" for none.
     """
     life = Life(**row["life"])

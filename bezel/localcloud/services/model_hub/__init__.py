@@ -1,1 +1,1 @@
-"""The Hugging Face hub, with synthetic model files."""
+"""Stand-in for the Hugging Face hub, with synthetic model files."""

@@ -1,7 +1,7 @@
-"""The Hugging Face hub, as far as models are listed and downloaded: made-up files of every model of the catalogue.
+"""Stand-in for the Hugging Face hub, for listing and downloading models: made-up files of every model in the catalogue.
 
-Answers like the hub's own API: a revision's commit, its tree with sizes and hashes, downloads by Range. Everything is
-public here. It stands in for another company's service, so it asks for no token of Google's.
+Responds like the hub's own API: a revision's commit, its tree with sizes and hashes, downloads by Range. Everything is
+public. It stands in for another company's service, so it requires no Google token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LARGE = ".safetensors"
 
 
 def routes() -> list[Route]:
-    """Routes that anybody may call."""
+    """Routes that need no token."""
     api = _REPOSITORY.replace("{kind}", "/api/models")
     return [
         Route(f"{api}/revision/{{revision}}", _revision, methods=["GET"]),
@@ -69,7 +69,7 @@ async def _resolve(request: Request) -> Response:
 
 
 def _row(path: str, content: bytes) -> dict[str, object]:
-    """A file as the tree lists it: large ones by the SHA-256 of their content, all by git's hash of what git keeps."""
+    """A file in the tree's listing: large files by the SHA-256 of their content, all by git's hash of their blob."""
     row: dict[str, object] = {"type": "file", "path": path, "size": len(content), "oid": _git_hash(content)}
     if path.endswith(_LARGE):
         oid = hashlib.sha256(content).hexdigest()
@@ -87,7 +87,7 @@ def _files(request: Request) -> dict[str, bytes] | Response:
     try:
         found = _of(name)
     except NotInCatalogueError:
-        # The hub does not tell a stranger whether a model is private or is none.
+        # The hub does not reveal whether a model is private or does not exist.
         return _refusal(401, "RepoNotFound", "Invalid username or password.")
     if request.path_params["revision"] not in {"main", _commit(name)}:
         return _refusal(404, "RevisionNotFound", f"Invalid rev id: {request.path_params['revision']}")

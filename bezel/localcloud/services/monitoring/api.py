@@ -1,7 +1,7 @@
-"""Monitoring v3: projects.timeSeries.list, of the use of quotas.
+"""Monitoring v3: projects.timeSeries.list, for the use of quotas.
 
-The shape is that of Google's discovery document; filters are those that compare labels for equality, joined by AND.
-Other metrics, other comparisons and aggregations are refused with 501: no answer is made up.
+The shape is that of Google's discovery document; filters compare labels for equality, joined by AND. Other metrics,
+comparisons and aggregations are refused with 501: no response is made up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
 METRIC, RESOURCE = "serviceruntime.googleapis.com/quota/allocation/usage", "consumer_quota"
 _TERM = re.compile(r'\s*([a-z_.]+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*')
 _AND = re.compile(r"\bAND\b")
-# What Google's grammar has beyond that.
+# Parts of Google's filter grammar that are not served.
 _BEYOND = re.compile(r"\b(OR|NOT)\b|!=|[:<>()]|=\s*[a-z_]+\s*\(|^\s*-")
 _KNOWN = ("metric.type", "resource.type", "metric.labels.quota_metric")
 _LABELS = ("resource.labels.project_id", "resource.labels.service", "resource.labels.location")
@@ -38,7 +38,7 @@ _MOST = 100_000
     query="filter interval.startTime interval.endTime view pageSize pageToken",
 )
 def list_time_series(call: Call) -> Json:
-    """The series that a filter takes, with their points of an interval, newest first."""
+    """Return the series that match a filter, with their points of an interval, newest first."""
     wanted = labels_wanted(call.query("filter"))
     since, until = _interval(call)
     found = sorted(
@@ -49,7 +49,7 @@ def list_time_series(call: Call) -> Json:
     )
     if call.query("view") == "HEADERS":
         return call.page([(" ".join(series), _shown(series, [])) for series, _ in found], "timeSeries", most=_MOST)
-    # A page counts points: a series may go on on the next one.
+    # The page size counts points: a series may continue on the next page.
     each = [(f"{' '.join(series)} {1e11 - point.time:.6f}", (series, point)) for series, ps in found for point in ps]
     shown, token = call.paged(each, default=_MOST, most=_MOST)
     by_series: dict[Series, list[Point]] = {}
@@ -84,10 +84,10 @@ def _shown(series: Series, points: list[Point]) -> Json:
 
 
 def labels_wanted(text: str) -> dict[str, str]:
-    """What a filter asks for, label -> value.
+    """Return the labels and values that a filter requires.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for what is no filter, UNIMPLEMENTED for one that is not served.
+        ApiError: INVALID_ARGUMENT for a malformed filter, UNIMPLEMENTED for one that is not served.
     """
     wanted: dict[str, str] = {}
     for term in _AND.split(text):
@@ -119,7 +119,7 @@ def _refused(why: str) -> ApiError:
 
 
 def _interval(call: Call) -> tuple[float, float]:
-    """(Unix seconds that points come after, those that none comes after)."""
+    """The interval's (start, end) in Unix seconds: points come after the start and not after the end."""
     end = call.query("interval.endTime")
     if not end:
         raise invalid("Field interval.endTime is required.", ("interval.end_time", "is required"))

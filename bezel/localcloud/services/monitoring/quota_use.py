@@ -1,12 +1,12 @@
-"""What is in use of each quota, and the samples of it that Cloud Monitoring shows.
+"""Use of quotas, and its samples that Cloud Monitoring shows.
 
-Owns the counting of what runs (instances of services, tasks of jobs, machines) and the history of the last day. Leaves
-out the quotas' values (apis/cloud_quotas.py) and the answer (apis/monitoring.py).
+Owns the counting of running things (instances of services, tasks of jobs, machines) and the history of the last day.
+Leaves out the quotas' values (cloud_quotas/api.py) and the response (monitoring/api.py).
 
-As Google's list of metrics says of quota/allocation/usage: at most one point a minute of the platform's time, when the
-value has changed, and again at least every day; what was never used has no series. When a point can be read is not
-published: here between half a minute and three minutes later, by a seed that is the point itself. A daemon that starts
-knows of no earlier sample.
+As Google's list of metrics documents for quota/allocation/usage: at most one point a minute of the platform's time,
+when the value has changed, and again at least every day; a quota that was never used has no series. Google does not
+publish the delay until a point can be read: here it is between half a minute and three minutes, seeded by the point
+itself. A daemon that starts knows no earlier sample.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LEAST_TICK = 1.0
 
 
 def use_of(cloud: Context) -> Counter[Series]:
-    """What is in use now of everything that is used."""
+    """Count the current use of every quota in use."""
     used: Counter[Series] = Counter()
     for location, spec, instances in _containers(cloud):
         for metric, amount in amounts(spec):
@@ -49,7 +49,7 @@ def use_of(cloud: Context) -> Counter[Series]:
 
 
 def _containers(cloud: Context) -> Iterator[tuple[str, RevisionSpec, int]]:
-    """(region, what each needs, how many) of the containers that run, older revisions' and jobs' among them."""
+    """(region, spec, number) of the running containers, including those of older revisions and of jobs."""
     store = cloud.store
     for name, service in store.rows("service"):
         for revision, instances in cloud.services.held(name).items():
@@ -69,7 +69,7 @@ class QuotaUse:
         self._task: asyncio.Task[None] | None = None
 
     def sample(self) -> None:
-        """Take what is in use now as a point of each series where it says something new."""
+        """Add a point with the current use to each series whose value is new."""
         now, used = self._cloud.pace.now(), use_of(self._cloud)
         for series in [*self._points, *(used.keys() - self._points.keys())]:
             points = self._points.setdefault(series, [])
@@ -92,11 +92,11 @@ class QuotaUse:
         return self._cloud.pace.seconds(dice.uniform(_SOONEST, _LATEST))
 
     def resume(self) -> None:
-        """Sample from now on."""
+        """Start sampling."""
         self._task = asyncio.create_task(self._tick())
 
     async def close(self) -> None:
-        """Sample no more."""
+        """Stop sampling."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -27,7 +27,7 @@ def get_project(call: Call) -> Json:
 
 @api.route("GET", "/crm/v1/projects", needs="resourcemanager.projects.get", on=f"projects/{PROJECT}", query=_LISTED)
 def list_projects(call: Call) -> Json:
-    """The one project, if the filter names it by `id:`, `projectId:` or `name:` or there is none."""
+    """The one project, without a filter or with one that names it by `id:`, `projectId:` or `name:`."""
     field, _, value = call.query("filter").partition(":")
     if field not in {"", "id", "projectId", "name"}:
         text = f"localcloud does not serve the filter {call.query('filter')!r}: use id:, projectId: or name:."
@@ -61,5 +61,5 @@ def set_policy(call: Call) -> Json:
 
 @api.route("POST", _PROJECT + ":testIamPermissions")
 def test_permissions(call: Call) -> Json:
-    """Those of the given permissions that the caller has."""
+    """The requested permissions that the caller has on the project."""
     return held_permissions(call, call.name(_NAME), call.body.get("permissions") or [])

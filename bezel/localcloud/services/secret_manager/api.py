@@ -1,4 +1,4 @@
-"""Secret Manager v1: secrets and their versions. A payload leaves only through :access."""
+"""Secret Manager v1: secrets and their versions. Only :access returns a payload."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERSION = _ONE + "/versions/{version:id}"
 _NAME = "projects/{project}/secrets/{secret}"
 _VERSION_NAME = _NAME + "/versions/{version}"
 _MAX_PAYLOAD = 65_536
-# What a caller may change, what is kept of a new secret, and what nothing here would act upon.
+# Fields that a caller may change, fields stored of a new secret, and fields that localcloud does not support.
 _SETTABLE = frozenset({"labels", "annotations", "versionAliases"})
 _KEPT = frozenset({"labels", "annotations", "replication", "secretType"})
 _UNSERVED = frozenset(
@@ -68,7 +68,7 @@ def get(call: Call) -> Json:
 
 @api.route("PATCH", _ONE, needs="secretmanager.secrets.update", on=_NAME, query="updateMask", body="secret")
 def patch(call: Call) -> Json:
-    """Change what the mask names."""
+    """Change the fields that the mask names."""
     body, mask = call.body, call.mask()
     if not mask:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
@@ -113,13 +113,13 @@ def get_policy(call: Call) -> Json:
 
 @api.route("POST", _ONE + ":setIamPolicy", needs="secretmanager.secrets.setIamPolicy", on=_NAME)
 def set_policy(call: Call) -> Json:
-    """Replace it."""
+    """Replace the policy of a secret."""
     return write_policy(call.cloud.store, _secret(call)[0], call.body)
 
 
 @api.route("POST", _ONE + ":testIamPermissions")
 def test_permissions(call: Call) -> Json:
-    """Those of the given permissions that the caller has on a secret."""
+    """The requested permissions that the caller has on a secret."""
     return held_permissions(call, _secret(call)[0], call.body.get("permissions") or [])
 
 
@@ -179,18 +179,18 @@ def enable(call: Call) -> Json:
 
 @api.route("POST", _VERSION + ":disable", needs="secretmanager.versions.disable", on=_VERSION_NAME)
 def disable(call: Call) -> Json:
-    """Make it unreadable for now."""
+    """Make a version unreadable until it is enabled again."""
     return _set_state(call, "DISABLED")
 
 
 @api.route("POST", _VERSION + ":destroy", needs="secretmanager.versions.destroy", on=_VERSION_NAME)
 def destroy(call: Call) -> Json:
-    """Forget its payload for good."""
+    """Delete the payload of a version for good."""
     return _set_state(call, "DESTROYED")
 
 
 def find_version(store: Store, secret: str, version: str) -> tuple[str, Json]:
-    """(name, body) of a version by number, alias or "latest".
+    """Return (name, body) of a version by number, alias or "latest".
 
     Raises:
         ApiError: NOT_FOUND.
@@ -207,7 +207,7 @@ def find_version(store: Store, secret: str, version: str) -> tuple[str, Json]:
 
 
 def payload_of(store: Store, name: str, version: Json) -> bytes:
-    """The bytes of a version.
+    """Return the bytes of a version.
 
     Raises:
         ApiError: FAILED_PRECONDITION if it is not enabled.

@@ -1,4 +1,4 @@
-"""Service Usage v1: which APIs the project has enabled."""
+"""Service Usage v1: the enabled APIs of the project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROOT = "/serviceusage/v1/projects/{project:id}/services"
 
 @api.route("GET", _ROOT, needs="serviceusage.services.list", query="filter pageSize pageToken")
 def list_services(call: Call) -> Json:
-    """Services, or those of a state; what was never enabled is not listed.
+    """Services, or those of a state; services that were never enabled are not listed.
 
     Raises:
         ApiError: INVALID_ARGUMENT for another filter than the two that Google has.

@@ -1,4 +1,4 @@
-"""Cloud Storage v1: buckets, their policies, and objects read and listed; uploads stand in uploads.py."""
+"""Cloud Storage v1: buckets, their policies, and objects read and listed; uploads are in uploads.py."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POLICY = "projects/_/buckets/{bucket}"
 _OBJECT_NAME = POLICY + "/objects/{object}"
 _LARGE_LOCATIONS = frozenset({"US", "EU", "ASIA", "NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"})
 _CLASSES = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "MULTI_REGIONAL", "REGIONAL", "DURABLE_REDUCED_AVAILABILITY")
-# What is the platform's to set, and what stays as it was made.
+# Fields that the platform sets, and fields that cannot be changed.
 _THEIRS = frozenset(
     {"kind", "id", "selfLink", "projectNumber", "metageneration", "generation", "timeCreated", "updated", "etag",
      "owner", "locationType", "softDeleteTime", "hardDeleteTime", "satisfiesPZI", "satisfiesPZS"}
@@ -159,7 +159,7 @@ def get_policy(call: Call) -> Json:
 
 @api.route("PUT", _BUCKET + "/iam", needs="storage.buckets.setIamPolicy", on=POLICY)
 def set_policy(call: Call) -> Json:
-    """Replace it."""
+    """Replace the policy of a bucket."""
     bucket_of(call)
     policy = _merged({}, call.body)
     return _policy_shown(call, write_policy(call.cloud.store, call.name(POLICY), {"policy": policy}, stale=stale()))
@@ -167,7 +167,7 @@ def set_policy(call: Call) -> Json:
 
 @api.route("GET", _BUCKET + "/iam/testPermissions", query="permissions")
 def test_permissions(call: Call) -> Json:
-    """Those of the given permissions that the caller has on a bucket."""
+    """The requested permissions that the caller has on a bucket."""
     bucket_of(call)
     asked = call.request.query_params.getlist("permissions")
     return {"kind": "storage#testIamPermissionsResponse"} | held_permissions(call, call.name(POLICY), asked)
@@ -189,7 +189,7 @@ def list_caches(call: Call) -> Json:
     query="prefix delimiter startOffset endOffset maxResults pageToken",
 )
 def list_objects(call: Call) -> Json:
-    """Objects by prefix; with a delimiter, what lies deeper is folded into `prefixes`."""
+    """Objects by prefix; with a delimiter, names below it are folded into `prefixes`."""
     bucket = bucket_of(call)["name"]
     prefix, delimiter = call.query("prefix"), call.query("delimiter")
     first, end = call.query("startOffset"), call.query("endOffset")
@@ -236,7 +236,7 @@ def delete_object(call: Call) -> Response:
 
 
 def bucket_of(call: Call) -> Json:
-    """The bucket of the path.
+    """Return the bucket of the path.
 
     Raises:
         ApiError: NOT_FOUND.
@@ -248,7 +248,7 @@ def bucket_of(call: Call) -> Json:
 
 
 def object_shown(call: Call, row: Json) -> Json:
-    """An object as the API shows it, with links at today's address."""
+    """JSON of an object, with links at the current address."""
     path = f"b/{row['bucket']}/o/{row['name'].replace('/', '%2F')}"
     return row | {
         "id": f"{row['bucket']}/{row['name']}/{row['generation']}",

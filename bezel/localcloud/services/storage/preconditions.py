@@ -1,4 +1,4 @@
-"""Cloud Storage's preconditions: what a caller says about the generation that it means."""
+"""Preconditions of Cloud Storage: the generations that a caller expects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bezel.localcloud.core.errors import ApiError
 if TYPE_CHECKING:
     from bezel.localcloud.core.json_types import Json
 
-# Query parameters that a handler which calls `check_preconditions` heeds, of buckets and of objects.
+# Query parameters of a handler that calls `check_preconditions`, for buckets and for objects.
 OF_BUCKETS = "ifMetagenerationMatch ifMetagenerationNotMatch"
 OF_OBJECTS = f"ifGenerationMatch ifGenerationNotMatch {OF_BUCKETS}"
 
@@ -25,12 +25,12 @@ def conditions_of(arguments: dict[str, str]) -> dict[str, str]:
 
 
 def check_preconditions(conditions: dict[str, str], current: Json | None, *, reads: bool = False) -> None:
-    """Hold the conditions against a bucket or an object.
+    """Check the conditions against a bucket or an object.
 
     Args:
         conditions: From `conditions_of`.
-        current: What is there, None for nothing: its generation is 0.
-        reads: Whether the call changes nothing: "not match" is then answered with 304.
+        current: The current row, None for a missing one, whose generation is 0.
+        reads: Whether the call only reads: "not match" then gives a 304.
 
     Raises:
         ApiError: 412, or 304.

@@ -1,4 +1,4 @@
-"""Cloud Storage's copy inside the service: objects.rewrite, in one step or, between locations, in several."""
+"""Copies within Cloud Storage: objects.rewrite, in one step or, between locations, in several."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.routing.router import Call
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
-# How much one call copies between two locations or storage classes: Google says no more than that it is bounded.
+# Bytes that one call copies between two locations or storage classes; Google documents only that it is bounded.
 _STEP_BYTES = 8 * 1024 * 1024
 _MIB = 1024 * 1024
 _SOURCE = "ifSource"
@@ -31,7 +31,7 @@ _SOURCE = "ifSource"
     query=f"rewriteToken maxBytesRewrittenPerCall sourceGeneration {OF_OBJECTS} " + OF_OBJECTS.replace("if", _SOURCE),
 )
 def rewrite(call: Call) -> Json:
-    """Copy an object, or the next part of it; what is copied becomes visible when it is whole."""
+    """Copy an object, or the next part of it; the copy becomes visible when it is whole."""
     target = bucket_of(call)
     home = call.cloud.store.get("bucket", call.param("source"))
     row = call.cloud.store.get("object", f"{call.param('source')}/{call.param('object')}")
@@ -68,7 +68,7 @@ def rewrite(call: Call) -> Json:
 
 
 def _step(call: Call) -> int:
-    """The bound of this call that the caller sets, 0 for none."""
+    """The bound that the caller sets on this call, 0 for none."""
     asked = int(call.query("maxBytesRewrittenPerCall") or 0)
     if asked < 0 or asked % _MIB:
         raise invalid("maxBytesRewrittenPerCall must be an integral multiple of 1 MiB (1048576).")
@@ -76,10 +76,10 @@ def _step(call: Call) -> int:
 
 
 def _already(call: Call, row: Json) -> int:
-    """How much the calls before have copied.
+    """Return the bytes that earlier calls have copied.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a token that was given out for another copy.
+        ApiError: INVALID_ARGUMENT for a token of another copy.
     """
     token = call.query("rewriteToken")
     if not token:

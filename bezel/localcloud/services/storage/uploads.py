@@ -1,4 +1,4 @@
-"""Cloud Storage's three ways in: media, multipart, and resumable (one PUT, or chunks with Content-Range)."""
+"""Uploads of Cloud Storage: media, multipart, and resumable (one PUT, or chunks with Content-Range)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.routing.router import Call
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
-_MULTIPART = 64 << 20  # bytes; Google's clients send an object of more than 16 MiB in another way
+_MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
 _METADATA = 1 << 20
 _PATH = "/upload/storage/v1/b/{bucket:id}/o"
 
@@ -36,13 +36,13 @@ _PATH = "/upload/storage/v1/b/{bucket:id}/o"
     reads_body=True,
 )
 async def upload(call: Call) -> Json | Response:
-    """Put an object, or with uploadType=resumable open a session for one."""
+    """Upload an object, or with uploadType=resumable open a session for one."""
     bucket_of(call)
     kind, conditions = call.query("uploadType"), conditions_of(call.arguments)
     if kind == "media":
         metadata = {"name": call.query("name"), "contentType": call.request.headers.get("content-type")}
         if metadata["name"]:
-            check_permitted(call, str(metadata["name"]))  # before a byte of it is on the disk
+            check_permitted(call, str(metadata["name"]))  # before any byte is written to the disk
         return object_shown(
             call, place_object(call, metadata, conditions, await call.cloud.objects.receive(call.request.stream()))
         )
@@ -62,7 +62,7 @@ async def upload(call: Call) -> Json | Response:
 
 @api.route("PUT", _PATH)
 async def resume(call: Call) -> Json | Response:
-    """Take the content of a session, whole or the next chunk of it; who opened it was permitted to."""
+    """Receive the content of a session, whole or the next chunk; permission was checked when it was opened."""
     session = call.cloud.store.get("upload", call.query("upload_id"))
     if session is None or session["bucket"] != call.param("bucket"):
         raise ApiError("NOT_FOUND", "No such upload session.")
@@ -86,10 +86,10 @@ async def resume(call: Call) -> Json | Response:
 
 
 def place_object(call: Call, metadata: Json, conditions: dict[str, str], received: Upload) -> Json:
-    """Make what was received an object of the path's bucket, under the caller's conditions; its row.
+    """Make an upload an object of the path's bucket, under the caller's conditions, and return its row.
 
     Raises:
-        ApiError: It may not be written, or a condition does not hold.
+        ApiError: The caller may not write it, or a condition does not hold.
     """
     bucket, name = call.param("bucket"), str(metadata.get("name") or "")
     metadata = {"contentEncoding": call.query("contentEncoding")} | metadata
@@ -108,7 +108,7 @@ def place_object(call: Call, metadata: Json, conditions: dict[str, str], receive
 
 
 def check_permitted(call: Call, name: str) -> None:
-    """Hold the caller's roles against the object: to overwrite one takes the permission to delete it."""
+    """Check the caller's roles on the object: to overwrite one takes the permission to delete it."""
     resource = f"{call.name(POLICY)}/objects/{name}"
     needed = ["storage.objects.create"]
     if call.cloud.store.get("object", f"{call.param('bucket')}/{name}") is not None:
@@ -119,7 +119,7 @@ def check_permitted(call: Call, name: str) -> None:
 
 
 async def _whole(call: Call, most: int) -> bytes:
-    """The body, which is kept in memory.
+    """Read the whole body into memory.
 
     Raises:
         ApiError: 413, it is longer than `most` bytes.
@@ -164,16 +164,16 @@ def _split(piece: bytes) -> tuple[str, bytes]:
 
 
 def _checked(metadata: Json) -> Json:
-    """Metadata of an object without what is null, every field of it known."""
+    """Metadata of an object without nulls, checked for unknown fields."""
     found = checked_message(metadata, "storage.Object", "", keep_null=True)
     return {key: value for key, value in found.items() if value is not None}
 
 
 def _range(header: str | None, received: int) -> tuple[int | None, int | None]:
-    """(first byte, bytes of the whole) of a Content-Range; None where it leaves that open.
+    """Return (first byte, total size) of a Content-Range; None for a part that it leaves open.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for what is no range, or one that the whole does not hold.
+        ApiError: INVALID_ARGUMENT for a malformed range, or one beyond the total size.
     """
     if header is None:
         return None, None

@@ -1,4 +1,7 @@
-"""Cloud TPU v2alpha1: queued resources, their nodes, and what a zone has. What becomes of a request is the keeper's."""
+"""Cloud TPU v2alpha1: queued resources, their nodes, and the offer of a zone.
+
+Leaves out the later states of a request: see services/machines/reconciler.py.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _NODE = _LOCATION + "/nodes/{node:id}"
 _PARENT = "projects/{project}/locations/{location}"
 _TYPE = "type.googleapis.com/google.cloud.tpu.v2alpha1"
 _LISTS = "pageSize pageToken"
-# States in which nothing can be asked of a request: it has to settle first.
+# States in which a request accepts no calls: it has to settle first.
 _UNSETTLED = {"CREATING", "PROVISIONING"}
 _WITHOUT_NODES = {"ACCEPTED", "WAITING_FOR_RESOURCES", "FAILED", "SUSPENDED"}
 
@@ -45,7 +48,7 @@ _WITHOUT_NODES = {"ACCEPTED", "WAITING_FOR_RESOURCES", "FAILED", "SUSPENDED"}
     body="queuedResource",
 )
 def create(call: Call) -> Json:
-    """Store a request for a node; whether capacity comes, its own state tells."""
+    """Store a request for a node; its state shows later whether it gets capacity."""
     call.cloud.machines.advance()
     return call.cloud.operations.get(idempotency.once(call, lambda: _created(call)))
 
@@ -179,7 +182,7 @@ def _node_deleted(call: Call) -> str:
 
 @api.route("POST", _NODE + ":getGuestAttributes", needs="tpu.nodes.getGuestAttributes")
 def guest_attributes(call: Call) -> Json:
-    """What the machine has written about itself: of `namespace/`, of `namespace/key`, or everything."""
+    """Guest attributes that the machine wrote: of `namespace/`, of `namespace/key`, or all."""
     name, _ = _node(call)
     path = call.body.get("queryPath", "")
     if call.body.get("workerIds", ["0"]) not in ([], ["0"]):
@@ -215,7 +218,7 @@ def get_location(call: Call) -> Json:
 
 @api.route("GET", _LOCATION + "/acceleratorTypes", needs="tpu.acceleratortypes.list", query=_LISTS)
 def list_accelerator_types(call: Call) -> Json:
-    """Slices that a zone has; not whether one is to be had."""
+    """Slices that a zone offers, whether or not one is in stock."""
     zone = _one_zone(call)
     found = [
         (kind, {
@@ -230,14 +233,14 @@ def list_accelerator_types(call: Call) -> Json:
 
 @api.route("GET", _LOCATION + "/runtimeVersions", needs="tpu.runtimeversions.list", query=_LISTS)
 def list_runtime_versions(call: Call) -> Json:
-    """Images of machines."""
+    """Runtime versions: the images of machines."""
     parent = f"projects/{PROJECT}/locations/{_one_zone(call)}/runtimeVersions"
     found = [(version, {"name": f"{parent}/{version}", "version": version}) for version in sorted(RUNTIMES)]
     return call.page(found, "runtimeVersions")
 
 
 def _check_sold(call: Call, zone: str, asked: QueuedResourceRequest) -> None:
-    # Of the slices every zone with TPUs sells each: only how they are sold differs.
+    # Every zone with TPUs offers each of these slices: only the provisioning models differ.
     if asked.model == FLEXIBLE and not call.cloud.machines.takes_flex_start(zone):
         raise refusals.model_refused(zone)
 

@@ -1,4 +1,4 @@
-"""What may be asked of the TPU API: a queued resource with one node of one host. Pure.
+"""Requests to the TPU API: parsing and checks of a queued resource with one node of one host. Pure.
 
 Leaves out several nodes or slices, reservations, and times of day instead of durations.
 """
@@ -30,15 +30,15 @@ _UNSERVED_OF_NODE = (
 
 @dataclass(frozen=True)
 class QueuedResourceRequest:
-    """What a request asks for.
+    """The parsed request.
 
     Attributes:
-        node_id: Of its node.
-        node: As it was given.
+        node_id: Id of its node.
+        node: The node's JSON as given.
         goods: The kind of machine.
         model: STANDARD, SPOT or FLEX_START.
-        run_seconds: That it runs at most; None for no limit.
-        valid_seconds: That it waits for capacity, seconds of the platform's time; None for ever.
+        run_seconds: Longest run in seconds; None for no limit.
+        valid_seconds: Longest wait for capacity in seconds of the platform's time; None for no limit.
         network: `projects/P/global/networks/N`, "" where only a subnetwork is named.
         subnetwork: `projects/P/regions/R/subnetworks/S`, "" where only a network is named.
     """
@@ -54,10 +54,10 @@ class QueuedResourceRequest:
 
 
 def wanted(body: Json, resource_id: str, project: str, zone: str) -> QueuedResourceRequest:
-    """What a request asks for.
+    """Parse a request.
 
     Raises:
-        ApiError: For what cannot be, and for what nothing here would act upon.
+        ApiError: For an invalid request, and for features that localcloud does not support.
     """
     _check_served(body)
     specs = body.get("tpu", {}).get("nodeSpec", [])
@@ -91,7 +91,7 @@ def wanted(body: Json, resource_id: str, project: str, zone: str) -> QueuedResou
 
 
 def accelerator_types(kinds: list[str]) -> list[str]:
-    """Those of some kinds of machines that are slices."""
+    """The kinds of machines that are TPU slices."""
     return [kind for kind in kinds if goods()[kind].topology]
 
 
@@ -152,7 +152,7 @@ def _valid_seconds(body: Json) -> float | None:
 def _duration(text: str) -> float:
     try:
         return seconds_of(text, 0)
-    except ValueError:  # a negative one
+    except ValueError:  # a negative duration
         return -1.0
 
 

@@ -1,9 +1,9 @@
-"""Fault 12: chunks of a stream counted as tokens although a chunk carries several under speculation.
+"""Check for fault 12: chunks of a stream counted as tokens although speculation puts several into a chunk.
 
     tokens of a request = 1 + one for each step + accepted draft tokens; chunks = 1 + one for each step
     counted tokens = requests + drafts, where tokens = requests + drafts + accepted
 
-Needs the word of whoever counted, or the server's counters of drafts beside the count.
+Needs the source's statement of what was counted, or the server's counters of drafts beside the count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REPAIR = "take the tokens from the server's usage (stream_options.include_usage
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Each item once."""
+    """Yield at most one finding for each item."""
     found: dict[str, list[tuple[Row, str]]] = {}
     for item, row in table.statements():
         if row.good and (text := judge(row)):
@@ -33,7 +33,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def judge(row: Row) -> str | None:
-    """Why the counted tokens of a row are chunks."""
+    """Return why the counted tokens of a row are chunks."""
     if row.counted and "chunk" in row.counted.lower() and row.system.speculation != "none":
         drafts = f"with {row.system.speculation}" if row.system.drafting else "with drafts, if there were any,"
         return f"{row.counted} were counted, and {drafts} one carries up to 1 + draft tokens: the rate is too low"

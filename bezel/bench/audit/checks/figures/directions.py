@@ -1,7 +1,7 @@
-"""Fault 13: input and output tokens in one figure, or a rate of tokens that does not say which.
+"""Check for fault 13: input and output tokens in one figure, or a rate of tokens without its direction.
 
     tokens/s = requests/s x context                 input tokens
-    output tokens/s x seconds = input + output      both, told as output
+    output tokens/s x seconds = input + output      both, labelled as output
     USD per million = USD/h / 3600 / tokens/s x 1e6 of whichever tokens were counted
 
 An output token costs many times what an input token does. Needs the unit, or the totals.
@@ -26,7 +26,7 @@ _REPAIR = "give input and output tokens a second apart, and a price for each"
 
 
 def find(table: Table) -> Iterator[Finding | Open]:
-    """Claims of rates and of costs, tables and single runs."""
+    """Yield findings for claims of rates and costs, for tables and for single runs."""
     claims = {claim.item: claim for claim in table.claims}
     for claim in table.claims:
         if text := _claimed(claim, claims.get(str(claim.said.get("compared_with")))):
@@ -85,7 +85,7 @@ def _table(source: ResultSource) -> Iterator[Finding | Open]:
 
 
 def _one_column(source: ResultSource) -> Iterator[Finding]:
-    """Rates of several kinds in one column, unless each cell has each of them."""
+    """Report rates of several kinds in one column, unless each cell has each of them."""
     cells: dict[str, set[tuple[int | None, int | None]]] = {}
     for unit in source.units:
         if kind := rate_of(unit):
@@ -102,7 +102,7 @@ def _one_column(source: ResultSource) -> Iterator[Finding]:
 
 
 def _both(row: Row) -> str | None:
-    """A rate of output (or input) tokens that counts the others too."""
+    """Return why a rate of output (or input) tokens also counts the other direction."""
     prompt, generated, seconds = row.prompt_tokens, row.generated_tokens, row.seconds
     requests, output = row.figure(REQUESTS), row.figure(OUTPUT)
     if output is None:

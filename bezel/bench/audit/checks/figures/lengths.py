@@ -1,9 +1,9 @@
-"""Fault 6: a limit of length that is told as something else: "out of memory" or "timeout" of a prompt that is too long.
+"""Check for fault 6: a length limit reported as another failure ("out of memory" or "timeout" of a too long prompt).
 
     context + output tokens > max-model-len     the server refuses it with a 400 at any load
 
-In a grid it is seen as a context at which every load fails alike, one user too, while the next shorter one works. Needs
-the cause that is told and max-model-len, or the grid.
+In a grid it shows as a context at which every load fails alike, even a single user, while the next shorter one works.
+Needs the reported cause and max-model-len, or the grid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REPAIR = "call it infeasible, with the rule that says so, or raise max-model-le
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Claims of a cause, rows with one, and contexts that fail at every load."""
+    """Yield findings for claims of a cause, rows with one, and contexts that fail at every load."""
     for claim in table.claims:
         if str(claim.said.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _refuted(claim.row)):
             yield Finding(LENGTHS, "contradiction", (claim.item,), text, _REPAIR)
@@ -45,13 +45,13 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def _another_cause(row: Row) -> bool:
-    """Whether a row is told to have failed for its memory or its time, and for nothing else."""
+    """Whether a row reports that it failed for memory or time, and for nothing else."""
     told = f"{row.state} {row.reason}".lower()
     return any(word in told for word in (*_MEMORY, *_WAITING)) and "max" not in row.reason.lower()
 
 
 def _refuted(row: Row) -> str | None:
-    """Why it was the length and not the memory."""
+    """Return why the length was the cause and not the memory."""
     most, output = row.system.max_model_len, row.output_tokens
     if row.context is None or most is None or row.context + (output or 1) <= most:
         return None
@@ -76,7 +76,7 @@ def _cliff(source: ResultSource, known: set[int]) -> Iterator[Finding]:
         if len(rows) < _LOADS or {row.order for row in rows} & known or not all(_failed(row) for row in rows):
             continue
         if all(_failed(row) for row in before) or not any(row.state in (None, "ok", *_MEMORY) for row in rows):
-            continue  # a failure that is recorded as one is no fault
+            continue  # a failure that is recorded as such is not a fault of the result
         least = min(row.users or 0 for row in rows)
         yield Finding(
             LENGTHS,

@@ -1,11 +1,11 @@
-"""Fault 1: a mean of runs that were not one experiment: a claim's own runs, a file written twice, a mean of two files.
+"""Check for fault 1: a mean of runs that were not one experiment (a claim's runs, a file written twice, two files).
 
     claim:  |value - mean(runs)| <= a unit of the last digit, and (max - min) / mean > 5 % of two, 20 % of more runs
-    file:   cells of a second pass stand in it again, with other values and no word on which run they are of
+    file:   cells of a second pass are appended to it with other values and without the number of their run
     files:  c = (a + b) / 2 within the printed digits, in every cell where a and b differ
 
-Needs the runs, or the files. Two runs give no interval worth the name: with two values its half-width is 6.4 times
-their difference.
+Needs the runs, or the files. Two runs give no useful interval: with two values its half-width is 6.4 times their
+difference.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from bezel.bench.audit.grids import Key
     from bezel.bench.audit.table import Claim, ResultSource, Row, Table
 
-# Two repeats of one experiment agree within this much of their mean, more of them within this; what is further apart is
-# another experiment.
+# Two repeats of one experiment agree within the first share of their mean, more of them within the second; values
+# further apart are of another experiment.
 _SPREAD, _SPREAD_OF_MORE = 0.05, 0.20
 _REPAIR = "give each run by itself, or a mean of three or more repeats of one experiment with its interval"
-# Cells in which c is the mean of a and b although the two differ by four printed units: one in four is by chance.
+# Least cells in which c is the mean of a and b although the two differ by four printed units: one in four is by chance.
 _CELLS = 8
 _TWICE = 3
 _TWO = 2
@@ -36,7 +36,7 @@ _MISSED = 3
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Claims, files and threes of files."""
+    """Yield findings for claims, files and triples of files."""
     for claim in table.claims:
         yield from _claimed(claim)
     for source in table.sources:
@@ -77,7 +77,7 @@ def _claimed(claim: Claim) -> Iterator[Finding]:
 
 
 def _appended(source: ResultSource) -> Iterator[Finding]:
-    """A whole second pass in one file."""
+    """Report a second pass appended to one file."""
     if any(row.repeat is not None for row in source.rows):
         return
     passes: dict[object, list[tuple[Row, Figure]]] = {}
@@ -107,7 +107,7 @@ def _appended(source: ResultSource) -> Iterator[Finding]:
 
 
 def _side_by_side(twice: Sequence[Sequence[tuple[Row, Figure]]]) -> bool:
-    """Whether repeats follow each other, as they do where a cell was measured several times on purpose."""
+    """Whether repeats follow each other, as they do where a cell was deliberately measured several times."""
     near = sum(1 for rows in twice if rows[1][0].order - rows[0][0].order <= 2)
     return near > len(twice) / 2
 
@@ -133,7 +133,7 @@ def _mean_files(sources: Sequence[ResultSource]) -> Iterator[Finding]:
 def _mean_cells(
     a: Mapping[Key, Figure], b: Mapping[Key, Figure], c: Mapping[Key, Figure]
 ) -> list[tuple[Key, Figure, Figure, Figure]]:
-    """The cells of c that are means of a and b, if practically all are that can show it."""
+    """Return the cells of c that are means of a and b, if nearly all cells that can show it are."""
     found, missed = [], 0
     for key in a.keys() & b.keys() & c.keys():
         first, second, third = a[key], b[key], c[key]

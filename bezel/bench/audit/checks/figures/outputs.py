@@ -1,7 +1,8 @@
-"""Fault 9: answers of different lengths in one table of requests a second.
+"""Check for fault 9: responses of different lengths in one table of requests per second.
 
-A request of 100 output tokens is a hundred times the work of decoding one. Within a table the length must be one, or
-every cell must be there for each length; the sides of a ratio must have the same. Needs the output lengths.
+A request of 100 output tokens takes a hundred times the decoding work of a request of one. Within a table the length
+must be the same, or every cell must be present for each length; both sides of a ratio must have the same length. Needs
+the output lengths.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _REPAIR = "compare output tokens a second, or measure all with one fixed length 
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Ratios, claims compared with another, and tables of requests a second."""
+    """Yield findings for ratios, claims compared with another, and tables of requests per second."""
     claims = {claim.item: claim for claim in table.claims}
     for claim in table.claims:
         other = claims.get(str(claim.said.get("compared_with")))
@@ -35,7 +36,7 @@ def find(table: Table) -> Iterator[Finding]:
 def _compared(
     claim: Claim, rows: Sequence[Row], other: Claim | None, sources: Sequence[ResultSource]
 ) -> Iterator[Finding]:
-    """Two sides; tables of requests a second on their machines, which do not tell a length, are named with them."""
+    """Compare two sides; also name tables of requests per second on their machines that state no length."""
     known = [row.output_tokens for row in rows if row.output_tokens]
     if len(known) != 2 or max(known) < _TIMES * min(known):
         return

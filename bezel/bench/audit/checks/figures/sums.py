@@ -1,12 +1,12 @@
-"""Fault 11: latencies that do not add up: most often a sum that is told as a mean.
+"""Check for fault 11: latencies that do not add up, most often a sum reported as a mean.
 
     ttft + (output tokens - 1) x tpot = e2e     a gap as long as the whole span is a sum; one far too short is of other
-                                                requests, or of chunks that came in one piece
+                                                requests, or of chunks that arrived together
     requests/s x mean e2e <= users              a closed loop (Little); a mean e2e above it is a sum
     ttft, itl, tpot <= e2e; itl, tpot <= e2e - ttft
 
-With drafts a chunk carries up to (1 + draft tokens) tokens, and so much longer may its gap (itl) be. Needs two or three
-of the figures of one row, means or medians; the output tokens, where they are not told, by two rates.
+With drafts a chunk carries up to (1 + draft tokens) tokens, and its gap (itl) may be that much longer. Needs two or
+three of the figures of one row, means or medians; the output tokens, where not stated, follow from two rates.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from bezel.bench.audit.table import ResultSource, Row, Table
 
 _LEAST_TOKENS = 4
-_ABOVE = 1.8  # of what the other figures allow: means of ratios and unequal lengths explain less
+_ABOVE = 1.8  # times what the other figures allow; means of ratios and unequal lengths explain less
 _LITTLE = 1.35
-_SHORT = 0.1  # of e2e, below which what is missing is nothing
+_SHORT = 0.1  # share of e2e; a smaller gap in the sum is ignored
 _ONE_GAP, _ROWS = 0.02, 3
 _REPAIR = "divide by the number of gaps (output tokens - 1), for each request, and give the mean of those"
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Each item once, with its first such row."""
+    """Yield a finding for the first such row of each item."""
     found: dict[str, list[tuple[Row, str]]] = {}
     for item, row in table.statements():
         if row.good and (text := judge(row)):
@@ -45,12 +45,12 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def judge(row: Row) -> str | None:
-    """Why a latency of a row is no mean."""
+    """Return why a latency of a row is not a mean."""
     return _gaps(row) or _short(row) or _little(row) or _longer(row)
 
 
 def _tokens(row: Row) -> int | None:
-    """Output tokens of a request, by two rates where nothing else tells them."""
+    """Return the output tokens of a request, computed from two rates where they are not stated."""
     requests, output = row.figure(REQUESTS), row.figure(OUTPUT)
     if row.output_tokens is None and requests and output and requests.low and requests.high < 1.1 * requests.low:
         return round(output.value / requests.value)
@@ -79,7 +79,7 @@ def _gaps(row: Row) -> str | None:
 
 
 def _span(row: Row) -> tuple[Figure | None, str]:
-    """The time between the first and the last token, or at most that: the whole, by a closed loop's rate if need be."""
+    """Return the time from first to last token, or its upper bound: the whole time, if need be by the rate."""
     ttft, e2e, rate = row.figure("ttft"), row.figure("e2e"), row.figure(REQUESTS)
     if ttft and e2e and e2e.high > ttft.low:
         told = f"e2e - ttft = {e2e.value:.3g} - {ttft.value:.3g}"
@@ -93,7 +93,7 @@ def _span(row: Row) -> tuple[Figure | None, str]:
 
 
 def _short(row: Row) -> str | None:
-    """Gaps that are far too short for the time between the first and the last token."""
+    """Return why gaps are far too short for the time between the first and the last token."""
     tokens = _tokens(row)
     for name, said in ((str, ""), (median_of, "median ")):
         ttft, tpot, e2e = (row.figure(name(latency)) for latency in ("ttft", "tpot", "e2e"))
@@ -143,7 +143,7 @@ def _longer(row: Row) -> str | None:
 
 
 def _one_gap(source: ResultSource) -> Iterator[Finding]:
-    """A table without lengths in which the mean gap is the whole span, row by row."""
+    """Report a table without lengths in which the mean gap is the whole span, row by row."""
     found: list[tuple[Row, Figure, Figure, Figure]] = []
     for row in source.rows:
         ttft, tpot, e2e = (row.figure(name) for name in ("ttft", "tpot", "e2e"))

@@ -1,10 +1,10 @@
-"""Fault 15: a precision of the KV cache that the memory figures refute.
+"""Check for fault 15: a stated precision of the KV cache that the memory figures refute.
 
     bytes per token = GiB for the cache x 2^30 / tokens it holds
     against 2 x element x (sliding layers x heads x dim + full layers x heads x dim), heads copied to every chip
 
-Accused only where the bytes are those of another element size within 5 % and fit the claimed one in no layout. Needs
-the model, the figures and the chips that share it.
+Reported only where the bytes match another element size within 5 % and fit the stated one in no layout. Needs the
+model, the figures and the number of chips that share the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REPAIR = "give the precision that the server logged, or the figures that go wit
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Claims with figures of the cache."""
+    """Yield findings for claims with figures of the cache."""
     for claim in table.claims:
         if text := _refuted(claim):
             yield Finding(KV_PRECISION, "contradiction", (claim.item,), text, _REPAIR)
@@ -67,6 +67,6 @@ def _token_bytes(claim: Claim) -> float | None:
 
 
 def _layouts(shape: Architecture, element: int, shards: int) -> tuple[int, ...]:
-    """Bytes of one token on all chips, copies of heads included, and on one of them, as vLLM on CUDA logs it."""
+    """Return bytes of one token on all chips, copied heads included, and on one chip, as vLLM on CUDA logs it."""
     one = layers_bytes(shape, 1, 1, element_bytes=element, shards=shards)
     return one * shards, one

@@ -1,11 +1,11 @@
-"""Fault 3: more than the hardware can do, so something else was counted than what was computed.
+"""Check for fault 3: a figure above what the hardware can do, so something else was counted than computed.
 
     computed tokens/s x 2 x active parameters > peak FLOP/s x chips x instances       impossible; above 60 %: suspect
     output tokens/s > steps/s x sequences x tokens a step, by the memory bandwidth    impossible
     1 / tpot > steps/s x tokens a step, of one sequence                               impossible
 
-Cached prompt tokens are taken off where they are told. Needs machine and model of the catalogue, and a rate. One prompt
-for all requests is a fault by itself: the prefix cache answers it.
+Cached prompt tokens are subtracted where they are stated. Needs machine and model of the catalogue, and a rate. One
+prompt for all requests is a fault by itself, because the prefix cache serves it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from bezel.bench.audit.limits import Roof
     from bezel.bench.audit.table import Claim, ResultSource, Row, Table
 
-# Nobody serves above this share of the dense peak: kernels, scheduling and attention take the rest.
+# No known server exceeds this share of the dense peak: kernels, scheduling and attention take the rest.
 SUSPECT = 0.60
 _REPAIR = "count computed prompt tokens (without cached ones), with another prompt for each request; check the label"
 _SHARES = ("share of peak", "mfu", "flops utilization", "flops utilisation")
-_FULL = 0.4  # of the context's best: cells of a full server, whatever the noise
+_FULL = 0.4  # of the context's best: cells at or above it are of a full server, whatever the noise
 _SEVERAL = 3
-_CERTAIN = 6.0  # above this even drafts that nobody mentions would not explain a rate of output tokens
+_CERTAIN = 6.0  # above this even unstated drafts would not explain a rate of output tokens
 
 
 def find(table: Table) -> Iterator[Finding | Open]:
-    """The worst row of each item, and how many more are like it."""
+    """Yield the worst row of each item with the number of rows like it."""
     above: dict[str, list[tuple[float, Row, str]]] = {}
     beside = {source.item: _shares(source) for source in table.sources}
     for item, row in table.statements():
@@ -69,7 +69,7 @@ def find(table: Table) -> Iterator[Finding | Open]:
 
 
 def _unknown(source: ResultSource) -> Iterator[Open]:
-    """A file that does not say what it is of."""
+    """Yield an open question for a file that names neither machine nor model."""
     system = source.rows[0].system if source.rows else None
     if system and (system.machine is None or system.shape is None):
         missing = [name for name, known in (("machine", system.machine), ("model", system.shape)) if known is None]
@@ -79,7 +79,7 @@ def _unknown(source: ResultSource) -> Iterator[Open]:
 
 
 def judge(row: Row) -> tuple[float, str] | None:
-    """The share of the roof that a row needs, and the arithmetic, where it is above what anyone reaches."""
+    """Return the share of the roof that a row needs, with the arithmetic, where it exceeds any known server."""
     readings = [roof for roof in (_compute(row), _decode(row)) if roof]
     if row.figure(TOKENS) and not row.figure(INPUT) and not row.figure(OUTPUT):
         return _undirected(row)
@@ -88,7 +88,7 @@ def judge(row: Row) -> tuple[float, str] | None:
 
 
 def _shares(source: ResultSource) -> dict[int | None, list[float]]:
-    """The shares of the peak of a grid's cells by context, the small ones too."""
+    """Return the shares of the peak of a grid's cells by context, the small ones included."""
     found: dict[int | None, list[float]] = {}
     for row in source.rows if source.grid else ():
         if row.good and (roof := _computed(row)):
@@ -97,9 +97,9 @@ def _shares(source: ResultSource) -> dict[int | None, list[float]]:
 
 
 def _scatter(context: int | None, shares: Mapping[int | None, list[float]]) -> bool:
-    """Whether the full cells of the context, or of all, are together not above what anyone reaches.
+    """Whether the full cells of the context, or of all, stay on average below what any known server reaches.
 
-    Noise lifts one of many: what counts is their mean, less twice its error.
+    Noise lifts one of many, so the test uses their mean less twice its error.
     """
     alike = _full(shares.get(context, []))
     if len(alike) < _SEVERAL:
@@ -110,12 +110,12 @@ def _scatter(context: int | None, shares: Mapping[int | None, list[float]]) -> b
 
 
 def _full(shares: Sequence[float]) -> list[float]:
-    """The logarithms of those that a full server gives."""
+    """Return the logarithms of the shares that a full server gives."""
     return [math.log(share) for share in shares if share > 0 and share >= _FULL * max(shares)]
 
 
 def _compute(row: Row) -> Roof | None:
-    """Prompt tokens that were computed, and output tokens, where they are above what anyone reaches."""
+    """Return the compute roof of a row's computed prompt and output tokens, where they exceed any known server."""
     roof = _computed(row)
     return roof if roof and roof.share > SUSPECT else None
 
@@ -142,7 +142,7 @@ def _decode(row: Row) -> Roof | None:
     if output is not None:
         rate = output.low
     elif requests is not None and row.output_tokens and row.output_tokens > 1:
-        rate = requests.low * (row.output_tokens - 1)  # the first token comes of the prompt
+        rate = requests.low * (row.output_tokens - 1)  # the prompt's step yields the first token
     else:
         return None
     roof = decode_roof(row.system, rate, row.users, row.context)
@@ -151,7 +151,7 @@ def _decode(row: Row) -> Roof | None:
 
 
 def _token_times(table: Table) -> Iterator[Finding]:
-    """Mean and median times for each token that are shorter than any step."""
+    """Report mean and median times per token that are shorter than any step."""
     found: dict[str, list[tuple[float, Row, str]]] = {}
     for item, row in table.statements():
         for name, said in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
@@ -172,7 +172,7 @@ def _token_times(table: Table) -> Iterator[Finding]:
 
 
 def _undirected(row: Row) -> tuple[float, str] | None:
-    """A rate of tokens of which nobody says which: above the roof only if it is in either reading."""
+    """Judge a rate of tokens of unstated direction: above the roof only if both readings are."""
     rate = row.figures[TOKENS]
     compute = compute_roof(row.system, rate.low, f"{rate.value:,.0f} tokens/s")
     decode = decode_roof(row.system, rate.low, row.users, row.context)
@@ -185,7 +185,7 @@ def _undirected(row: Row) -> tuple[float, str] | None:
 
 
 def _share_of_peak(claim: Claim) -> Iterator[Finding]:
-    """A claim that says itself which share of the peak was reached."""
+    """Report a claim that itself states the share of the peak that was reached."""
     if claim.value is None or not any(word in claim.metric for word in _SHARES):
         return
     share = claim.value.value / 100 if claim.unit == "%" else claim.value.value

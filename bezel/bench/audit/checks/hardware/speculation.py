@@ -1,10 +1,10 @@
-"""Fault 10: speculation judged where it had nothing to do.
+"""Check for fault 10: speculation judged by responses on which it had no effect.
 
-    the first token of an answer comes of its prompt; drafts begin with the second
-    drafts / generated tokens: below 5 % the rest was made without any
+    the first token of a response comes from its prompt; drafts begin with the second
+    drafts / generated tokens: below 5 % the rest was generated without drafts
 
-Needs the method and the output length, or the server's counters of drafts. Where a table of requests a second does not
-tell the length, the memory bandwidth bounds it: requests/s x output tokens <= sequences x tokens a step x steps/s.
+Needs the method and the output length, or the server's counters of drafts. Where a table of requests per second does
+not state the length, the memory bandwidth bounds it: requests/s x output tokens <= sequences x tokens a step x steps/s.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from bezel.bench.audit.table import Claim, ResultSource, Row, Table
 
 _SHORT = 16
-"""Output tokens: below this a handful of steps is all that drafts can change."""
+"""Output tokens: below this drafts can change only a handful of steps."""
 _BOUND = 64
-"""Output tokens that a table must at least allow for, where it does not tell them."""
+"""Output tokens that a table must at least allow for, where it does not state them."""
 _LOOSE = 0.25
-"""Half of the interval by the acceptance, above which it says nothing; unless it is a percentage point."""
+"""Half of the interval by the acceptance, above which it is inconclusive; unless it is a percentage point."""
 _POINT = 0.01
 _SHARE = 0.05
 _REPAIR = (
@@ -36,7 +36,7 @@ _REPAIR = (
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Claims, rows with counters or lengths, and tables that bound the length."""
+    """Yield findings for claims, rows with counters or lengths, and tables that bound the length."""
     for claim in table.claims:
         text = judge(claim.row) or _credited(claim)
         if text:
@@ -51,7 +51,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def judge(row: Row) -> str | None:
-    """Why a row cannot judge drafts."""
+    """Return why a row cannot judge drafts."""
     told = []
     if row.system.drafting and row.output_tokens is not None and row.output_tokens < _SHORT:
         length = row.output_tokens
@@ -69,7 +69,7 @@ def judge(row: Row) -> str | None:
 
 
 def _loose(row: Row) -> str | None:
-    """The acceptance with its 95 % interval (Wilson), where so few drafts fix it no better than to a quarter."""
+    """Return the acceptance with its 95 % interval (Wilson), where so few drafts fix it no better than to a quarter."""
     if not row.draft_tokens or row.accepted is None or row.accepted > row.draft_tokens:
         return None
     n, p, z = row.draft_tokens, row.accepted / row.draft_tokens, 1.96
@@ -81,7 +81,7 @@ def _loose(row: Row) -> str | None:
 
 
 def _credited(claim: Claim) -> str | None:
-    """A time to the first token that is credited to drafts."""
+    """Return why a time to the first token cannot be credited to drafts."""
     if claim.metric != "ttft" or not claim.row.system.drafting:
         return None
     return (
@@ -93,7 +93,7 @@ def _credited(claim: Claim) -> str | None:
 
 
 def _bounded(source: ResultSource) -> Iterator[Finding]:
-    """A table of requests a second whose rates leave no room for answers long enough."""
+    """Report a table of requests per second whose rates leave no room for long enough responses."""
     least: tuple[float, Row, str] | None = None
     for row in source.rows:
         rate = row.figure(REQUESTS)

@@ -1,12 +1,12 @@
-"""Fault 2: figures that stand under two labels, equal to the last digit.
+"""Check for fault 2: figures under two labels that are equal to the last digit.
 
     evidence of a cell = log2(1 / p), p = unit of the last digit / (2 sqrt(pi) x spread x value)
 
-p is the chance that two measurements of the same mean print the same digits. The spread is 2 % between labels that
-differ in machine or model, and 0.3 % where only words differ, in favour of the accused. Each value counts once (a flat
-curve repeats itself), a rate that was asked for not at all. Needs 30 bits in one stretch of neighbouring cells; cells
-are the same by the columns that both files have. Figures that were all multiplied by one factor, or rounded otherwise,
-are found by bezel.bench.audit.checks.labels.scaled.
+p is the probability that two measurements of the same mean print the same digits. The spread is 2 % between labels that
+differ in machine or model, and 0.3 % where only words differ, in favour of the source. Each value counts once (a flat
+curve repeats itself), a requested rate not at all. Needs 30 bits in one stretch of neighbouring cells; cells are
+matched by the columns that both files have. Figures that were multiplied by one factor, or rounded differently, are
+found by bezel.bench.audit.checks.labels.scaled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REPAIR = "measure the second system, or take its label away"
 
 @dataclass
 class _Stretch:
-    """Neighbouring cells that are equal, and what that says: each distinct value once."""
+    """Neighbouring equal cells and their evidence: each distinct value counts once."""
 
     spread: float
     cells: set[_Key] = field(default_factory=set)
@@ -44,7 +44,7 @@ class _Stretch:
     bits: float = 0.0
 
     def add(self, cell: _Key, figures: Sequence[Figure]) -> None:
-        """One more equal cell."""
+        """Add one more equal cell."""
         self.cells.add(cell)
         for figure in figures:
             if figure.value not in self.values:
@@ -53,7 +53,7 @@ class _Stretch:
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Pairs of files, and claims that say where their figures are from."""
+    """Yield findings for pairs of files, and for claims that state where their figures come from."""
     sources = [source for source in table.sources if source.rows]
     for first, second in itertools.combinations(sources, 2):
         yield from _pair(first, second)
@@ -62,7 +62,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def _claimed(claim: Claim) -> Iterator[Finding]:
-    """A claim that rests on another system's file, or one file that serves several systems."""
+    """Report a claim that rests on another system's file, or one file used for several systems."""
     origin, served = claim.said.get("same_file_as"), claim.said.get("same_file_for")
     if origin:
         text = f"its figures are those of {origin}, told of {claim.row.system.label}"
@@ -113,7 +113,7 @@ def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
 
 
 def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[str], said: str) -> Iterator[Finding]:
-    """Cells that are those of another file times one factor."""
+    """Report cells that equal another file's cells times one factor."""
     found = scaled.best(_cells(first.rows, columns), _cells(second.rows, columns))
     if found is None or found.bits < _BITS or found.values < _CELLS:
         return
@@ -132,7 +132,7 @@ def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[st
 
 
 def differs(one: System, other: System) -> bool:
-    """Whether two systems differ in machine, model or encoding, as far as both say."""
+    """Whether two systems differ in machine, model or encoding, as far as both are stated."""
     pairs = (
         (one.machine and one.machine.id, other.machine and other.machine.id),
         (one.shape and one.shape.id, other.shape and other.shape.id),
@@ -142,7 +142,7 @@ def differs(one: System, other: System) -> bool:
 
 
 def _columns(rows: Sequence[Row]) -> frozenset[str]:
-    """The columns that tell the rows of a file apart."""
+    """Return the columns that distinguish the rows of a file."""
     return frozenset(name for name in _PARTS if any(getattr(row, name) is not None for row in rows))
 
 
@@ -166,5 +166,5 @@ def _chance(figure: Figure, spread: float) -> float:
 
 
 def _tells(figure: Figure, spread: float) -> bool:
-    """Whether equal digits of it say anything: a value printed coarsely is often equal by chance."""
+    """Whether equal digits are evidence: a coarsely printed value is often equal by chance."""
     return figure.value > 0 and _chance(figure, spread) < 0.5

@@ -1,8 +1,8 @@
-"""Fault 14: a figure under a label that is not its own: another device, model, setting, date, or no basis at all.
+"""Check for fault 14: a figure under a wrong label (device, model, setting, date), or without any basis.
 
-    hardware told != hardware measured on; chips != those of the device; a field != the file's label
-    weights > memory of the device; a served assistant told as its model; a date that is not the run's
-    weights told != parameters x bytes; an option that sets something else; one price with several values
+    hardware stated != hardware measured on; chips != those of the device; a field != the file's label
+    weights > memory of the device; a served assistant labelled as its model; a date that is not the run's
+    weights stated != parameters x bytes; an option that sets something else; one price with several values
 
 Needs two statements on one thing, or the catalogue.
 """
@@ -33,7 +33,7 @@ _REPAIR = "label it with what was measured; take device, model and arguments fro
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Claims by their own fields, files by their labels."""
+    """Yield findings for claims by their own fields, and for files by their labels."""
     claims = {claim.item: claim for claim in table.claims}
     for claim in table.claims:
         texts = [
@@ -70,7 +70,7 @@ def _measured_elsewhere(claim: Claim) -> str | None:
 
 
 def _system(system: System) -> str | None:
-    """Statements on one system that refute each other."""
+    """Return which statements on one system refute each other."""
     machine, label = system.machine, system.label_machine
     if machine and label and (machine.unit.id, machine.chips) != (label.unit.id, label.chips):
         return f"a field says {machine.id}, the file's label {label.id}"
@@ -89,7 +89,7 @@ def _system(system: System) -> str | None:
 
 
 def _date(source: ResultSource, system: System) -> str | None:
-    """A date in the label that is not the run's."""
+    """Return why a date in the label is not the run's."""
     if not source.dated or not system.dated:
         return None
     try:
@@ -100,7 +100,7 @@ def _date(source: ResultSource, system: System) -> str | None:
 
 
 def _assistant(claim: Claim, other: Claim | None) -> str | None:
-    """A draft model served alone, whose figure stands beside a model's."""
+    """Report a draft model served alone, whose figure is compared with a full model's."""
     if not claim.row.system.assistant:
         return None
     text = "an assistant was served alone: it drafts for a model and is none to compare"
@@ -113,7 +113,7 @@ def _assistant(claim: Claim, other: Claim | None) -> str | None:
 
 
 def _weights(claim: Claim) -> str | None:
-    """Weights that are not the model's; close to its memory times the utilisation they are what vLLM reserves."""
+    """Report weights that are not the model's; near its memory times the utilisation they are what vLLM reserves."""
     model, machine = claim.row.system.checkpoint, claim.row.system.machine
     factor = next((size for unit, size in _GB.items() if unit.lower() == claim.unit.lower()), None)
     if claim.metric != "weights" or model is None or claim.value is None or factor is None:
@@ -134,7 +134,7 @@ def _weights(claim: Claim) -> str | None:
 
 
 def _option(claim: Claim) -> str | None:
-    """A setting that is credited to an option of vLLM that sets another."""
+    """Report a setting that is credited to an option of vLLM that sets another."""
     if claim.metric != "setting":
         return None
     known = {name for version in vllm_versions() for name in vllm_options(version).names()}
@@ -148,12 +148,12 @@ def _option(claim: Claim) -> str | None:
 
 
 def _what(option: str) -> set[str]:
-    """The words of an option that say what it is about."""
+    """Return the words of an option that name its subject."""
     return set(option.split("-")) - {"enable", "disable", "no"}
 
 
 def _prices(claim: Claim) -> str | None:
-    """Several prices under one name."""
+    """Report several prices under one name."""
     told = claim.said.get("value")
     values = [found.value for one in told if (found := figure(one))] if isinstance(told, list) else []
     if len(values) < 2 or "USD" not in claim.unit or min(values) <= 0 or max(values) < _PRICES_OFF * min(values):

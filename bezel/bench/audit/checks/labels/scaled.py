@@ -1,12 +1,11 @@
-"""Figures of two files that differ by one factor, cell by cell, as those of a copy that was multiplied do.
+"""Detection of multiplied copies: figures of two files that differ by one factor, cell by cell.
 
     factor of a cell = its figure in the one file / its figure in the other, as exactly as both are printed
     evidence of a cell = log2(1 / p), p = width of that factor / (2 sqrt(pi) x spread), for each new value but the first
 
-Two systems may well differ by one factor, but the scatter of their runs does not: the spread is twice of what a file's
-own curves jump up and down beyond their rounding, 0.3 % at least. Factors beyond a quarter are left out: tokens to
-requests, or chips, are a conversion. Leaves out what that is evidence of: that is
-bezel.bench.audit.checks.labels.copies'.
+Two systems may well differ by one factor, but the scatter of their runs does not: the spread is twice the jumps of a
+file's own curves beyond their rounding, 0.3 % at least. Factors beyond a quarter are left out: tokens to requests, or
+chips, are a conversion. Leaves out the conclusion from the evidence (bezel.bench.audit.checks.labels.copies).
 """
 
 from __future__ import annotations
@@ -44,16 +43,16 @@ class Stretch:
 
     @property
     def factor(self) -> float:
-        """The middle of what is left of it."""
+        """Return the middle of the range that all cells leave."""
         return (self.low + self.high) / 2
 
     @property
     def values(self) -> int:
-        """How many distinct figures agree."""
+        """Return how many distinct figures agree."""
         return len(self.known)
 
     def add(self, cell: _Key, one: Figure, other: Figure, low: float, high: float) -> None:
-        """One more cell, whose factor lies from low to high."""
+        """Add one more cell, whose factor is between low and high."""
         if self.cells and one.value not in self.known:
             self.bits += -math.log2(min(1.0, (high - low) / self.factor / (2 * math.sqrt(math.pi) * self.spread)))
         self.low, self.high = max(self.low, low), min(self.high, high)
@@ -64,10 +63,10 @@ class Stretch:
 
 
 def best(ones: Mapping[_Key, Mapping[str, Figure]], others: Mapping[_Key, Mapping[str, Figure]]) -> Stretch | None:
-    """The stretch with most evidence; None where no figure stands in both.
+    """Return the stretch with most evidence; None where the files share no figure.
 
-    Of any one figure over the cells, or of a rate and the latencies beside each other: rates of one run are all in
-    proportion, so that only one of them counts there.
+    It covers one figure over the cells, or one rate together with the latencies: rates of one run are all in
+    proportion, so only one of them counts.
     """
     names = sorted({name for figures in ones.values() for name in figures})
     each = {name: _pairs(ones, others, name) for name in names}
@@ -106,7 +105,7 @@ def _of_figure(pairs: Sequence[tuple[_Key, Figure, Figure]]) -> Stretch | None:
 
 
 def _jumps(cells: Sequence[tuple[_Key, Figure]]) -> float:
-    """How far a curve's points stand out of their two neighbours, beyond rounding: the mean, as a share.
+    """Return how far a curve's points deviate from their two neighbours, beyond rounding: the mean, as a share.
 
     Of white noise it is about half of the standard deviation; of a smooth curve 0.
     """

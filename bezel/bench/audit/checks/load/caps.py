@@ -1,10 +1,10 @@
-"""Fault 8: users that never were: the client let fewer requests through than it says.
+"""Check for fault 8: fewer users than stated, because the client limited the requests under way.
 
     a stated cap < users; requests < users; the most requests under way at once < users
     Little: requests/s x mean e2e = requests under way; far below the users, the rest was waiting in the client
 
-Needs the cap, single requests or their number, or a rate with a mean latency. A rate alone that no longer changes with
-the users can be a cap or a queue: that stays an open question.
+Needs the cap, single requests or their number, or a rate with a mean latency. A rate alone that stays the same with
+more users can be a cap or a queue: that is reported as an open question.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from bezel.bench.audit.table import Claim, ResultSource, Row, Table
 
 _REACHED = 0.9  # of the users, where single requests are known
-_MEAN = 0.6  # of the users on average: starting and ending lowers it
-_ROUNDS = 4  # requests a user, from which on that holds
-_BURST = 0.45  # with fewer, or nobody knows how many: a burst of one request a user, served in turn, is half of them
+_MEAN = 0.6  # of the users on average: start and end of the load lower it
+_ROUNDS = 4  # requests a user, from which on _MEAN holds
+_BURST = 0.45  # with fewer or an unknown number: a burst of one request a user, served in turn, averages half of them
 _FLAT = 0.15
-_ANSWERED = 0.95  # of the requests: with fewer, what is under way is another load
+_ANSWERED = 0.95  # of the requests: with fewer, the requests under way are another load
 _REPAIR = (
     "raise the client's limit (pools of 100 and 128 are common), check it by the requests under way, measure again"
 )
 
 
 def find(table: Table) -> Iterator[Finding | Open]:
-    """Rows, claims with a cap, and the files of the machine that such a claim is about."""
+    """Yield findings for rows, claims with a cap, and the files of the machine that such a claim is about."""
     for claim in table.claims:
         if claim.row.cap and claim.row.users and claim.row.cap < claim.row.users:
             yield _capped((claim.item,), [claim.row], claim.row.cap, "")
@@ -86,7 +86,7 @@ def _one_side(claim: Claim) -> Iterator[Finding]:
 
 
 def _missing_users(row: Row) -> str | None:
-    """Why there were fewer users than are told."""
+    """Return why there were fewer users than stated."""
     users = row.users
     if not users or users < 2 or row.rate is not None or not row.good:
         return None
@@ -112,7 +112,7 @@ def _missing_users(row: Row) -> str | None:
 
 
 def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
-    """Cells above a load from which on the rate stays the same: accused only where a cap of that machine is known."""
+    """Report cells above the load where the rate stops changing; a finding only where the machine's cap is known."""
     for cells in series(source.rows):
         contexts: dict[int | None, list[tuple[Row, Figure]]] = {}
         for row, rate in cells:
@@ -142,7 +142,7 @@ def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | O
 
 
 def _span(cells: Sequence[tuple[Row, Figure]]) -> list[tuple[Row, Figure]]:
-    """The heaviest cells of one context between which the rate stays the same over four times the users."""
+    """Return the heaviest cells of one context over which the rate stays the same for four times the users."""
     mine = sorted((one for one in cells if one[0].good), key=lambda one: one[0].users or 0)
     if not mine or (mine[-1][0].success and mine[-1][0].success.value < 0.98) or not mine[-1][1].value:
         return []

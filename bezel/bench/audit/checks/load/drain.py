@@ -1,14 +1,14 @@
-"""Fault 4: a cell that was measured while the server still worked off the one before.
+"""Check for fault 4: a cell measured while the server still worked on the requests of the cell before.
 
     left over:  lost share x users / rate before = seconds of work that the cell before left behind
     too long:   users / rate - users / promised rate = seconds that a cell took longer than it had to
-    promised:   closed loop: rate(u) >= u / n x rate(n) for every n > u at the same context, and in requests a second no
-                less than at a longer context
+    promised:   closed loop: rate(u) >= u / n x rate(n) for every n > u at the same context, and in requests per second
+                no less than at a longer context
 
-A cell below half of what is promised is accused where what the cell before left explains what it took too long. A first
-request that was compiled for, a cold cache or a slow start are as slow, but their seconds are not those of the cell
-before: where most cells after such a loss are not late by it, or as many are slow without one, nobody is accused. Needs
-rates by users in the order of measuring, of requests or of tokens that can be turned into requests, and success rates.
+A cell below half of the promised rate is reported where the work left over explains its excess time. A compilation in
+the first request, a cold cache or a slow start are as slow, but their seconds are not those of the cell before: where
+most cells after such a loss are not late by it, or as many are slow without one, nothing is reported. Needs rates by
+users in the order of measuring, of requests or of tokens that can be converted into requests, and success rates.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from bezel.bench.audit.table import ResultSource, Row, Table
 
 _FACTOR = 2.0
-_LOST = 0.03  # of the requests: fewer are errors, not a load that was too much
+_LOST = 0.03  # of the requests: fewer are errors, not an overload
 # Bounds on the excess, as a share of the backlog in seconds: cancelled requests may be dropped, and speed may change.
 _LEAST, _MOST = 0.5, 1.5
-_SOUND = 0.9  # success of a cell that promises anything
+_SOUND = 0.9  # least success of a cell from which rates are promised
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """Seconds of work that a cell left behind, between which ends, with their arithmetic."""
+    """Seconds of work that a cell left behind, as a range, with their arithmetic."""
 
     low: float
     high: float
@@ -46,7 +46,7 @@ class _Left:
 
 @dataclass(frozen=True, slots=True)
 class _Slow:
-    """A cell below half of what others promise: the seconds that it took too long, between which ends."""
+    """A cell below half of the rate that others promise, with its excess time as a range of seconds."""
 
     row: Row
     low: float
@@ -54,16 +54,16 @@ class _Slow:
     text: str
 
     def explained(self, left: _Left) -> bool:
-        """Whether what the cell before left is what it took too long."""
+        """Whether the work left by the cell before explains the excess time."""
         return self.low <= _MOST * left.high and self.high >= _LEAST * left.low
 
     def off(self, left: _Left) -> float:
-        """How far apart the two are, as a factor's logarithm; what is only bounded comes last."""
+        """Return how far apart the two are, as a factor's logarithm; values that are only bounded come last."""
         return abs(math.log((self.low + self.high) / (left.low + left.high)))
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """The cells of each file that are late by what the cell before them left."""
+    """Yield the cells of each file that are late by the work that the cell before them left."""
     for source in table.sources:
         speeds = [speed for rows in series(source.rows) if len(rows) > 2 for one in rows if (speed := answers(*one))]
         if found := _late(source, speeds):
@@ -96,7 +96,7 @@ def _late(source: ResultSource, speeds: Sequence[Answers]) -> Finding | None:
 
 
 def _left(before: Answers, after: Answers) -> _Left | None:
-    """The work that the cell before left; None where it lost nothing, or its rate is in another unit."""
+    """Return the work that the cell before left; None where it lost nothing, or its rate is in another unit."""
     row, rate, success = before.row, before.rate, answered(before.row)
     if success is None or row.users is None or rate.low <= 0 or before.unit != after.unit:
         return None
@@ -114,7 +114,7 @@ def _left(before: Answers, after: Answers) -> _Left | None:
 def _slow_anyhow(
     late: Sequence[_Slow], slow: Sequence[_Slow], speeds: Sequence[Answers], left: Mapping[int, _Left]
 ) -> bool:
-    """Whether cells are slow where nothing was left: most of as many users as the late ones, or more than are late."""
+    """Whether cells are slow without work left: most with as many users as the late ones, or more than are late."""
     users = {one.row.users for one in late}
     alike = [speed.row.order for speed in speeds if speed.row.users in users and speed.row.order not in left]
     anyhow = {one.row.order for one in slow if one.row.order not in left}
@@ -122,7 +122,7 @@ def _slow_anyhow(
 
 
 def _promises(speeds: Sequence[Answers]) -> dict[int, tuple[float, str]]:
-    """For each cell the largest rate that the others promise, and where it comes from."""
+    """Return for each cell the largest rate that the others promise, and its origin."""
     by_context: dict[object, list[tuple[int, float, str]]] = {}
     by_users: dict[object, list[tuple[int, float, str]]] = {}
     for speed in speeds:
@@ -146,7 +146,7 @@ def _promises(speeds: Sequence[Answers]) -> dict[int, tuple[float, str]]:
 
 
 def _best_above(told: list[tuple[int, float, str]]) -> dict[int, tuple[float, str]]:
-    """For each number the largest figure, with its text, among those of larger numbers."""
+    """Return for each number the largest figure, with its text, among those of larger numbers."""
     best: dict[int, tuple[float, str]] = {}
     most: tuple[float, str] = (0.0, "")
     for number, group in itertools.groupby(sorted(told, reverse=True), key=lambda one: one[0]):
@@ -156,7 +156,7 @@ def _best_above(told: list[tuple[int, float, str]]) -> dict[int, tuple[float, st
 
 
 def _requests(row: Row) -> int:
-    """Requests of a cell: one a user, where nothing is said."""
+    """Return the requests of a cell: one a user, where not stated."""
     return row.completed or row.requests or row.users or 1
 
 

@@ -1,10 +1,10 @@
-"""Fault 16: cells that failed and were dropped, or stand there as if they were good.
+"""Check for fault 16: failed cells that were dropped, or are listed as if they were good.
 
     contexts x users - cells that are there = cells that were dropped
-    "ok", or no word, with no answer; "ok" with less than nine of ten
-    no word, with less than nine of ten where a heavier load lost nothing: no load explains it
+    "ok", or no state, with no response; "ok" with less than nine of ten
+    no state, with less than nine of ten where a heavier load lost nothing: no load explains it
 
-Needs a grid for the first, a state beside a success rate for the second, or the number of requests that were wanted.
+Needs a grid for the first, a state beside a success rate for the second, or the intended number of requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bezel.bench.audit.findings import Severity
     from bezel.bench.audit.table import ResultSource, Row, Table
 
-_FULL = 0.5  # of contexts x users: below it nobody meant a full grid
+_FULL = 0.5  # of contexts x users: below it no full grid was intended
 _SIDES = 3
 _GOOD = 0.9
 _WHOLE = 0.98
@@ -31,7 +31,7 @@ _REPAIR = "keep every cell that was wanted, with its state (failed, timeout, inf
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Holes, failures told as good, and requests that nobody accounts for."""
+    """Yield findings for holes, failures listed as good, and unaccounted requests."""
     for source in table.sources:
         if source.grid:
             yield from _holes(source)
@@ -95,7 +95,7 @@ def _answered(row: Row) -> float | None:
 
 
 def _heaviest_whole(rows: Sequence[Row]) -> dict[int | None, int]:
-    """For each context the most users that lost nothing."""
+    """Return for each context the most users that lost nothing."""
     found: dict[int | None, int] = {}
     for row in rows:
         if (_answered(row) or 0) >= _WHOLE:
@@ -104,14 +104,14 @@ def _heaviest_whole(rows: Sequence[Row]) -> dict[int | None, int]:
 
 
 def _lone(row: Row, whole: Mapping[int | None, int]) -> bool:
-    """Whether a heavier load of the same context lost nothing, so that no load explains what this one lost."""
+    """Whether a heavier load of the same context lost nothing, so that the load does not explain this row's losses."""
     return whole.get(row.context, 0) > (row.users or 0)
 
 
 def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
-    """A rate of nothing, with no success told, between a lighter and a heavier load of its context that were answered.
+    """Return a rate of zero, without a stated success, between a lighter and a heavier load of its context that worked.
 
-    It is no slow one: even its users' first requests would have taken longer than any start or compilation.
+    It was not merely slow: even its users' first requests would have taken longer than any start or compilation.
     """
     rate = main_rate(row)
     if rate is None or rate[1].value or _answered(row) is not None or row.users is None:
@@ -128,7 +128,7 @@ def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
 
 
 def _requests(source: ResultSource) -> Iterator[Finding]:
-    """Requests that are neither answered nor failed, and runs of which hardly anything is left."""
+    """Report requests that neither succeeded nor failed, and runs that lost nearly all of theirs."""
     found = [(row, text) for row in source.rows if row.good and (text := _unaccounted(row))]
     if found:
         cells = tuple(row.cell for row, _ in found)

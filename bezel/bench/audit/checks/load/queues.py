@@ -1,10 +1,10 @@
-"""Fault 7: more load than the service takes at once, so that the queue before it was measured.
+"""Check for fault 7: more load than the service takes at once, so that the queue in front of it was measured.
 
     users > requests that one instance takes x instances
-    a grid: four times the users give no more requests a second, and now requests are lost to waiting
+    a grid: four times the users give no more requests per second, and requests are lost to waiting
 
-Two systems that let different numbers of requests in are not comparable. Needs concurrency (or max-num-seqs) and
-instances, where they are not in the data from another item of the same audit; or a grid with success rates.
+Two systems that admit different numbers of requests are not comparable. Needs concurrency (or max-num-seqs) and
+instances, if need be from another item of the same audit; or a grid with success rates.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _TIMES = 4
 _NO_MORE = 1.10
-_WHOLE, _LOST = 0.98, 0.90  # success of a load that is taken, and of one of which more is lost than a few errors
+_WHOLE, _LOST = 0.98, 0.90  # success of a load that is admitted, and of one that loses more than a few errors
 _REPAIR = "load at most concurrency x instances, or mark the cell as queueing; more instances or concurrency take more"
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Rows above a stated capacity, grids that show a queue, ratios between unequal capacities."""
+    """Yield findings for rows above a stated capacity, grids that show a queue, ratios between unequal capacities."""
     for claim in table.claims:
         yield from _over(claim.item, [claim.row], table.claims, ("cloud-run", None))
         yield from _unequal(claim)
@@ -43,7 +43,7 @@ def find(table: Table) -> Iterator[Finding]:
 def _over(
     item: str, rows: Sequence[Row], claims: Sequence[Claim], platforms: tuple[str | None, ...]
 ) -> Iterator[Finding]:
-    """Rows with more users than are taken at once; what they do not state may stand in a claim on the same machine."""
+    """Report rows above the capacity; a value that they do not state may come from a claim on the same machine."""
     if not rows:
         return
     system, whose = rows[0].system, ""
@@ -71,7 +71,7 @@ def _over(
 def _stated(
     item: str, system: System, claims: Sequence[Claim], platforms: tuple[str | None, ...]
 ) -> Iterator[tuple[System, str]]:
-    """What claims say of the same service (machine and platform), or of the same engine (machine and model)."""
+    """Return what claims state of the same service (machine, platform), or of the same engine (machine, model)."""
     for claim in claims:
         for side in claim.sides:
             same = side.system.machine == system.machine and system.platform in platforms
@@ -110,7 +110,7 @@ def _unequal(claim: Claim) -> Iterator[Finding]:
 
 
 def _waiting(source: ResultSource, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Finding]:
-    """Cells in which more users give no more answers, and lose some."""
+    """Report cells in which more users get no more responses, and lose some."""
     found: list[tuple[Row, Row, Figure, Figure]] = []
     whole: dict[int | None, list[tuple[Row, Figure]]] = {}
     for row, rate in cells:
@@ -120,7 +120,7 @@ def _waiting(source: ResultSource, cells: Sequence[tuple[Row, Figure]]) -> Itera
         if not row.good or row.success is None or not 0 < row.success.value < _LOST or not rate.value:
             continue
         if any((other.users or 0) > (row.users or 0) for other, _ in whole.get(row.context, ())):
-            continue  # a heavier load lost nothing: no queue did it
+            continue  # a heavier load lost nothing: a queue is not the cause
         for other, there in whole.get(row.context, ()):
             fewer = other.users is not None and row.users is not None and other.users * _TIMES <= row.users
             if fewer and rate.value <= _NO_MORE * there.value:

@@ -1,10 +1,11 @@
-"""Fault 5: a success rate that tells nothing but how long the client waited.
+"""Check for fault 5: a success rate that measures only how long the client waited.
 
     success = timeout x requests/s / users
 
-With one request a user, a server that answers X a second has answered T x X when the client gives up after T seconds;
-the rest is called failed. Seen where one T explains cells that differ in load and rate, or where T is stated. Needs the
-success rate, the rate and the users; where more requests than users were sent the formula says nothing.
+With one request a user, a server that completes X requests per second has completed T x X when the client gives up
+after T seconds; the rest counts as failed. Detected where one T explains cells that differ in load and rate, or where T
+is stated. Needs the success rate, the rate and the users; where more requests than users were sent the formula does not
+apply.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ if TYPE_CHECKING:
 
     from bezel.bench.audit.table import ResultSource, Row, Table
 
-# A success above this is no arithmetic of a timeout, and one below 3 % says too little.
+# A success above the first does not come from a timeout, and one below the second (3 %) is inconclusive.
 _MOST, _LEAST = 0.985, 0.03
 # The load takes a little longer than its timeout: requests are sent and cancelled.
 _WITHIN = 0.08
 _CELLS = 4
-_ROUND = (30, 60, 120, 300, 600)  # seconds, as people set them
+_ROUND = (30, 60, 120, 300, 600)  # seconds; the usual settings
 _VARIES = 1.25
 _TRIED = 100
 _REPAIR = "give a load that the service can take, or let requests finish; the rate is the figure, the success is not"
 
 
 def find(table: Table) -> Iterator[Finding]:
-    """Rows whose timeout is stated, and files whose failures one timeout explains."""
+    """Yield findings for rows with a stated timeout, and for files whose failures one timeout explains."""
     for item, row in table.statements():
         if row.timeout and (found := _stated(item, row)):
             yield found
@@ -51,7 +52,7 @@ def _fits(row: Row) -> bool:
 
 
 def _seconds(row: Row) -> tuple[float, float]:
-    """The timeout that would explain a row, between which ends."""
+    """Return the range of the timeout that would explain a row."""
     share, rate, users = row.success, row.figures[REQUESTS], row.users
     if share is None or users is None:
         raise ValueError("the row has no success rate or no users")
@@ -77,7 +78,7 @@ def _stated(item: str, row: Row) -> Finding | None:
 
 
 def _usual(item: str, row: Row) -> Finding | None:
-    """A single figure whose timeout is not told, but would be a round one."""
+    """Report a single figure without a stated timeout that a round one would explain."""
     if not _fits(row) or row.success is None:
         return None
     least, most = _seconds(row)
@@ -97,7 +98,7 @@ def _usual(item: str, row: Row) -> Finding | None:
 
 
 def _concluded(source: ResultSource, rows: Sequence[Row]) -> Finding | None:
-    """The timeout that explains most failing cells, if they differ enough for that to mean something."""
+    """Report the timeout that explains most failing cells, if they differ enough to be evidence."""
     spans = [(row, *_seconds(row)) for row in rows]
     best: list[Row] = []
     seconds = 0.0

@@ -1,1 +1,1 @@
-"""What runs behind Cloud Run's API: instances, autoscaling, ingress, job tasks."""
+"""Runtime behind Cloud Run's API: instances, autoscaling, ingress, job tasks."""

@@ -1,7 +1,7 @@
-"""The instances of one revision: as many as load demands, none for long without requests.
+"""Autoscaler of one revision: starts instances on demand, and ends them after a time without requests.
 
-Owns starting, handing out and ending instances. Leaves out what an instance is (instance.py) and which revision gets a
-request (controller.py).
+Owns starting, assigning and ending instances. Leaves out an instance itself (instance.py) and the choice of a request's
+revision (controller.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bezel.localcloud.services.cloud_run.spec import ProbeSpec
 
 log = logging.getLogger(__name__)
-# Why an instance is started, as the platform's log words it.
+# Reasons for the start of an instance, in the words of the platform's log.
 ROLLOUT = (
     "DEPLOYMENT_ROLLOUT - Instance started due to traffic shifting between revisions due to deployment, traffic split "
     "adjustment, or deployment health check."
@@ -34,15 +34,16 @@ DEMAND = (
     "AUTOSCALING - Instance started due to configured scaling factors (e.g. CPU utilization, request throughput, etc.) "
     "or no existing capacity for current traffic."
 )
-# A request waits for this many average starts, if that is longer than the least wait.
+# A request waits for this many average starts, if that is longer than `queue_seconds`.
 _STARTS = 3.5
 _DISABLED = "The service is disabled: manual scaling leaves this revision no instance."
-# An instance lost is made up for at once, further ones ever later; after so many quiet seconds at once again.
+# The first lost instance is replaced at once, further ones after growing delays; after this many quiet seconds the
+# delay starts again at 0.
 _QUIET = 60.0
 
 
 class NoInstanceError(Exception):
-    """No instance for a request: 429 where all are busy, 503 where none comes up."""
+    """No instance for a request: 429 where all are busy, 503 where none starts."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -55,11 +56,11 @@ class Scaling:
     """Bounds of a pool.
 
     Attributes:
-        concurrency: Requests that an instance gets at once.
-        least: Instances that are kept without requests.
+        concurrency: Concurrent requests of an instance.
+        least: Instances that keep running without requests.
         most: Instances at most; 0 where the service is switched off by manual scaling.
-        idle_seconds: How long an instance without requests is kept beyond the least number.
-        queue_seconds: How long a request waits at least for room where no further instance starts.
+        idle_seconds: Time that an instance beyond the least number runs without requests.
+        queue_seconds: Shortest time that a request waits for a free slot where no further instance starts.
     """
 
     concurrency: int
@@ -71,10 +72,10 @@ class Scaling:
 
 
 class Autoscaler:
-    """Instances that are ready, that are starting, and the requests that wait for them.
+    """Ready instances, starting instances, and the requests that wait for them.
 
     Attributes:
-        scaling: Its bounds; a new value counts from the next decision on.
+        scaling: Its bounds; a new value applies from the next decision on.
     """
 
     def __init__(self, start: Callable[[str], Awaitable[Instance]], scaling: Scaling) -> None:
@@ -99,7 +100,7 @@ class Autoscaler:
         self._add(await self._started(ROLLOUT))
 
     def fit(self) -> None:
-        """Start what is missing to the least number of instances, and end what starts or is idle beyond the most."""
+        """Start instances up to the least number, and end starting or idle ones beyond the most."""
         while not self._closed and len(self._ready) + len(self._starting) < self.scaling.least:
             self._grow(LEAST)
         beyond = len(self._ready) + len(self._starting) - self.scaling.most
@@ -114,10 +115,10 @@ class Autoscaler:
             self._end(instance)
 
     async def acquire(self) -> Instance:
-        """An instance with room for one more request; started if need be.
+        """Return an instance with a free slot; start one if necessary.
 
         Raises:
-            NoInstanceError: If there is none in time, or there shall be none.
+            NoInstanceError: If none has a free slot in time, or the bounds allow no instance.
         """
         if not self.scaling.most:
             raise NoInstanceError(503, _DISABLED)
@@ -137,7 +138,7 @@ class Autoscaler:
                 raise NoInstanceError(429, "The request was aborted because there was no available instance.")
             return future.result()
         except asyncio.CancelledError:
-            # Given an instance in the very moment its request went away: it goes to the next one.
+            # The request got an instance and was cancelled at the same moment: the slot goes to the next request.
             if future.done() and not future.cancelled() and future.exception() is None:
                 self.release(future.result())
             raise
@@ -146,14 +147,14 @@ class Autoscaler:
                 self._waiting.remove(future)
 
     def release(self, instance: Instance) -> None:
-        """Give an instance back after a request."""
+        """Free the slot of an instance after a request."""
         instance.in_flight -= 1
         self._serve_waiting()
         if instance.in_flight == 0:
             self._consider_end(instance)
 
     def discard(self, instance: Instance) -> None:
-        """End an instance that serves no more, and make up for it."""
+        """End an instance that stopped serving, and replace it."""
         if instance in self._ready:
             self._end(instance)
             self._make_up()
@@ -192,7 +193,7 @@ class Autoscaler:
         task.add_done_callback(self._ending.discard)
 
     def _make_up(self) -> None:
-        """Replace what was lost of the least number, later and later where it is lost again and again."""
+        """Replace lost instances up to the least number, with growing delays after repeated losses."""
         now = asyncio.get_running_loop().time()
         if now - self._lost_at > _QUIET:
             self._losses = 0
@@ -201,7 +202,7 @@ class Autoscaler:
         asyncio.get_running_loop().call_later(delay, self.fit)
 
     def _patience(self) -> float:
-        """How long a request waits where no instance is on its way."""
+        """Time that a request waits while no instance is starting."""
         starts = fmean(self._start_seconds) if self._start_seconds else 0.0
         return max(self.scaling.queue_seconds, _STARTS * starts)
 
@@ -221,7 +222,7 @@ class Autoscaler:
         try:
             instance = await self._started(reason)
         except Exception as error:
-            # The log of the service tells why; anything unforeseen must not leave requests waiting either.
+            # The service's log has the reason; an unforeseen error must not leave requests waiting either.
             log.warning("instance did not start: %s", error, exc_info=not isinstance(error, RevisionFailureError))
             if not self._ready and len(self._starting) == 1:
                 self._refuse_waiting("The request failed because the instance failed the readiness check.")

@@ -1,4 +1,4 @@
-"""The command line and the environment of a container: what is started where Cloud Run would start the image."""
+"""Command line and environment of a container: the process that localcloud starts in place of the image."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from bezel.localcloud.services.cloud_run.spec import RevisionSpec
 
-# How a vLLM image may be told to serve; its own entrypoint is the first.
+# Commands that serve in a vLLM image; its own entrypoint is the first.
 _ENTRYPOINTS = (("vllm", "serve"), ("python3", "-m", "vllm.entrypoints.openai.api_server"))
-# What an interpreter and a real engine need of the machine; nothing else of the daemon's environment gets in.
+# Variables of the machine that an interpreter and a real engine need; no others of the daemon's environment are passed.
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
 
@@ -30,11 +30,11 @@ class Container:
     """One container to start.
 
     Attributes:
-        args: What follows `vllm serve`.
+        args: The arguments after `vllm serve`.
         environment: The container's own variables, secrets resolved.
         mounts: Mount path -> folder of this machine.
         address: Path of the socket that stands for the container's port, see sockets.py.
-        faults: File that tells a simulated server what is to go wrong in it.
+        faults: File with the faults of a simulated server.
     """
 
     args: tuple[str, ...]
@@ -48,7 +48,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Command:
-    """What to execute, and what the platform's log should say about it."""
+    """Command to execute, and the messages about it for the platform's log."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
@@ -56,10 +56,10 @@ class Command:
 
 
 def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[str, ...]:
-    """The arguments of `vllm serve`, whether the image's entrypoint is kept or spelled out.
+    """Return the arguments of `vllm serve`, whether the image's entrypoint is used or spelled out.
 
     Raises:
-        RevisionFailureError: If the command is none that the image has.
+        RevisionFailureError: If the image does not have the command.
     """
     if not command:
         return args
@@ -72,7 +72,7 @@ def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[st
 
 
 def environment_of(container: Container) -> dict[str, str]:
-    """All variables of the process: the machine's few, the container's own, and what tells it where it runs."""
+    """All variables of the process: the machine's, the container's own, and those about port, hardware and mounts."""
     spec = container.spec
     hardware = {
         "accelerator": spec.accelerator,
@@ -99,13 +99,13 @@ def environment_of(container: Container) -> dict[str, str]:
 
 
 def program(container: Container, name: str) -> Command:
-    """A program of this machine, by the container's own command and with its own environment.
+    """A program of this machine, with the container's own command and environment.
 
-    It listens where `GATEWAY_ADDRESS` and `PORT` say: what HAProxy makes of them is the path of a socket.
+    It listens at `GATEWAY_ADDRESS` and `PORT`, which HAProxy joins to the path of a socket.
 
     Args:
-        container: What to start; its `args` are not looked at.
-        name: Of the program, to be found beside this interpreter (`make setup` puts it there) or on PATH.
+        container: The container to start; its `args` are ignored.
+        name: Name of the program, which is beside this interpreter (`make setup` installs it there) or on PATH.
 
     Raises:
         RevisionFailureError: If there is no such program, or no command.
@@ -123,13 +123,13 @@ def program(container: Container, name: str) -> Command:
 
 
 def simulated(container: Container) -> Command:
-    """Localcloud's simulated vLLM with the very arguments of the container."""
+    """A simulated vLLM of localcloud, with the unchanged arguments of the container."""
     argv = (sys.executable, "-m", "bezel.simulated_vllm", *container.args)
     return Command(argv, environment_of(container))
 
 
 def real(container: Container) -> Command:
-    """The `vllm` of this machine with a local model; the platform's log says what was rewritten."""
+    """The `vllm` of this machine with a local model; the platform's log names the rewritten arguments."""
     from bezel.localcloud.services.cloud_run.runtime.real_vllm import command
 
     model = os.environ.get("LOCALCLOUD_VLLM_MODEL", "")

@@ -1,4 +1,4 @@
-"""From what Cloud Run is to start to the command that stands for it: secrets read, buckets mounted, the image known.
+"""Translation of a Cloud Run container into its command: secrets read, buckets mounted, the image mapped to a program.
 
 The same for an instance of a service and a task of a job. Leaves out the process itself (instance.py).
 """
@@ -30,18 +30,18 @@ def container_command(
     speed: float,
     platform: Mapping[str, str],
 ) -> Command:
-    """The command of a container.
+    """Return the command of a container.
 
     Args:
-        cloud: Where its secrets and buckets are.
-        launcher: Turns a container into a command where its image is no program of this machine.
-        spec: What is to run.
+        cloud: Holds its secrets and buckets.
+        launcher: Turns a container into a command if its image does not stand for a program of this machine.
+        spec: The revision or task to run.
         address: Path of the socket that stands for the container's port.
-        speed: Simulated seconds in one second while it starts.
-        platform: The variables that the platform sets, which win over the container's own.
+        speed: Simulated seconds in one real second while it starts.
+        platform: The variables that the platform sets; they override the container's own.
 
     Raises:
-        RevisionFailureError: A secret, a bucket or the program is not there, or may not be read.
+        RevisionFailureError: A secret, a bucket or the program does not exist, or is not readable.
     """
     runs, given = program_of(spec.image), resolve_environment(cloud, spec)
     container = Container(

@@ -1,7 +1,7 @@
-"""Makes what runs follow what the store says: revisions come up, take traffic, retire; a restart carries on.
+"""Controller of Cloud Run services: starts revisions, shifts traffic and retires revisions as the store requires.
 
-Owns deployments, pools and fronts of all services. Leaves out the API's messages (api.py) and one request's way
-(ingress.py).
+Owns deployments, pools of instances and ingresses of all services; after a restart it continues from the store. Leaves
+out the API's messages (api.py) and the path of one request (ingress.py).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
 
 log = logging.getLogger(__name__)
-_KILLS = 3  # so many containers of one start may be killed while they start: another one is tried
+_KILLS = 3  # number of killed containers that one start replaces before it fails
 _PROVISION_SECONDS = 5.0  # of the platform's time, before a container starts
 
 
 class Controller:
-    """Everything that runs behind Cloud Run's API."""
+    """All running parts behind Cloud Run's API."""
 
     def __init__(self, cloud: Context, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
         self._cloud = cloud
@@ -61,7 +61,7 @@ class Controller:
         self._background: set[asyncio.Task[None]] = set()
 
     async def resume(self) -> None:
-        """Bring up what the store says: fronts, least instances, deployments that were under way."""
+        """Restore the state in the store: ingresses, least instances, deployments that had not ended."""
         for name, service in self._cloud.store.rows("service"):
             uri = self.open_front(name)
             urls = {"uri": uri, "urls": [uri]} | self.routing(service)
@@ -73,7 +73,7 @@ class Controller:
                 self._pool(revision, service).pool.fit()
 
     async def close(self) -> None:
-        """End everything that runs; the store keeps what should run."""
+        """End all instances and ingresses; the store keeps the desired state."""
         for task in self._deployments.values():
             task.cancel()
         await asyncio.gather(*self._deployments.values(), return_exceptions=True)
@@ -84,7 +84,7 @@ class Controller:
         await asyncio.gather(*self._background, return_exceptions=True)
 
     def open_front(self, name: str, tag: str = "") -> str:
-        """The address of a service or of one of its tags; the same one for the same name, where its port is free."""
+        """Return the address of a service or of a tag; a name keeps its address while its port is free."""
         if (name, tag) not in self._fronts:
             key = f"front {name} {tag}".rstrip()
             front = Ingress(self._cloud, self.route, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
@@ -94,7 +94,7 @@ class Controller:
         return self._fronts[name, tag].uri
 
     def routing(self, service: Json) -> Json:
-        """The part of a service's status that tells where its traffic goes; its tags have addresses from now on."""
+        """The part of a service's status that shows its traffic; its tags have addresses from now on."""
         if not service.get("latestReadyRevision"):
             return {}
         wanted = {target["tag"] for target in service["traffic"] if target.get("tag")}
@@ -108,12 +108,12 @@ class Controller:
         return {"trafficStatuses": statuses}
 
     def deploy(self, name: str, operation: str, revision: str) -> None:
-        """Bring up a revision that the store holds, and end the operation with it."""
+        """Start a revision that the store holds, and end the operation with it."""
         self._cloud.store.put("deployment", name, {"operation": operation, "revision": revision})
         self._start_deployment(name, operation, revision)
 
     def superseded(self, name: str) -> None:
-        """A deployment under way counts no more: its operation is aborted."""
+        """Abort the operation of a running deployment that a newer one replaces."""
         if task := self._deployments.pop(name, None):
             task.cancel()
             self._keep(task)
@@ -123,7 +123,7 @@ class Controller:
             self._cloud.store.delete("deployment", name)
 
     def rescaled(self, service: Json) -> None:
-        """The traffic of a service, or the bounds of its scaling, have changed."""
+        """Apply a change of a service's traffic or scaling bounds."""
         for revision in self._reachable(service):
             pool = self._pool(revision, service).pool
             pool.scaling = self._scaling(revision, service)
@@ -131,7 +131,7 @@ class Controller:
         self._retire_unreachable(service)
 
     def removed(self, name: str) -> None:
-        """A service is gone: end its fronts and all its instances."""
+        """End the ingresses and all instances of a deleted service."""
         self.superseded(name)
         for key in [key for key in self._fronts if key[0] == name]:
             self._spawn(self._fronts.pop(key).close())
@@ -139,7 +139,7 @@ class Controller:
             self._spawn(self._pools.pop(revision).pool.close())
 
     def held(self, name: str) -> Counter[str]:
-        """How many instances each revision of a service has at this moment, retired ones included."""
+        """Number of instances of each revision of a service at this moment, retired ones included."""
         return Counter(
             revision
             for revision, instance in self._instances
@@ -147,14 +147,14 @@ class Controller:
         )
 
     def subnetwork_of(self, instance: str) -> str:
-        """Full name of the subnetwork that an instance sends from, "" for one without direct VPC egress, or none."""
+        """Full name of the subnetwork that an instance sends from, "" for none or for an unknown instance."""
         for name, found in self._instances:
             if found.id == instance:
                 return egress.subnetwork_of(self._cloud.store.get("revision", name) or {}, found.source.location)
         return ""
 
     def route(self, name: str, tag: str = "") -> RevisionRoute | None:
-        """Where the next request to a service, or to a tag's own address, goes; None while no revision is ready."""
+        """The route of the next request to a service, or to a tag's own address; None while no revision is ready."""
         service = self._cloud.store.get("service", name)
         if service is None:
             return None
@@ -166,7 +166,7 @@ class Controller:
         return self._pool(revision, service) if revision else None
 
     def _reachable(self, service: Json) -> list[Json]:
-        """The revisions that a request can get to, by a share of the traffic or by a tag."""
+        """The revisions that can get requests, by a share of the traffic or by a tag."""
         names = dict.fromkeys(target.revision for target in traffic.targets(service) if target.percent or target.tag)
         return [revision for name in names if (revision := self._cloud.store.get("revision", name))]
 
@@ -207,7 +207,7 @@ class Controller:
             platform = {"K_SERVICE": source.service, "K_REVISION": source.revision, "K_CONFIGURATION": source.service}
             speed = self._timing.startup_speed
             command = container_command(self._cloud, self._launcher, spec, instance.address, speed, platform)
-            # Before it starts: what it sends first already comes from its subnetwork.
+            # Set before the start: its first packet already comes from its subnetwork.
             self._forget(None)
             self._instances.append((revision, instance))
             try:
@@ -231,7 +231,7 @@ class Controller:
         return instance
 
     def _forget(self, ended: Instance | None) -> None:
-        """Keep no instance that has ended, and not this one."""
+        """Forget all ended instances, and this one."""
         kept = [item for item in self._instances if item[1] is not ended and not item[1].exited.is_set()]
         self._instances = kept
 
@@ -251,7 +251,7 @@ class Controller:
         service, revision = store.get("service", name), store.get("revision", revision_name)
         if service is None or revision is None:
             return
-        # Its bounds are those that it will have with the traffic of the latest ready revision.
+        # Its bounds are those of the traffic to the latest ready revision.
         routed = self._new_pool(revision, service | {"latestReadyRevision": revision_name})
         try:
             check_quota(self._cloud, routed.source.location, routed.spec)

@@ -1,6 +1,6 @@
-"""The front of one service: who may call, which instance answers, and the way there and back, unbuffered.
+"""Ingress of one service: caller authorization, choice of an instance, and unbuffered responses.
 
-Requests are read whole (the platform bounds them at 32 MiB), answers are passed on chunk by chunk as they come.
+Requests are read whole (the platform bounds them at 32 MiB), responses are passed on chunk by chunk as they arrive.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade "
     b"transfer-encoding".split()
 )
-# What the front says itself, whatever the client said.
+# Headers that the ingress sets itself, in place of the client's.
 _OURS = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-cloud-trace-context", b"traceparent"))
 _GONE = 499
 _ANY_LENGTH = 1 << 62
-# How long an instance whose connection broke may take to turn out as ended.
+# Seconds that an instance whose connection broke may take to be seen as ended.
 _ENDING_SECONDS = 0.25
 _PUBLIC = "INGRESS_TRAFFIC_ALL"
 _NOT_FOUND = (404, "Page not found", "The requested URL was not found on this server.")
-# What the log of requests says where Cloud Run itself answers.
+# Messages of the request log where Cloud Run itself responds.
 _BROKEN = (
     "The request failed because either the HTTP response was malformed or connection to the instance had an error. "
     "Additional troubleshooting documentation can be found at: "
@@ -68,7 +68,7 @@ class _RefusedError(Exception):
 
 
 class Ingress:
-    """A listening port that stands for the address of a service, or of one of its tags."""
+    """A listening port for the address of a service, or of one of its tags."""
 
     def __init__(
         self,
@@ -82,17 +82,17 @@ class Ingress:
         self._route = route
         self._name = name
         self._tag = tag
-        # It refuses a body that is too long itself, in Cloud Run's own words.
+        # The ingress itself refuses a body that is too long, in Cloud Run's own words.
         self._server = HttpServer(FaultMiddleware(self._app, cloud.faults, "service"), listener, lambda _: _ANY_LENGTH)
         self.port = int(listener.getsockname()[1])
         self.uri = f"http://127.0.0.1:{self.port}"
 
     async def serve(self) -> None:
-        """Answer from now on; what connected since the port listens is answered too."""
+        """Serve requests; connections made since the port listens are served too."""
         await self._server.start()
 
     async def close(self) -> None:
-        """Stop listening; requests under way are cut off."""
+        """Stop listening and cut off running requests."""
         await self._server.close()
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +126,7 @@ class Ingress:
             text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
             raise _RefusedError(403, "Forbidden", text)
         try:
-            # A tag's own address is no audience: tokens for it are for the service.
+            # A tag's own address is no audience: tokens for it have the service's address.
             audiences = {service["uri"], f"{service['uri']}/", *service.get("customAudiences", [])}
             caller = self._cloud.tokens.identity(token, audiences)
         except TokenError as error:
@@ -136,7 +136,7 @@ class Ingress:
         if not allows(caller, "run.routes.invoke", resource):
             text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
             raise _RefusedError(403, "Forbidden", text)
-        # The container learns who called, and gets nothing that it could call others with.
+        # The container sees the caller's claims, but gets no token that it could use elsewhere.
         unsigned = f"Bearer {token.rpartition('.')[0]}.SIGNATURE_REMOVED_BY_GOOGLE".encode()
         return [*((key, value) for key, value in request.headers if key != name), (name, unsigned)]
 
@@ -174,7 +174,7 @@ class Ingress:
                 log.info("%s: connection to an instance broke: %s", self._name, error)
                 if request.started:
                     request.cut_off()
-                # A process that ends breaks its connections first: nobody else shall be sent to it meanwhile.
+                # A process that ends breaks its connections first: no other request should be sent to it meanwhile.
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(instance.exited.wait(), _ENDING_SECONDS)
                 text = "upstream connect error or disconnect/reset before headers"
@@ -221,7 +221,7 @@ class Ingress:
 
 
 class _Request:
-    """One request and what has been answered so far."""
+    """One request and the part of its response that has been sent."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
@@ -241,14 +241,14 @@ class _Request:
         return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
 
     def _traced(self) -> tuple[str, str]:
-        """(trace, span) in hex digits; a client that traces already has its trace carried on."""
+        """(trace, span) in hex digits; the trace of a client that already traces is continued."""
         for name, pattern in ((b"traceparent", r"00-([0-9a-f]{32})-"), (b"x-cloud-trace-context", r"([0-9a-f]{32})\b")):
             if found := re.match(pattern, self.header(name)):
                 return found[1], uuid.uuid4().hex[:16]
         return uuid.uuid4().hex, uuid.uuid4().hex[:16]
 
     def identity_token(self) -> tuple[bytes, str]:
-        """(header, token); a header of Cloud Run's own comes first, so that Authorization stays free for the app."""
+        """(header, token); Cloud Run's own header takes precedence, so that Authorization stays free for the app."""
         for name in (b"x-serverless-authorization", b"authorization"):
             scheme, _, token = self.header(name).partition(" ")
             if scheme.lower() == "bearer" and token.strip():
@@ -285,7 +285,7 @@ class _Request:
         await self._send({"type": "http.response.body", "body": b""})
 
     def cut_off(self) -> NoReturn:
-        """Break the connection in the middle of the answer, so that the client cannot take it for a whole one."""
+        """Break the connection within the response, so that the client cannot take it for a complete one."""
         msg = "the answer was cut off"
         raise ConnectionAbortedError(msg)
 
@@ -309,7 +309,7 @@ class _Request:
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket of 127.0.0.1, on a port if it is free, else (or of 0) on any."""
+    """A listening socket of 127.0.0.1, on the given port if it is free, else (or for 0) on any."""
     for wanted in (port or free_port(), free_port()):
         with contextlib.suppress(OSError):
             return _listening(wanted)
@@ -317,7 +317,7 @@ def listen(port: int) -> socket.socket:
 
 
 def _listening(port: int) -> socket.socket:
-    # With the protocol named asyncio sends without delay; without it every answer would wait 40 ms for an ACK.
+    # With an explicit protocol asyncio sends without delay; without it every response would wait 40 ms for an ACK.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

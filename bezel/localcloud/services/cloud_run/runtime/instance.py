@@ -1,6 +1,6 @@
-"""One instance: a process group of its own, its output in the log, its health, its end.
+"""Instance of a revision or task: its process group, its output in the log, its probes, its end.
 
-Owns the process from start to the last byte of its output. Leaves out how many there should be (pool.py).
+Owns the process from start to the last byte of its output. Leaves out the number of instances (autoscaler.py).
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"
 _LONGEST_LINE = 64 * 1024
 _GRACE = 2.0  # seconds between SIGTERM and SIGKILL; ten on Cloud Run
 _OUT_OF_MEMORY = 137  # a simulated server's exit status where the kernel would have killed a real one
-_INTERPRETER = 60.0  # real seconds for a process to say its first word
+_INTERPRETER = 60.0  # real seconds for a process to print its first output
 
 
 class Instance:
-    """A container that runs.
+    """A running container.
 
     Attributes:
         id: Made-up id, in the log's labels and in the process's environment.
-        address: Path of the socket that it listens at.
-        in_flight: Requests that it answers right now.
-        idle_since: When its last request ended, in the event loop's seconds.
+        address: Path of the socket that it listens on.
+        in_flight: Requests that it handles at this moment.
+        idle_since: Time of its last request's end, in the event loop's seconds.
         exited: Set when the process has ended.
-        code: Its exit status then, minus the signal's number where one ended it; None before.
+        code: Its exit status, minus the signal's number if a signal ended it; None while it runs.
         source: The revision or task, and this instance's id.
     """
 
@@ -59,14 +59,14 @@ class Instance:
         self._spoke = asyncio.Event()
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
-        # A simulated server tells here how many seconds of the platform its start took.
+        # A simulated server writes the duration of its start here, in seconds of the platform.
         self._report = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
         self._process: asyncio.subprocess.Process | None = None
         self._guard: asyncio.subprocess.Process | None = None
         self._output: dict[str, Output] = {}
 
     async def start(self, command: Command, reason: str) -> None:
-        """Start the process, for a reason that the log tells; its output goes to the log from now on.
+        """Start the process and log the reason; its output goes to the log from now on.
 
         Raises:
             OSError: If there is no such command.
@@ -108,9 +108,9 @@ class Instance:
     async def healthy(self, probe: ProbeSpec, timing: InstanceTiming) -> bool:
         """Wait until a startup probe passes; False if the process ends or the probe's window does.
 
-        The window is one of the platform's time. Of a simulated server the seconds count that it says its start took:
-        what this machine needed besides, to run a process, would be hours on a fast clock. Any other process has the
-        window, from its first word on. The log tells how it went.
+        The window is in the platform's time. For a simulated server the start time that it reports counts: the time
+        that this machine needs to run a process would be hours on a fast clock. Any other process has the window from
+        its first output on. The result is logged.
         """
         attempts = await self._attempts(probe, timing)
         kind, where = _kind("STARTUP", probe), _where(self.source.service, probe, self._spec.port)
@@ -120,7 +120,7 @@ class Instance:
             text = f"{kind} probe succeeded after {_times(attempts, 'attempt')} for {where}."
             self._logbook.platform(self.source, "INFO", text)
         else:
-            # One whose container ends was cut off; one that gives up has failed as often as it may.
+            # A probe whose container ended was cut off; one that gave up has failed as often as it may.
             cut_off = self.exited.is_set()
             failed = _times(1 if cut_off else probe.failures, "time")
             text = f"{kind} probe failed {failed} consecutively for {where}. The instance was not started."
@@ -129,7 +129,7 @@ class Instance:
         return attempts > 0
 
     async def _attempts(self, probe: ProbeSpec, timing: InstanceTiming) -> int:
-        """How often the probe was tried until it passed; 0 if it did not in time."""
+        """Number of tries until the probe passed; 0 if it did not pass in time."""
         tried = 0
         loop, speed = asyncio.get_running_loop(), timing.startup_speed
         spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
@@ -147,7 +147,7 @@ class Instance:
         return 0
 
     async def alive(self, probe: ProbeSpec) -> None:
-        """Return when a liveness probe has failed as often as it may; traffic's own time, never sped up."""
+        """Return when a liveness probe has failed as often as it may; its times are never sped up, as for traffic."""
         failures = 0
         await asyncio.sleep(probe.initial_delay)
         while failures < probe.failures:
@@ -158,7 +158,7 @@ class Instance:
         self._logbook.platform(self.source, "ERROR", f"{text} The instance has been shut down.")
 
     async def stop(self) -> None:
-        """End the whole process group, politely first; returns when nothing of it is left."""
+        """End the whole process group, with SIGTERM first; return when all its processes have ended."""
         self._stopping = True
         if self._process is None:
             return
@@ -169,11 +169,11 @@ class Instance:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _passes(self, probe: ProbeSpec, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
-        # Of the container's ports the one that it takes requests at is the only one that something here stands for.
+        # Only the port that takes requests exists here, as a socket; a probe of another port fails.
         return probe.port in {0, self._spec.port} and await passes(probe, self.address, timeout)
 
     def _start_seconds(self) -> float:
-        """Seconds of the platform that a simulated server's start took, 0 of any other process or while it starts."""
+        """Duration of a simulated server's start in the platform's seconds; 0 while it starts or for others."""
         if self._report.closed:
             return 0.0
         self._report.seek(0)
@@ -200,13 +200,13 @@ class Instance:
         if self._process is None:
             return
         code = await self._process.wait()
-        # A grandchild may hold the pipes open: it goes with the group.
+        # A grandchild may hold the pipes open: it is killed with the group.
         self._signal(signal.SIGKILL)
         _, deaf = await asyncio.wait(pumps, timeout=_GRACE)
-        for pump in deaf:  # a process that left the group holds them open
+        for pump in deaf:  # a process that left the group holds the pipes open
             pump.cancel()
         self._close_output()
-        # One that was told to end ends by the signal; one that had died by itself is told of all the same.
+        # A process that the platform stopped ends by the signal; one that had ended by itself is logged all the same.
         if not self._stopping or code not in {0, -signal.SIGTERM, -signal.SIGKILL, 128 + signal.SIGTERM}:
             self._logbook.platform(self.source, *self._last_words(code))
         self._report.close()
@@ -220,12 +220,12 @@ class Instance:
 
     @property
     def was_killed(self) -> bool:
-        """Whether somebody killed it: neither its own end nor the platform's doing."""
+        """Whether an outside signal killed it: neither its own exit nor the platform's stop."""
         return self.code == -signal.SIGKILL
 
     def _last_words(self, code: int) -> tuple[str, str]:
-        # The memory of a simulated server is simulated as well: it says itself, by its exit status, that it was too
-        # much. No other container is held to a limit here, so whoever killed one, it was not its memory.
+        # The memory of a simulated server is simulated as well: it reports by its exit status that it used too much. No
+        # other container has a memory limit here, so a killed one did not run out of memory.
         if code == _OUT_OF_MEMORY:
             mebibytes = self._spec.memory // 1024**2
             advice = (
@@ -238,7 +238,7 @@ class Instance:
 
 
 def _kind(role: str, probe: ProbeSpec) -> str:
-    """How the platform's log names a probe."""
+    """Name of a probe in the platform's log."""
     return f"{role} HTTP" if probe.path is not None else f"Default {role} TCP" if role == "STARTUP" else f"{role} TCP"
 
 

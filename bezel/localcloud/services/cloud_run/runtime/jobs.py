@@ -1,7 +1,7 @@
-"""Makes what runs follow what the store says of jobs: an execution's tasks are started, counted, tried again, ended.
+"""Controller of job executions: starts, counts, retries and ends the tasks that the store requires.
 
-Owns the executions that run. Leaves out the API's messages (jobs_api.py) and what a row looks like
-(job_status.py). A task that fails for good lets the others run on. What Cloud Run does beyond this is not known here.
+Owns running executions. Leaves out the API's messages (jobs_api.py) and the shape of a row (job_status.py). A task that
+fails for good lets the others continue. Other behaviour of Cloud Run is unknown and not modelled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PROVISION_SECONDS = 5.0  # of the platform's time, before an execution's first 
 
 
 class Jobs:
-    """Every execution that runs; the rows "execution" and "task" say how each is, "jobRun" that it has not ended."""
+    """Every running execution; rows "execution" and "task" hold the state of each, "jobRun" that it has not ended."""
 
     def __init__(self, cloud: Context, launcher: Callable[[Container], Command], timing: InstanceTiming) -> None:
         self._cloud = cloud
@@ -46,12 +46,12 @@ class Jobs:
         self._ending: set[asyncio.Task[None]] = set()
 
     def resume(self) -> None:
-        """Go on with the executions that had not ended; a task that ran when the daemon ended begins again."""
+        """Continue the executions that had not ended; a task that ran when the daemon ended starts again."""
         for name, _ in self._cloud.store.rows("jobRun"):
             self.start(name)
 
     async def close(self) -> None:
-        """End everything that runs; the store keeps what should run."""
+        """End all tasks; the store keeps the desired state."""
         for task in [*self._runs.values(), *self._ending]:
             task.cancel()
         await asyncio.gather(*self._runs.values(), *self._ending, return_exceptions=True)
@@ -63,12 +63,12 @@ class Jobs:
         task.add_done_callback(lambda _: self._runs.pop(name, None))
 
     def cancel(self, name: str) -> None:
-        """End the tasks of an execution whose row "jobRun" says that it is cancelled."""
+        """End the tasks of an execution whose row "jobRun" marks it as cancelled."""
         if task := self._runs.get(name):
             task.cancel()
 
     def removed(self, prefix: str) -> None:
-        """The executions whose names begin so are gone: end what runs of them, and tell nobody."""
+        """End the tasks of deleted executions, those whose names have this prefix, without recording a result."""
         for name in [name for name in self._runs if name.startswith(prefix)]:
             task = self._runs.pop(name)
             task.cancel()
@@ -107,7 +107,7 @@ class Jobs:
             await metadata.close()
 
     async def _run_task(self, name: str, spec: RevisionSpec, metadata: TaskMetadata, room: asyncio.Semaphore) -> None:
-        """One task with its retries, when there is room for it."""
+        """Run one task with its retries, when a slot is free."""
         async with room:
             self._change("task", name, job_status.started)
             while True:
@@ -121,7 +121,7 @@ class Jobs:
             self._change("task", name, partial(job_status.ended_task, outcome=outcome, result=result))
 
     async def _attempt(self, task: Json, spec: RevisionSpec, metadata: TaskMetadata) -> Json:
-        """One container of a task, from its start to its end: a TaskAttemptResult."""
+        """Run one container of a task from start to end and return its TaskAttemptResult."""
         location, attempt = task["name"].split("/")[3], task.get("retried", 0)
         source = TaskSource(location, task["job"], task["execution"], task=task["index"], attempt=attempt)
         instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
@@ -148,7 +148,7 @@ class Jobs:
         return job_status.attempt_result(None, timed_out=timed_out)
 
     def _environment(self, task: Json, metadata: TaskMetadata) -> dict[str, str]:
-        """What the platform tells a task; Google's APIs and the metadata server are at addresses of this machine."""
+        """Variables that the platform sets for a task; Google's APIs and metadata server are local addresses."""
         execution = self._cloud.store.get("execution", task["name"].rpartition("/tasks/")[0]) or {}
         return {
             "CLOUD_RUN_JOB": task["job"],
@@ -157,13 +157,13 @@ class Jobs:
             "CLOUD_RUN_TASK_COUNT": str(execution["taskCount"]),
             "CLOUD_RUN_TASK_ATTEMPT": str(task.get("retried", 0)),
             "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{self._cloud.base}/storage/v1/",
-            # Not the user's: a login of theirs that lies there has no business here.
+            # Not the user's home: a task must not find a login stored there.
             "HOME": str(self._cloud.layout.root),
             **metadata.environment(),
         }
 
     def _change(self, kind: str, name: str, change: Callable[[Json, float], Json]) -> None:
-        """Change a row that is still there, and the counts of its execution with it."""
+        """Change a row that still exists, and the counts of its execution with it."""
         store, now = self._cloud.store, self._cloud.pace.now()
         execution = name.partition("/tasks/")[0]
         with store.transaction():
@@ -196,7 +196,7 @@ class Jobs:
                 self._cloud.operations.finish(operation, response=response)
 
     def _refer(self, execution: Json) -> None:
-        """Let the job tell how its latest execution is."""
+        """Write the state of the job's latest execution to the job."""
         owner = execution["name"].rpartition("/executions/")[0]
         job = self._cloud.store.get("job", owner)
         if job and (job.get("latestCreatedExecution") or {}).get("name") == short(execution["name"]):

@@ -1,4 +1,4 @@
-"""The metadata server of a job's execution: where its tasks are, and the tokens of the account that they run as."""
+"""Metadata server of a job's execution: the location of its tasks, and the tokens of their account."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class TaskMetadata:
         self._server = HttpServer(Starlette(routes=routes), listener, lambda _: 0)
 
     async def start(self) -> None:
-        """Serve; returns when connections are accepted."""
+        """Start serving; return when connections are accepted."""
         await self._server.start()
 
     async def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         await self._server.close()
 
     def environment(self) -> dict[str, str]:
-        """The variables by which Google's libraries find it, in the place of the fixed address that it has there."""
+        """Variables by which Google's libraries find it, in place of the fixed address that Google's has."""
         return {"GCE_METADATA_HOST": self.address, "GCE_METADATA_IP": self.address}
 
     async def _root(self, _: Request) -> Response:
-        """What tells a library that there is such a server."""
+        """Response by which a library detects the server."""
         return Response("computeMetadata/\n", headers=HEADERS)
 
     async def _read(self, request: Request) -> Response:

@@ -13,7 +13,7 @@ _HEADERS = "Host: 127.0.0.1\r\nUser-Agent: GoogleHC/1.0\r\nConnection: close\r\n
 
 
 async def passes(probe: ProbeSpec, address: str, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
-    """Whether an instance answers at its socket: to HTTP with a status from 200 to 399, to TCP with a connection."""
+    """Whether an instance responds on its socket: to HTTP with a status from 200 to 399, to TCP with a connection."""
     try:
         async with asyncio.timeout(timeout):
             reader, writer = await asyncio.open_unix_connection(address)

@@ -1,8 +1,8 @@
-"""The command that starts a real vLLM, found on PATH, in place of a container: localcloud's `SERVER=vllm`.
+"""Command of a real vLLM, found on PATH, that replaces a container: localcloud's `SERVER=vllm`.
 
-It serves a given small model on whatever this machine has, so arguments that speak of the accelerator are rewritten:
-path, memory, parallelism, quantisation, kernels. Names, lengths, batching, parsers and everything else pass unchanged.
-Each change is a note for the log. Knows nothing of processes; whoever calls it starts the command.
+It serves a given small model on this machine's hardware, so arguments about the accelerator are rewritten: path,
+memory, parallelism, quantisation, kernels. Names, lengths, batching, parsers and everything else pass unchanged. Each
+change is a note for the log. Leaves out processes: the caller starts the command.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MIB = 1 << 20
 _CACHE_AT_LEAST = 64 * _MIB
 _CPU_BLOCK = 128
 _REQUESTS = 4
-# Defaults for the process: nothing leaves the machine, one thread computes while another answers, nothing is compiled.
+# Defaults for the process: no network access, one compute thread beside the one that responds, no compilation.
 ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
@@ -55,7 +55,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class _Given:
-    """One option as it stands on the command line: its name without dashes and the text of its values."""
+    """One option of the command line: its name without dashes and the text of its values."""
 
     name: str
     words: tuple[str, ...]
@@ -63,12 +63,12 @@ class _Given:
 
 
 def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list[str], list[str], dict[str, str]]:
-    """The command line for a real server that answers as the container would.
+    """Return the command line of a real server that responds as the container would.
 
     Args:
-        args: the container's arguments, what follows `vllm serve`.
-        model_dir: the small model's folder; an assistant for speculative decoding lies beside it as `<name>-assistant`.
-        address: path of the socket that it listens at.
+        args: the container's arguments after `vllm serve`.
+        model_dir: the small model's folder; an assistant for speculative decoding is beside it as `<name>-assistant`.
+        address: path of the socket that it listens on.
 
     Returns:
         The command beginning with "vllm", a note for each rewritten argument, and environment variables to add unless
@@ -138,7 +138,7 @@ def _rewritten(option: _Given, model: Checkpoint, model_dir: Path, notes: list[s
 
 
 def _speculative(option: _Given, model_dir: Path, notes: list[str]) -> list[str]:
-    """The assistant beside the small model in place of the real one; without it, no speculation by a model."""
+    """Use the assistant beside the small model in place of the real one; without one, no speculation by a model."""
     assistant = model_dir.with_name(model_dir.name + "-assistant")
     text = " ".join(option.words)
     flag = option.words[0].partition("=")[0]
@@ -159,7 +159,7 @@ def _speculative(option: _Given, model_dir: Path, notes: list[str]) -> list[str]
 
 
 def _cache_bytes(given: list[_Given], model: Checkpoint) -> int:
-    """Room for a few requests of the longest length."""
+    """Cache size for a few requests of the longest length."""
     asked = {option.name: option.values[0] for option in given if option.values}
     length = asked.get("max-model-len", str(model.context))
     tokens = model.context if length in {"auto", "-1"} else min(human_int(length), model.context)

@@ -1,4 +1,4 @@
-"""Where a request goes: the instances of one revision."""
+"""Route of a request: the instances of one revision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RevisionRoute:
-    """Where a request goes."""
+    """Route of a request."""
 
     pool: Autoscaler
     spec: RevisionSpec

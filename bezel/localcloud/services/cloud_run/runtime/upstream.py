@@ -1,6 +1,7 @@
-"""One HTTP/1.1 exchange with an instance: the request in one go, the answer piece by piece as it comes.
+"""HTTP/1.1 exchange with an instance: the request in one write, the response piece by piece as it arrives.
 
-A connection serves one exchange: one kept open, which the instance closes in the wrong moment, would fail a request.
+A connection serves one exchange: a reused one could be closed by the instance at the wrong moment, which would fail a
+request.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _READ = 64 * 1024
 
 
 class UpstreamError(Exception):
-    """The connection to the instance could not be made, or broke before the answer was whole."""
+    """The connection to the instance could not be made, or broke before the response was complete."""
 
 
 class NotListeningError(UpstreamError):
-    """Nobody listens any more; nothing was sent, so another instance may get the request."""
+    """No process listens on the socket; nothing was sent, so another instance may get the request."""
 
 
 class Upstream:
@@ -39,7 +40,7 @@ class Upstream:
         """Connect.
 
         Raises:
-            NotListeningError: If nobody listens.
+            NotListeningError: If no process listens.
         """
         try:
             self._reader, self._writer = await asyncio.open_unix_connection(self._address)
@@ -50,16 +51,16 @@ class Upstream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close at once, so that an instance sees that its caller has gone."""
+        """Close at once, so that an instance notices that its caller has gone."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
     async def ask(self, method: str, target: str, headers: Headers, body: bytes) -> tuple[int, Headers]:
-        """Send a request; the status and the headers of its answer.
+        """Send a request and return the status and the headers of its response.
 
         Raises:
-            UpstreamError: If the connection breaks before.
+            UpstreamError: If the connection breaks before them.
         """
         kept = [(key, value) for key, value in headers if key != b"content-length"]
         if body or method in {"POST", "PUT", "PATCH"}:
@@ -70,16 +71,16 @@ class Upstream:
             self._writer.write(b"".join([part or b"" for part in [*parts, self._http.send(h11.EndOfMessage())]]))
             await self._writer.drain()
             while not isinstance(event := await self._next(), h11.Response):
-                pass  # 1xx
+                pass  # skip 1xx responses
         except (OSError, h11.ProtocolError) as error:
             raise UpstreamError(type(error).__name__) from None
         return event.status_code, list(event.headers)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The answer's body as it comes.
+        """Yield the response's body as it arrives.
 
         Raises:
-            UpstreamError: If it ends before it is whole.
+            UpstreamError: If it ends before it is complete.
         """
         try:
             while isinstance(event := await self._next(), h11.Data):
