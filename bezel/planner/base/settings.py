@@ -224,7 +224,7 @@ class Smoke(_Section):
         None, gt=0, le=1, description="least share of accepted draft tokens, with speculative decoding only"
     )
     random_weights: bool = Field(
-        default=False, description="a test model with random weights: the share is told and not judged"
+        default=False, description="a test model with random weights: the share is reported and not judged"
     )
     impersonate: str | None = Field(
         None, description="service account that identity tokens are made for, where the caller's own cannot"
