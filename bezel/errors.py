@@ -1,5 +1,91 @@
-"""Root of the errors that a user reads: the command prints their text without a traceback. Imports nothing."""
+"""Errors that a user repairs, and the one way they are shown: as text, and as JSON.
+
+Owns the parts of a problem (key, value, consequence, repair), their layout, and hiding what looks like a secret. Leaves
+out finding problems. The command line, the program, the dynamic providers and the policy packs all show these texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+NOT_SET = "(not set)"
+NOT_SHOWN = "(not shown: it may be a secret)"
+
+_TOKEN_LIKE = re.compile(
+    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|ya29\.|gh[opsu]_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,})|-----BEGIN"
+)
+_LONGEST_SHOWN = 160
+
+
+class Problem:
+    """One thing that the user has to repair. Equal and hashable by its parts.
+
+    Attributes:
+        key: the setting, option, file or resource, e.g. `bezel:resources.memory` or `--repeats`.
+        value: its value as text, secrets hidden; None where a value would say nothing.
+        consequence: what would happen, as a sentence.
+        repair: the edit or command that repairs it, as a sentence.
+    """
+
+    __slots__ = ("consequence", "key", "repair", "value")
+
+    def __init__(self, key: str, value: object, consequence: str, repair: str) -> None:
+        self.key = key
+        self.value = None if value is None else shown(value)
+        self.consequence = consequence
+        self.repair = repair
+
+    def as_json(self) -> dict[str, str | None]:
+        """The parts by their names."""
+        return {"key": self.key, "value": self.value, "consequence": self.consequence, "repair": self.repair}
+
+    def __str__(self) -> str:
+        head = self.key if self.value is None else f"{self.key} = {self.value}"
+        return f"{head}\n   {self.consequence}\n   Repair: {self.repair}"
+
+    def __repr__(self) -> str:
+        return f"Problem({self.key!r}, {self.value!r}, {self.consequence!r}, {self.repair!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and self.as_json() == other.as_json()
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.value, self.consequence, self.repair))
 
 
 class UserError(Exception):
-    """An error that the user has to repair; the text gives the repair."""
+    """One or several problems that the user has to repair; shown without a traceback.
+
+    Attributes:
+        problems: every problem, not only the first. A text stands for a failure without a value of the user's, such
+            as the response of a server.
+        title: what cannot be done because of them, without a full stop, e.g. `Stack l4-qat cannot be planned`.
+    """
+
+    def __init__(self, *problems: Problem | str, title: str = "") -> None:
+        super().__init__(*problems)
+        self.problems = problems
+        self.title = title
+
+    def as_json(self) -> dict[str, object]:
+        """The title and the problems; a problem that is only a text has the key `text` alone."""
+        problems = [{"text": each} if isinstance(each, str) else each.as_json() for each in self.problems]
+        return {"title": self.title, "problems": problems}
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1 and not self.title:
+            return str(self.problems[0])
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        blocks = [f"{number}. {problem}" for number, problem in enumerate(self.problems, start=1)]
+        return "\n\n".join([f"{self.title}: {count}." if self.title else f"{count}.", *blocks])
+
+
+def shown(value: object) -> str:
+    """A value as text for a message: short, printable, and without anything that looks like a token or a key."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if _TOKEN_LIKE.search(text):
+        return NOT_SHOWN
+    if not text or not text.isprintable():
+        text = json.dumps(text, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pulumi_policy import ReportViolation, ResourceValidationArgs, StackValidationArgs
 
-    from bezel.planner.base.problems import Problem
+    from bezel.errors import Problem
 
 C = TypeVar("C", bound=PolicyConfig)
 _UNKNOWN_MARKS = frozenset(mark for name, mark in vars(proxy).items() if name.startswith("UNKNOWN_"))
@@ -57,9 +57,7 @@ def resource_policy(
             settings = read_config(config, args.get_config(), policy=name)
             for problem in rule(args.resource_type, Inputs(plain(args.props)), settings):
                 report(str(problem), None)
-        except InputError as error:
-            report(str(error.problem), None)
-        except ConfigError as error:
+        except (ConfigError, InputError) as error:
             report(str(error), None)
 
     def remediate(args: ResourceValidationArgs) -> Any:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
+from bezel.errors import Problem, UserError, shown
 from bezel.planner.base.names import is_own_label
-from bezel.planner.base.problems import Problem, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,15 +105,11 @@ def read_config(model: type[C], given: Mapping[str, object], *, policy: str) -> 
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise ConfigError(tuple(_problem(policy, found, model) for found in error.errors(include_url=False))) from None
+        raise ConfigError(*(_problem(policy, found, model) for found in error.errors(include_url=False))) from None
 
 
-class ConfigError(Exception):
+class ConfigError(UserError):
     """An invalid configuration, so nothing passes."""
-
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__("\n\n".join(str(problem) for problem in problems))
-        self.problems = problems
 
 
 def _problem(policy: str, found: Mapping[str, Any], model: type[PolicyConfig]) -> Problem:

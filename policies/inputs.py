@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Final
 
-from bezel.planner.base.problems import NOT_SET, Problem, shown
+from bezel.errors import NOT_SET, Problem, UserError, shown
 
 
 class _Unknown(Enum):
@@ -27,12 +27,10 @@ MOST = 10**9
 """Upper bound of any plausible number of instances, nodes or seconds."""
 
 
-class InputError(Exception):
+class InputError(UserError):
     """An input that a rule needs cannot be checked, so the resource is refused."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+    problems: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True)

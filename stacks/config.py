@@ -48,7 +48,7 @@ def check_stack_file(stack: str, folder: Path) -> None:
     except (OSError, UnicodeDecodeError, StackFileError):
         return
     if problems:
-        raise PlanError(tuple(problems), stack=stack)
+        raise PlanError.of(problems, stack)
 
 
 def google_project(environment: Mapping[str, str] = os.environ) -> str | None:

@@ -24,7 +24,7 @@ def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
         PlanError: There are problems; it holds all of them.
     """
     if problems:
-        raise PlanError(tuple(problems), stack=plan.stack)
+        raise PlanError.of(problems, plan.stack)
 
 
 def check_and_measure(

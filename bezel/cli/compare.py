@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, unservable_form
 from bezel.catalog.measurements import measured_memory, measured_speed
+from bezel.errors import shown
 from bezel.planner.assemble.compare import (
     DEFAULT_CONTEXT,
     LEAST_CONTEXT,
@@ -24,7 +25,7 @@ from bezel.planner.assemble.compare import (
     load_of,
 )
 from bezel.planner.base.money import UNKNOWN, Unpriced, figure, text
-from bezel.planner.base.problems import one_of, shown
+from bezel.planner.base.problems import one_of
 from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
 from bezel.planner.sizing.memory import GIB, MEMORY_BASIS

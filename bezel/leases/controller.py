@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from bezel.errors import UserError
 from bezel.leases import messages
 from bezel.leases.backend import CONFLICT, not_yet_deletable, passes, refusal
 from bezel.leases.names import SPEC, labels, request_id
@@ -42,7 +43,7 @@ TROUBLES = 8
 TAKEN_SECONDS = 10.0
 
 
-class LeaseError(Exception):
+class LeaseError(UserError):
     """The lease is not in the desired state; the text gives the repair."""
 
 

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from bezel.errors import UserError
 from bezel.localcloud.core.locks import is_locked, locked
 from bezel.localcloud.core.paths import CONTROL_AUDIENCE, HUB_PREFIX, DirectoryError, Endpoint, Paths, engine_of
 from bezel.localcloud.fingerprint import fingerprint
@@ -52,7 +53,7 @@ _OVERRIDES = {
 }
 
 
-class ControlError(Exception):
+class ControlError(UserError):
     """The daemon did not start or stop; the text holds the last lines of its log."""
 
 

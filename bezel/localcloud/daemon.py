@@ -12,6 +12,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from bezel.errors import UserError
 from bezel.localcloud.cloud import Cloud, largest_body
 from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.locks import locked
@@ -36,7 +37,7 @@ _LOCK_SECONDS = 0.2
 _LOOK_SECONDS = 1.0  # between two checks that the directory still exists
 
 
-class AlreadyRunningError(Exception):
+class AlreadyRunningError(UserError):
     """Another daemon serves this directory."""
 
 

@@ -5,11 +5,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bezel.errors import UserError
+
 PRIVATE = 0o077
 """The umask of every engine: its state, its backups and its events may hold secrets."""
 
 
-class CommandError(Exception):
+class CommandError(UserError):
     """The command failed, or did not end in time; the text says which, and what to do."""
 
 

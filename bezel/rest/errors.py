@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
+from bezel.errors import UserError
 from bezel.rest.redact import redact
 
 
-class RestError(Exception):
+class RestError(UserError):
     """Any failure of this package; its text is fit for the user."""
 
 

@@ -14,7 +14,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, 
 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.weights.layout import missing_parts
-from components.providers.errors import ToldError
+from components.providers.errors import DeployError
 from components.providers.model_messages import copy_command, no_bucket, not_a_model, unreachable
 
 _PLACE = ("bucket", "path")
@@ -23,7 +23,7 @@ _PREVIEW_SECONDS = 5.0
 _DEPLOY_SECONDS = 30.0
 
 
-class ModelFilesError(ToldError):
+class ModelFilesError(DeployError):
     """The bucket holds no complete model, or could not be read; the text says what to do."""
 
     __module__ = "builtins"  # shown without a module before its name

@@ -23,7 +23,7 @@ from bezel.leases.observation import Observation
 from bezel.leases.wanted import Goal, Wanted
 from bezel.rest import RestError
 from components.dynamic import Progress
-from components.providers.errors import ToldError
+from components.providers.errors import DeployError
 from components.providers.lease_properties import OVER, kept, observe_all_zones, spec_of, state_of
 
 _PREVIEW_SECONDS = 8.0
@@ -31,7 +31,7 @@ _SETTINGS = ("zones", "hourly_usd", "run_seconds", "renew", "port", "former_zone
 _DEADLINES = ("provisioning_deadline_seconds", "boot_deadline_seconds")
 
 
-class TpuNodeError(ToldError):
+class TpuNodeError(DeployError):
     """The lease does not serve; the text says what to do."""
 
     __module__ = "builtins"  # shown without a module before its name

@@ -28,14 +28,14 @@ from bezel.leases.observation import Observation
 from bezel.leases.wanted import Goal, Wanted
 from bezel.rest import RestError
 from components.dynamic import Progress
-from components.providers.errors import ToldError
+from components.providers.errors import DeployError
 from components.providers.lease_properties import former_zones, kept, observe_all_zones, spec_of, state_of
 
 _IDENTITY = ("project", "name", "stack", "back_end")
 _SETTINGS = ("zones", "subnetworks", "run_seconds", "provisioning_deadline_seconds", "boot_deadline_seconds")
 
 
-class TpuRequestError(ToldError):
+class TpuRequestError(DeployError):
     """There is no request, or one that cannot be deleted; the text says what to do."""
 
     __module__ = "builtins"  # shown without a module before its name

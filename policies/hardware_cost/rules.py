@@ -9,8 +9,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING
 
+from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.money import Priced, Unpriced, total
-from bezel.planner.base.problems import NOT_SET, Problem
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from policies.gpu_service import GpuService
 from policies.hardware import Foreign, hardware_of
@@ -223,7 +223,7 @@ def _sums(
             if hardware is not None:
                 amounts.setdefault(config.of(hardware.labels), []).append(amount_of(hardware))
         except InputError as error:
-            yield error.problem
+            yield from error.problems
     for (environment, limit), found in amounts.items():
         together = total(found)
         if isinstance(together, Unpriced):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.problems import NOT_SET, Problem, shown
+from bezel.errors import NOT_SET, Problem, shown
 from policies.anywhere import describes_only, values
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from policies.inputs import UNKNOWN, not_known

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from bezel.errors import NOT_SET, NOT_SHOWN, Problem, shown
 from bezel.planner.base.plain_secrets import is_secret, names_secret
-from bezel.planner.base.problems import NOT_SET, NOT_SHOWN, Problem, shown
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from policies.inputs import UNKNOWN, InputError, not_known
 from policies.leases import Lease

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.problems import NOT_SET, Problem, shown
+from bezel.errors import NOT_SET, Problem, shown
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL

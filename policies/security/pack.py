@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pulumi_policy import Policy
 
-    from bezel.planner.base.problems import Problem
+    from bezel.errors import Problem
     from policies.inputs import Inputs
 
 NAME = "security"

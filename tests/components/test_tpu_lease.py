@@ -14,7 +14,7 @@ from lease_world import Zone, answers, world_serving
 from pulumi.output import Unknown
 
 from bezel.leases.requests import ZoneChoice
-from components.providers.errors import ToldError
+from components.providers.errors import DeployError
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
 from components.tpu_lease import TpuLease, TpuLeaseArgs
@@ -233,14 +233,14 @@ def test_without_a_line_to_google_the_preview_warns_and_changes_nothing(
     assert stack.node is not None
     assert not stack.nodes.diff("n", stack.node, stack.node).changes
     assert "nobody could look at the lease" in capfd.readouterr().err
-    with pytest.raises(ToldError, match=r"roles/tpu\.viewer"):
+    with pytest.raises(DeployError, match=r"roles/tpu\.viewer"):
         stack.refresh()
 
 
 @pytest.mark.slow
 def test_a_wait_that_failed_is_gone_on_with(stack: Stack) -> None:
     stack.world.zones[FIRST] = Zone(provision_seconds=math.inf)
-    with pytest.raises(ToldError, match="repair: run the same command again"):
+    with pytest.raises(DeployError, match="repair: run the same command again"):
         stack.up()
     assert stack.request is not None
     stack.world.zones[FIRST].provision_seconds = stack.world.now - stack.world.leases[0].created + 30

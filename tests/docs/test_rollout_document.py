@@ -18,7 +18,7 @@ def test_what_a_preview_says_of_a_quota_is_shown_as_it_reads() -> None:
     used, refused = blocks(DOCUMENT, "text")
     (own, *_) = service_needs(plan.service, gated=False)
     assert used.strip() == use_line(own, 3, 0, (1, 250.0))
-    assert refused.strip() == str(PlanError((found,), stack="l4-qat")).partition("\n\n")[2]
+    assert refused.strip() == str(PlanError.of([found], "l4-qat")).partition("\n\n")[2]
 
 
 def test_the_setting_that_it_shows_is_accepted() -> None:

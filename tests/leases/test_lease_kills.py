@@ -11,7 +11,7 @@ from lease_world import World, Zone, world_serving
 from record_results import check_results
 
 from bezel.leases.inventory import Fleet, new_client, sweep_plan
-from components.providers.errors import ToldError
+from components.providers.errors import DeployError
 
 pytestmark = pytest.mark.slow  # each boundary is a run of its own, and there are hundreds
 FIRST, SECOND = ZONES
@@ -97,7 +97,7 @@ class Table:
         """Kill the action, deploy again in another process, and see whether exactly one lease is there."""
         stack = self._begun()
         self.world.kill = (stack.token, number, when)
-        with pytest.raises((KilledError, ToldError)):
+        with pytest.raises((KilledError, DeployError)):
             self.action(stack)
         assert stack.token in self.world.dead, (self.name, number, when)
         self.world.advance(1)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.catalog import vllm_options
+from bezel.errors import NOT_SHOWN, shown
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
-from bezel.planner.base.problems import NOT_SHOWN, shown
 from bezel.planner.base.settings import Settings
 
 pytestmark = pytest.mark.slow  # hundreds of generated configurations

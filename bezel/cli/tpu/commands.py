@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bezel.cli.tpu.find import FINDING_COLUMNS, find
+from bezel.errors import UserError
 from bezel.leases.clock import PlatformClock, clock_of, rfc3339
 from bezel.leases.controller import LeaseError
 from bezel.leases.inventory import Fleet, Leftover, new_client, sweep_plan
@@ -27,7 +28,7 @@ MOST_PROBE_SECONDS = 7200
 """The longest wait that Compute Engine allows a request, and longer than a user would watch."""
 
 
-class TpuError(Exception):
+class TpuError(UserError):
     """A user's mistake; the text is for the user."""
 
 

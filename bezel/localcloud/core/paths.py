@@ -11,6 +11,8 @@ import uuid
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from bezel.errors import UserError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,7 +26,7 @@ DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.c
 RUN_AGENT = f"service-{PROJECT_NUMBER}@serverless-robot-prod.iam.gserviceaccount.com"
 
 
-class DirectoryError(Exception):
+class DirectoryError(UserError):
     """A directory that localcloud must not use."""
 
 

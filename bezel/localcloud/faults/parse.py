@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from bezel.errors import UserError
 from bezel.localcloud.faults.kinds import KINDS, Kind, Parameter, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class FaultError(Exception):
+class FaultError(UserError):
     """An invalid fault request; the text is for the user and lists the valid choices."""
 
 

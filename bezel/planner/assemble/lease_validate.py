@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from bezel.catalog import Model, VllmOptions
+    from bezel.errors import Problem
     from bezel.planner.base.deployment import SmokePlan
     from bezel.planner.base.hardware import BackEnd, Leased
-    from bezel.planner.base.problems import Problem
     from bezel.planner.base.settings import Settings
     from bezel.planner.cost.lease_total import LeaseTotal
     from bezel.planner.rules.lease_memory import LeasedFit

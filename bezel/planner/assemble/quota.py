@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerator
+from bezel.errors import Problem
 from bezel.planner.base.hardware import leased_quota
-from bezel.planner.base.problems import Problem, setting
+from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

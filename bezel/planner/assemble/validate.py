@@ -18,11 +18,12 @@ from bezel.catalog import (
     unservable_form,
     vllm_options,
 )
+from bezel.errors import NOT_SET, Problem, shown
 from bezel.planner.base.deployment import SmokePlan
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.names import is_project_id, stack_labels
 from bezel.planner.base.parse import read_settings
-from bezel.planner.base.problems import NOT_SET, PlanError, Problem, one_of, setting, shown
+from bezel.planner.base.problems import PlanError, one_of, setting
 from bezel.planner.cost.price_rows import check_own_prices, mispriced
 from bezel.planner.cost.service_cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
 from bezel.planner.rules import platform_checks as platform
@@ -225,9 +226,7 @@ def check_project(project: str | None) -> list[Problem]:
 def refusal(problems: list[Problem], stack: str) -> PlanError:
     """The first problem of each value: later problems of the same value follow from it."""
     first = {(problem.key, problem.value): problem for problem in reversed(problems)}
-    return PlanError(
-        tuple(problem for problem in problems if first[problem.key, problem.value] is problem), stack=stack
-    )
+    return PlanError.of([problem for problem in problems if first[problem.key, problem.value] is problem], stack)
 
 
 def _platform_problems(settings: Settings, gpu: Accelerator | None, environment: dict[str, str]) -> list[Problem]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from bezel.catalog import closest, vllm_options, vllm_versions
-from bezel.planner.base.problems import NOT_SET, NOT_SHOWN, Problem, setting, shown
+from bezel.errors import NOT_SET, NOT_SHOWN, Problem, shown
+from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import PriceRow, Settings, ZonePreference
 
 if TYPE_CHECKING:

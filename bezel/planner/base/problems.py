@@ -1,60 +1,29 @@
-"""Problems of a stack's settings: value, consequence and repair.
+"""Texts of problems that the rules of the planner share: keys of settings, and repairs by the known values.
 
-Owns the form of the text, and hides anything that looks like a secret. Leaves finding problems to the rules.
+Leaves out finding problems, which is the rules' part, and their layout (`bezel.errors`).
 """
 
 from __future__ import annotations
 
-import json
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from bezel.errors import Problem, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NAMESPACE = "bezel"
-NOT_SET = "(not set)"
-NOT_SHOWN = "(not shown: it may be a secret)"
-
-_TOKEN_LIKE = re.compile(
-    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|ya29\.|gh[opsu]_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,})|-----BEGIN"
-)
-_LONGEST_SHOWN = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing that keeps a stack from working.
+class PlanError(UserError):
+    """The stack cannot work as it is set."""
 
-    Attributes:
-        key: full key of the setting, e.g. `bezel:resources.memory`.
-        value: its value as text, secrets hidden.
-        consequence: what would happen.
-        repair: the edit or command that repairs it.
-    """
+    problems: tuple[Problem, ...]
 
-    key: str
-    value: str
-    consequence: str
-    repair: str
-
-    def __str__(self) -> str:
-        return f"{self.key} = {self.value}\n   {self.consequence}\n   Repair: {self.repair}"
-
-
-class PlanError(Exception):
-    """The stack cannot work as it is set. `problems` holds every problem, not only the first."""
-
-    def __init__(self, problems: tuple[Problem, ...], *, stack: str) -> None:
-        super().__init__(problems, stack)
-        self.problems = problems
-        self.stack = stack
-
-    def __str__(self) -> str:
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        blocks = [f"{number}. {problem}" for number, problem in enumerate(self.problems, start=1)]
-        return "\n\n".join([f"Stack {self.stack} cannot be planned: {count}.", *blocks])
+    @classmethod
+    def of(cls, problems: Iterable[Problem], stack: str) -> PlanError:
+        """The error of a stack with these problems."""
+        return cls(*problems, title=f"Stack {stack} cannot be planned")
 
 
 def setting(path: str) -> str:
@@ -70,14 +39,4 @@ def one_of(known: Iterable[str], near: str | None) -> str:
 
 def of_option(name: str, value: object, consequence: str, repair: str) -> Problem:
     """A problem of one vLLM option."""
-    return Problem(setting(f"vllm.{name}"), shown(value), consequence, repair)
-
-
-def shown(value: object) -> str:
-    """A value as text for a message: short, and without anything that looks like a token or a key."""
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    if _TOKEN_LIKE.search(text):
-        return NOT_SHOWN
-    if not text or not text.isprintable():
-        text = json.dumps(text, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+    return Problem(setting(f"vllm.{name}"), value, consequence, repair)

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from bezel.planner.base.problems import NOT_SHOWN, Problem, shown
+from bezel.errors import NOT_SHOWN, Problem, UserError, shown
 
 _STR, _NULL, _BOOL, _INT, _FLOAT, _DAY = (
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "bool", "int", "float", "timestamp")
@@ -43,7 +43,7 @@ _READINGS = (
 )
 
 
-class StackFileError(ValueError):
+class StackFileError(UserError, ValueError):
     """The text is not YAML of keys and values; the message names the place."""
 
 

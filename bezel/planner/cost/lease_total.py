@@ -11,8 +11,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bezel.catalog import Price, price
+from bezel.errors import Problem
 from bezel.planner.base.money import Priced, Unpriced, figure, most_expensive, text, times, total
-from bezel.planner.base.problems import Problem, setting
+from bezel.planner.base.problems import setting
 from bezel.planner.cost.lease_cost import NOT_INCLUDED, LeaseCost, lease_cost
 from bezel.planner.cost.price_rows import rows_to_add
 from bezel.planner.cost.service_cost import SERVICE, CostLine, own_row

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerators, closest, prices
 from bezel.catalog.checks.prices import BOUNDS
+from bezel.errors import NOT_SET, Problem, shown
 from bezel.planner.base.hardware import leased_hardware
-from bezel.planner.base.problems import NOT_SET, Problem, one_of, setting, shown
+from bezel.planner.base.problems import one_of, setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,8 +13,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from bezel.catalog import Price, price
+from bezel.errors import Problem
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, figure, times, total
-from bezel.planner.base.problems import Problem, setting
+from bezel.planner.base.problems import setting
 from bezel.planner.cost.price_rows import rows_to_add
 
 if TYPE_CHECKING:

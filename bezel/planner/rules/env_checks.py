@@ -11,8 +11,9 @@ import json
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, tpu_variables
+from bezel.errors import Problem, shown
 from bezel.planner.base.option_values import as_float, as_int
-from bezel.planner.base.problems import Problem, one_of, setting, shown
+from bezel.planner.base.problems import one_of, setting
 from bezel.planner.rules.env_names import check_variables
 from bezel.planner.rules.platform_limits import check_variable_limits
 

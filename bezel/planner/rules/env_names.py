@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.plain_secrets import is_secret
-from bezel.planner.base.problems import NOT_SHOWN, Problem, setting, shown
+from bezel.planner.base.problems import setting
 from bezel.planner.rules.platform_checks import API_KEY, RESERVED, VARIABLE
 from bezel.planner.vllm.option_checks import refused_key
 

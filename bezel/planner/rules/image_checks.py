@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 
+from bezel.errors import Problem, shown
 from bezel.planner.base.deployment import ImagePlan
-from bezel.planner.base.problems import Problem, setting, shown
+from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Settings
 
 COMMAND = "bezel catalog record-options"

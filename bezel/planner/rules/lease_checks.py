@@ -11,9 +11,10 @@ import re
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest
+from bezel.errors import NOT_SET, Problem, shown
 from bezel.planner.base.durations import duration_text, parse_duration
 from bezel.planner.base.option_values import as_float
-from bezel.planner.base.problems import NOT_SET, Problem, of_option, setting, shown
+from bezel.planner.base.problems import of_option, setting
 from bezel.planner.base.settings import LeaseSettings, NetworkSettings, ProbeSettings, Resources, Scaling, Vpc
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.catalog import models
+from bezel.errors import Problem
 from bezel.planner.base.hardware import leased_hardware
-from bezel.planner.base.problems import Problem, of_option, setting
+from bezel.planner.base.problems import of_option, setting
 from bezel.planner.rules.memory_checks import check_memory
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.sizing.memory import GIB, MemoryFit, memory_fit, sequences_at_a_time

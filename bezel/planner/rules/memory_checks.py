@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerators, models
-from bezel.planner.base.problems import Problem, setting
+from bezel.errors import Problem
+from bezel.planner.base.problems import setting
 from bezel.planner.sizing.memory import CUDA_PART_BYTES, GIB, HOST_BASE_BYTES, MemoryFit, host_loading_bytes
 
 if TYPE_CHECKING:

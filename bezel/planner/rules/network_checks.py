@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.problems import Problem, setting, shown
+from bezel.errors import Problem, shown
+from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,10 @@ import re
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest
+from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.members import member_fault
 from bezel.planner.base.names import is_own_label
-from bezel.planner.base.problems import NOT_SHOWN, Problem, setting, shown
+from bezel.planner.base.problems import setting
 from bezel.planner.vllm.option_checks import refused_key
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.problems import NOT_SHOWN, Problem, setting, shown
+from bezel.errors import NOT_SHOWN, Problem, shown
+from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.problems import Problem, setting, shown
+from bezel.errors import Problem, shown
+from bezel.planner.base.problems import setting
 from bezel.planner.rules.platform_checks import GPU_PROBE_WINDOW_SECONDS, PROBE_DELAY_SECONDS
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.problems import Problem, setting
+from bezel.errors import Problem
+from bezel.planner.base.problems import setting
 from bezel.planner.rules.platform_checks import GPU_PROBE_WINDOW_SECONDS, probe_window
 from bezel.planner.vllm.loading import PREFETCH, Loading
 

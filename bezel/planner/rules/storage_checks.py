@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.problems import NOT_SET, Problem, setting, shown
+from bezel.errors import NOT_SET, Problem, shown
+from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
     from bezel.catalog import Model

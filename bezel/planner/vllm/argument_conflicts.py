@@ -10,8 +10,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import models
+from bezel.errors import Problem
 from bezel.planner.base.option_values import as_float, as_int, human_int
-from bezel.planner.base.problems import Problem, of_option, setting
+from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.speculation_checks import check_speculation
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bezel.errors import NOT_SET, Problem, shown
 from bezel.planner.base.option_values import as_float, as_int, human_int
-from bezel.planner.base.problems import NOT_SET, Problem, setting, shown
+from bezel.planner.base.problems import setting
 from bezel.planner.sizing.adapters import Adapters, read_adapters
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION

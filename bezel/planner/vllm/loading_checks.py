@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.problems import Problem, of_option, setting, shown
+from bezel.errors import Problem, shown
+from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.loading import HUB, LOADINGS, STREAMER, STREAMER_KEYS, Loading
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, removed_options
+from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.option_values import as_float, as_int, human_int
-from bezel.planner.base.problems import NOT_SHOWN, Problem, one_of, setting, shown
+from bezel.planner.base.problems import one_of, setting
 from bezel.planner.vllm.arguments import as_word, canonical
 from bezel.planner.vllm.option_schema import misfits
 

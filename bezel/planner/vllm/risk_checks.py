@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import closest, unjudged, vllm_risks
+from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import NOT_SHOWN, Problem, setting, shown
+from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

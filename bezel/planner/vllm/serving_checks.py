@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.planner.base.problems import Problem, of_option, setting
+from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.loading import LOADINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from bezel.errors import Problem
     from bezel.planner.base.settings import Settings
 
 # What the server does instead of serving chats and completions, by option and value.

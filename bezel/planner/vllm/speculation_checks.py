@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import closest
+from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import NOT_SET, Problem, of_option, setting
+from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.arguments import MOUNT_PATH
 
 if TYPE_CHECKING:
