@@ -1,7 +1,5 @@
 """`python -m bezel.localcloud DIR`: serve one directory in the foreground; DIR/logs tells what happens."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

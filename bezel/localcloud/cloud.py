@@ -1,18 +1,22 @@
 """Composition of one localcloud: store, keys, clock, and the applications on top of them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from bezel.localcloud.access import keys
-from bezel.localcloud.access.permissions import PROJECT_NAME
-from bezel.localcloud.core.json_types import timestamp, without_zeros
+from bezel.localcloud.access.permissions import PROJECT_NAME, Access
+from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
+from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel.localcloud.core.logbook import Logbook
 from bezel.localcloud.core.new_project import BUILT_IN_BINDINGS, ENABLED_FROM_THE_START
 from bezel.localcloud.core.objects import ObjectFiles
+from bezel.localcloud.core.operations import Operations
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, Paths, write_atomically
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.faults.platform import FaultyAccess, FaultyOperations, FaultyTokens
@@ -20,27 +24,14 @@ from bezel.localcloud.faults.registry import Faults
 from bezel.localcloud.faults.wire import FaultMiddleware
 from bezel.localcloud.http.breakpoints import Breakpoints
 from bezel.localcloud.http.request_log import WireLog
+from bezel.localcloud.machines.node_spec import NodeHost, NodeSpec
 from bezel.localcloud.processes.sockets import Sockets
 from bezel.localcloud.routing.router import unknown_method
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.controller import Controller
 from bezel.localcloud.services.cloud_run.runtime.jobs import Jobs
 from bezel.localcloud.services.machines.reconciler import MachineReconciler
 from bezel.localcloud.services.monitoring.quota_use import QuotaUse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp
-
-    from bezel.localcloud.access.permissions import Access
-    from bezel.localcloud.access.tokens import Tokens
-    from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.operations import Operations
-    from bezel.localcloud.machines.node_spec import NodeHost, NodeSpec
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
 _TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the last two are Google's limits
 
@@ -55,7 +46,7 @@ def largest_body(path: str) -> int:
 class NoNodes:
     """A node host without processes: machines exist by name only."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: "Cloud") -> None:
         self.cloud = cloud
 
     def boot(self, spec: NodeSpec) -> None:
@@ -86,25 +77,29 @@ class Cloud:
         nodes: Runs the machines of the TPU API and of Compute Engine.
     """
 
+    access: Access
+    operations: Operations
+    tokens: Tokens
+
     def __init__(
         self,
         layout: Paths,
         pace: PlatformClock,
         launcher: Callable[[Container], Command],
         timing: InstanceTiming,
-        nodes: Callable[[Cloud], NodeHost] = NoNodes,
+        nodes: "Callable[[Cloud], NodeHost]" = NoNodes,
     ) -> None:
         self.base = ""
         self.layout = layout
         self.pace = pace
         self.store = Store(layout.database)
         self.faults = Faults(layout.root)
-        self.access: Access = FaultyAccess(self.store, self.faults)
-        self.operations: Operations = FaultyOperations(self.store, pace, self.faults)
+        self.access = FaultyAccess(self.store, self.faults)
+        self.operations = FaultyOperations(self.store, pace, self.faults)
         self.logbook = Logbook(self.store, pace)
         self.objects = ObjectFiles(layout, self.store)
         issuer_key = keys.load_or_make(layout.issuer_key)
-        self.tokens: Tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
+        self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
         self.sockets = Sockets(layout.sockets)
         self.services = Controller(self, launcher, timing)
         self.jobs = Jobs(self, launcher, timing)

@@ -4,29 +4,24 @@ Safe when two processes start it at once (the second finds the first one's daemo
 the data), and when a process id has been reused (the daemon's lock decides).
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from bezel.errors import UserError
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.locks import is_locked, locked
 from bezel.localcloud.core.paths import CONTROL_AUDIENCE, HUB_PREFIX, DirectoryError, Endpoint, Paths, engine_of
 from bezel.localcloud.fingerprint import fingerprint
 from bezel.localcloud.processes.process_status import is_running
 from bezel.loopback.plain_http import NO_TLS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bezel.localcloud.core.json_types import Json
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0

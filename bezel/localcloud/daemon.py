@@ -1,7 +1,5 @@
 """The daemon: one event loop that serves the APIs and the ingresses of services until it is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -9,12 +7,13 @@ import os
 import signal
 import sys
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bezel.errors import UserError
 from bezel.localcloud.cloud import Cloud, largest_body
-from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.locks import locked
 from bezel.localcloud.core.logfile import LogFile
 from bezel.localcloud.core.paths import Endpoint, Paths, engine_of
@@ -22,15 +21,9 @@ from bezel.localcloud.fingerprint import fingerprint
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.node.host import Nodes
 from bezel.localcloud.processes.orphans import end_leftovers
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
 from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from bezel.localcloud.core.clock import InstanceTiming
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2

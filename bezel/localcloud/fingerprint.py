@@ -1,7 +1,5 @@
 """Fingerprint of a daemon's code, so that a daemon from before an update or an edit is noticed and replaced."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,20 +1,14 @@
 """Prepare the project of a running localcloud, as a user would: over REST, with the deployer's key file."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import httpx
 
 from bezel.errors import UserError
 from bezel.localcloud.control import access_token
+from bezel.localcloud.core.paths import Endpoint
 from bezel.loopback.plain_http import NO_TLS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bezel.localcloud.core.paths import Endpoint
 
 
 class SeedError(UserError):

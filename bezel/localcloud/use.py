@@ -4,17 +4,12 @@ A lock ends with the process that holds it, and with the engine that inherits it
 `control`.
 """
 
-from __future__ import annotations
-
 import fcntl
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bezel.localcloud.core.paths import Paths
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 class Use:

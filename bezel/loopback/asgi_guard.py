@@ -9,19 +9,14 @@
 Leaves out tokens and permissions, which are the applications'.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 OWN = "localcloud.own"
 OTHER_USER = "localcloud answers processes of the user that started it only: run this as that user."

@@ -5,8 +5,6 @@ socket: one message to its socket diagnostics returns it; where a sandbox has no
 client that has closed its end has no owner any more: it counts as unknown, never as root.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

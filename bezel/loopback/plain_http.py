@@ -1,7 +1,5 @@
 """The TLS setting of HTTP clients that stay on the loopback."""
 
-from __future__ import annotations
-
 import ssl
 
 # These clients speak plain HTTP on the loopback, so they need not load the machine's certificates.

@@ -8,17 +8,11 @@ own, with the places that it holds for; a value of 0 may be left out, as any zer
 `metric` is the metric under which Cloud Monitoring counts the quota.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from bezel.rest import ApiError, endpoint
-
-if TYPE_CHECKING:
-    from bezel.rest import GoogleClient
+from bezel.rest import ApiError, GoogleClient, endpoint
 
 _UNLIMITED = -1
 

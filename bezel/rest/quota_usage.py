@@ -14,16 +14,11 @@ Sources, November 2026:
 - A quota whose usage is not reported, or that was never used, has no series: that is not the same as 0.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from bezel.rest import endpoint
-
-if TYPE_CHECKING:
-    from bezel.rest import GoogleClient
-    from bezel.rest.cloud_quotas import Limit
+from bezel.rest import GoogleClient, endpoint
+from bezel.rest.cloud_quotas import Limit
 
 _METRIC = "serviceruntime.googleapis.com/quota/allocation/usage"
 _REPEATED = timedelta(hours=25)  # a day, and an hour for a repetition that comes late

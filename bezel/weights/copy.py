@@ -4,27 +4,21 @@ Owns the order of the files and the outcome. Leaves the copy of one file to `Tra
 (from another bucket), and the choice of the model to the caller.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from bezel.rest import RestError, UnreachableError
+from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import StoppedError, WeightsError
 from bezel.weights.hashes import Digest, Expected
+from bezel.weights.hub import HubFile
 from bezel.weights.layout import is_wanted, missing_parts
-from bezel.weights.retry import Patience
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bezel.weights.bucket import Bucket, Stored
-    from bezel.weights.hub import HubFile
-    from bezel.weights.progress import Progress
-    from bezel.weights.retry import Watch
-    from bezel.weights.transfer import Transfer
+from bezel.weights.progress import Progress
+from bezel.weights.retry import Patience, Watch
+from bezel.weights.transfer import Transfer
 
 FILES_AT_A_TIME = 4
 

@@ -1,7 +1,5 @@
 """Errors of copies and listings, for the user: the cause, its consequence, and the repair."""
 
-from __future__ import annotations
-
 from bezel.rest import RestError
 
 

@@ -1,19 +1,14 @@
 """Source of a model in another bucket: Cloud Storage copies its objects itself, in as many steps as it needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.rest import ApiError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.copy import Item
 from bezel.weights.errors import WeightsError
+from bezel.weights.progress import Progress
+from bezel.weights.retry import Watch
 from bezel.weights.upload_sessions import Entry, Journal
-
-if TYPE_CHECKING:
-    from bezel.weights.progress import Progress
-    from bezel.weights.retry import Watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Content hashes: SHA-256 and git blob SHA-1 of the hub's files, and MD5 of Cloud Storage's objects."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from dataclasses import dataclass

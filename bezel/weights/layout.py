@@ -4,14 +4,9 @@ Pure rules over names and sizes, after the layout of the Hugging Face hub, which
 safetensors (one file, or shards numbered `-00001-of-00004` with an index that names them), a tokenizer.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 INDEX = "model.safetensors.index.json"
 # Other formats of the same weights, which would double the bytes copied and paid for, and the hub's own files. vLLM's

@@ -1,18 +1,12 @@
 """List of the models in a bucket, each checked for missing files by its files' names and the index of its shards."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.layout import INDEX, missing_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from bezel.weights.bucket import Bucket, Stored
 
 
 @dataclass(frozen=True, slots=True)

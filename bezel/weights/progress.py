@@ -3,14 +3,10 @@
 Leaves out the source of the byte counts. Several threads may report.
 """
 
-from __future__ import annotations
-
 import threading
 import time
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import TextIO
 
 _BAR = 30
 _REDRAW_SECONDS = 0.2

@@ -3,18 +3,13 @@
 Clock and backoff are passed in. Leaves out the definition of a failure.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from bezel.rest import Backoff
 from bezel.weights.errors import StoppedError, WeightsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FAILURES_IN_A_ROW = 7
 

@@ -5,27 +5,17 @@ visible in the bucket. The bytes that a killed process sent are not sent again; 
 because the hash of the whole file needs them.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.rest import ApiError, UnreachableError
-from bezel.weights.bucket import Stored
+from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import WeightsError, WrongContentError
 from bezel.weights.hashes import Digest
-from bezel.weights.hub import BusyError
-from bezel.weights.retry import Patience
-from bezel.weights.upload_sessions import Entry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.weights.bucket import Bucket
-    from bezel.weights.hub import Hub, HubFile, Repository
-    from bezel.weights.progress import Progress
-    from bezel.weights.retry import Watch
-    from bezel.weights.upload_sessions import Journal
+from bezel.weights.hub import BusyError, Hub, HubFile, Repository
+from bezel.weights.progress import Progress
+from bezel.weights.retry import Patience, Watch
+from bezel.weights.upload_sessions import Entry, Journal
 
 # Size of the buffer of each file under way; Cloud Storage requires multiples of 256 KiB.
 PIECE_BYTES = 16 * 1024 * 1024

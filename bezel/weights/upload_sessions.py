@@ -4,17 +4,12 @@ An upload's URL lets anyone who has it write that object, so only the user can r
 upload of a file restarts from its beginning; it never results in a wrong file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,11 @@ The responses are those of Compute Engine's metadata server, which Cloud Run's h
 Leaves out what else a server reports about its own machine or task.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from bezel.localcloud.access.tokens import LIFETIME
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bezel.localcloud.access.tokens import Tokens
-    from bezel.localcloud.core.store import Store
+from bezel.localcloud.access.tokens import LIFETIME, Tokens
+from bezel.localcloud.core.store import Store
 
 ROOT = "/computeMetadata/v1"
 ACCOUNTS = "instance/service-accounts/"

@@ -5,17 +5,12 @@ compared (== and !=) with a text; `.startsWith("...")` and `.endsWith("...")` of
 Any other expression is refused when a policy is written, so that localcloud grants nothing that Google would withhold.
 """
 
-from __future__ import annotations
-
 import operator
 import re
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Test = Callable[["Asked"], bool]
+Test = Callable[["Asked"], bool]
 
 Asked = tuple[str, float]  # name of a resource, Unix seconds
 

@@ -3,23 +3,18 @@
 Owns signing, verifying and the key file's shape. Leaves out what a claim allows: tokens.py and permissions.py decide.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import write_atomically
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bezel.localcloud.core.json_types import Json
 
 
 class TokenError(Exception):

@@ -1,20 +1,15 @@
 """Permission test: predefined roles, and the policies of a resource and of its parents."""
 
-from __future__ import annotations
-
 import tomllib
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.access.conditions import ConditionError, holds
 from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.store import Store
 
 PROJECT_NAME = f"projects/{PROJECT}"
 _BASIC = {"projectOwner": "roles/owner", "projectEditor": "roles/editor", "projectViewer": "roles/viewer"}

@@ -3,21 +3,15 @@
 Tokens are signed, not stored: they outlive a restart of the daemon, as Google's outlive a server.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
 
-from typing import TYPE_CHECKING
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bezel.localcloud.access import keys
 from bezel.localcloud.access.keys import TokenError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    from bezel.localcloud.core.clock import PlatformClock
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.store import Store
 
 GOOGLE_TOKEN_URI = "https://oauth2.googleapis.com/token"  # noqa: S105 -- an address
 LIFETIME = 3600.0

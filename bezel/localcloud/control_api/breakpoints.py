@@ -5,20 +5,14 @@ hold, `GET ...?seconds=30` waits until a call has stopped at it, `DELETE` lets t
 drops it, as if its caller had died before it was sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.access.permissions import PROJECT_NAME
 from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.breakpoints import Hold
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("", "localcloud")
 _PATH = "/localcloud/hold"

@@ -1,15 +1,9 @@
 """Changes of another user to the deployed services, made through the public API."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import httpx
 
 from bezel.localcloud.core.paths import DEPLOYER
-
-if TYPE_CHECKING:
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Call
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 

@@ -1,22 +1,15 @@
 """Fault routes of localcloud: list, add and clear injected failures."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from bezel.localcloud.access.permissions import PROJECT_NAME
 from bezel.localcloud.control_api.external_changes import change_services, delete_services
 from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.faults.kinds import Value
 from bezel.localcloud.faults.parse import FaultError, checked, known
 from bezel.localcloud.faults.table import table
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.faults.kinds import Value
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("", "localcloud")
 _PATH = "/localcloud/faults"

@@ -1,16 +1,9 @@
 """Inventory route of localcloud: all resources that users created and that still exist, to check a clean teardown."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.access.permissions import PROJECT_NAME
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.new_project import BUILT_IN_ACCOUNTS, BUILT_IN_BINDINGS, ENABLED_FROM_THE_START
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("", "localcloud")
 _KINDS = {

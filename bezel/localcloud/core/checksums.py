@@ -1,7 +1,5 @@
 """CRC32C (Castagnoli), which Cloud Storage and Secret Manager print beside their payloads."""
 
-from __future__ import annotations
-
 _POLYNOMIAL = 0x82F63B78
 
 

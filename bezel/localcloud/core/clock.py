@@ -1,7 +1,5 @@
 """Clock, and the speed-up of the platform's waits."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

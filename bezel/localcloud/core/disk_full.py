@@ -1,18 +1,13 @@
 """Handling of a full disk: its detection, the caller's error, and writes that wait for room."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from bezel.localcloud.core.errors import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 log = logging.getLogger(__name__)
 _ROOM_SECONDS = 1.0  # between two attempts while the disk is full

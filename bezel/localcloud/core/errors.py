@@ -1,13 +1,8 @@
 """Google's error model: canonical codes, their HTTP statuses, and the JSON body of a refusal."""
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.json_types import Json
 
 # google.rpc.Code: name -> (number, HTTP status). Source: googleapis/google/rpc/code.proto.
 CODES: dict[str, tuple[int, int]] = {

@@ -1,7 +1,5 @@
 """JSON shapes that every Google API shares: objects, timestamps, durations, and the omission of zero values."""
 
-from __future__ import annotations
-
 import base64
 import re
 from datetime import UTC, datetime

@@ -1,16 +1,11 @@
 """File locks that end with the process that holds them, however it ends."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
 
 
 @contextmanager

@@ -3,22 +3,16 @@
 The labels of a job's entries are those of public log entries of `cloud_run_job`.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.disk_full import is_full
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.clock import PlatformClock
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.store import Store
 
 
 @dataclass(frozen=True)

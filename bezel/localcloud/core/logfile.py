@@ -1,12 +1,7 @@
 """Log file of bounded size that always ends with a whole line, also after a kill."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 _MOST = 16 * 1024 * 1024
 

@@ -1,7 +1,5 @@
 """Initial state of a new project: enabled APIs, accounts, bindings."""
 
-from __future__ import annotations
-
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, RUN_AGENT
 
 # APIs that a new project has enabled from the start, the one that enables others among them.

@@ -4,26 +4,20 @@ A name's slashes are folders. Names that a file system cannot hold (empty, "." o
 folder of another) are refused here, although Google accepts them.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os
 import shutil
 import uuid
+from collections.abc import AsyncIterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bezel.localcloud.core.checksums import crc32c
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json, b64, timestamp
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterable
-    from pathlib import Path
-
-    from bezel.localcloud.core.paths import Paths
-    from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.core.store import Store
 
 # Above this size the CRC32C, slow in pure Python, is left out of an object's metadata.
 _CRC_LIMIT = 4 * 1024 * 1024

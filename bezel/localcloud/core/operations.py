@@ -4,19 +4,13 @@ Ended operations can be read for a day, the last thousand at most; older ones ar
 open operation is never forgotten.
 """
 
-from __future__ import annotations
-
 import asyncio
 import uuid
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.errors import ApiError
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.clock import PlatformClock
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
-
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.store import Store
 
 _KEPT_SECONDS = 86_400.0
 _KEPT = 1000

@@ -1,7 +1,5 @@
 """Layout of localcloud's directory, and the endpoint file that clients read."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -9,12 +7,10 @@ import shutil
 import stat
 import uuid
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
@@ -163,7 +159,7 @@ class Endpoint:
         write_atomically(Paths(self.directory).endpoint, json.dumps(content, indent=2).encode())
 
     @staticmethod
-    def read(directory: Path) -> Endpoint | None:
+    def read(directory: Path) -> "Endpoint | None":
         """Return the endpoint last written in a directory, if any; its daemon may have ended.
 
         Every version of the daemon writes its process id and address; fields that an older one lacks are empty here.

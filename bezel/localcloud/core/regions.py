@@ -1,7 +1,5 @@
 """Google Cloud's regions, for the APIs whose resources have a location. Source: its list of locations, 2026-11."""
 
-from __future__ import annotations
-
 _REGIONS = """
 africa-south1 asia-east1 asia-east2 asia-northeast1 asia-northeast2 asia-northeast3 asia-south1 asia-south2
 asia-southeast1 asia-southeast2 asia-southeast3 australia-southeast1 australia-southeast2 europe-central2 europe-north1

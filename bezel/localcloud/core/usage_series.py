@@ -1,7 +1,5 @@
 """Time series of quota use and their points. Shapes only."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

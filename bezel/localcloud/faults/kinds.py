@@ -1,7 +1,5 @@
 """Kinds of faults and their parameters: the table behind `bezel local fault list` and the daemon's validation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

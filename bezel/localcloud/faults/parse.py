@@ -1,16 +1,10 @@
 """Parsing of fault requests: a checked kind with its parameters, or all errors at once."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from bezel.errors import UserError
 from bezel.localcloud.faults.kinds import KINDS, Kind, Parameter, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class FaultError(UserError):

@@ -3,27 +3,21 @@
 Each class replaces the one that it extends and differs from it only while its own fault is active.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.permissions import Access
 from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.operations import Operations
 from bezel.localcloud.core.paths import CONTROL_AUDIENCE, DEPLOYER, RUN_AGENT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    from bezel.localcloud.core.clock import PlatformClock
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.faults.registry import Faults
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.faults.registry import Faults
 
 # The permissions that a fault removes from the services' accounts.
 _TAKEN = {

@@ -3,18 +3,13 @@
 Shapes: google.rpc.Status for the APIs, the older error list for Cloud Storage, Google's front end's page for a service.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, error_info
 from bezel.localcloud.core.paths import PROJECT_NUMBER
+from bezel.localcloud.faults.registry import Fault
 
-if TYPE_CHECKING:
-    from bezel.localcloud.faults.registry import Fault
-
-    Headers = list[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
 
 _CODES = {
     400: "INVALID_ARGUMENT",

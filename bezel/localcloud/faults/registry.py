@@ -3,20 +3,16 @@
 One fault of a kind is active at a time: another of the same kind replaces it.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bezel.localcloud.core.paths import write_atomically
 from bezel.localcloud.faults.kinds import KINDS, Value
 from bezel.localcloud.faults.parse import FaultError, checked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 _FILE = "faults.json"
 _CONTAINER_FILE = "container-faults.json"

@@ -1,7 +1,5 @@
 """JSON table of the kinds of faults, for clients in any language."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bezel.localcloud.faults.kinds import KINDS, Parameter

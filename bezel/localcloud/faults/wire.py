@@ -4,18 +4,13 @@ Owns the effect of a fault on one request and its response. Leaves out which req
 texts (refusals.py). localcloud's own routes below /localcloud/ are never struck, so that a fault can always be cleared.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bezel.localcloud.faults.refusals import refusal
+from bezel.localcloud.faults.registry import Fault, Faults
 from bezel.localcloud.http.serving import hang_up
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bezel.localcloud.faults.registry import Fault, Faults
 
 _OWN = "/localcloud/"
 _TOKEN = "/token"  # noqa: S105 - a path

@@ -4,8 +4,6 @@ A hold lives in the daemon's memory only: it ends with the daemon. Leaves out th
 that place a hold (control_api/breakpoints.py).
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase

@@ -5,23 +5,18 @@ also explains their notation. Owns the check and the normal form of accepted val
 numbers, int64 as strings, bytes in padded base64, no output-only fields. Leaves out the meaning of a value.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math
 import re
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.localcloud.core.errors import invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.json_types import Json
 
 Fields = dict[str, str]  # name -> kind
 

@@ -4,22 +4,16 @@ The table (data/methods.json) is trimmed from Google's discovery documents by to
 of a method and the check of a query against it. Leaves out the handlers: the modules of `bezel.localcloud.services`.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import NotOfKindError, camel, scalar, shown_kind, snake
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bezel.localcloud.core.json_types import Json
 
 # Parameters of every method, as each discovery document lists them.
 _OF_EVERY_METHOD = frozenset(

@@ -1,7 +1,5 @@
 """Paging of lists: page contents and page tokens. Pure."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from typing import Any

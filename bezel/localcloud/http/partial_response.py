@@ -4,17 +4,13 @@ A name selects a field, a slash or parentheses select within it, a star selects 
 item. A name that a response does not have selects nothing.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.core.json_types import Json
 
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-
-    Selection = dict[str, "Selection"]  # name -> selection within it; {} selects all of it
+Selection = dict[str, "Selection"]  # name -> selection within it; {} selects all of it
 
 _TOKEN = re.compile(r"[\w@.-]+|[*/(),]")
 

@@ -3,21 +3,15 @@
 A call that a breakpoint matches is stopped here, at its boundary (breakpoints.py).
 """
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from bezel.localcloud.core.logfile import LogFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from bezel.localcloud.http.breakpoints import Breakpoints
+from bezel.localcloud.http.breakpoints import Breakpoints
 
 # Arguments that are, or work like, credentials.
 _SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", "token"})

@@ -1,24 +1,19 @@
 """HTTP server: uvicorn on a bound socket, started and stopped within a running event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bezel.localcloud.http.wellformed import LONGEST_HEAD, REFUSAL, well_formed
 from bezel.loopback.asgi_guard import LINGER, LINGER_SECONDS, OWN, Door
 from bezel.loopback.peer_uid import is_own
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _HANG_UP = "localcloud.hang_up"
 

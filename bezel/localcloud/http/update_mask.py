@@ -4,18 +4,12 @@ A field that the mask names is copied from the body, and cleared if the body lea
 not name keep their value, whatever the body holds; "*" names every settable field.
 """
 
-from __future__ import annotations
-
 import copy
-from typing import TYPE_CHECKING
+from collections.abc import Set as AbstractSet
 
 from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import camel, definitions
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from bezel.localcloud.core.json_types import Json
 
 
 def masked(old: Json, body: Json, mask: list[str], message: str, settable: AbstractSet[str]) -> Json:

@@ -12,14 +12,10 @@ that later code handles one form only.
 Leaves out access checks and bodies that are too long (`bezel.loopback.asgi_guard`).
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from starlette.types import Scope
+from starlette.types import Scope
 
 LONGEST_HEAD = 64 * 1024
 _PAGE = """\

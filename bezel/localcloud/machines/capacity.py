@@ -1,17 +1,13 @@
 """Capacity and quotas of machines: zones, kinds of machines, stock and limits (data/machines.toml). Pure."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.localcloud.machines.lifecycle import HOLDING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 FLEXIBLE = "FLEX_START"
 

@@ -5,13 +5,9 @@ platform are given in real seconds here (already divided by the clock's speed); 
 everywhere.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 # States in which a machine is reserved for a request, or runs.
 HOLDING = frozenset({"ACCEPTED", "PROVISIONING", "ACTIVE", "SUSPENDING"})

@@ -3,13 +3,9 @@
 Owns the shapes between the APIs that sell machines (TPU, Compute) and the machines themselves. Leaves out both.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Protocol
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,7 @@
 """Refusals of requests for machines, in the words of either API. Pure."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.core.errors import ApiError, error_info
 from bezel.localcloud.machines.lifecycle import INVALID_NOW, NEVER_READY, NO_ADDRESS
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
 
 PLAIN = "ZONE_RESOURCE_POOL_EXHAUSTED"
 DETAILED = f"{PLAIN}_WITH_DETAILS"
@@ -22,7 +15,7 @@ def model_refused(zone: str) -> ApiError:
 def over_quota(quota: str, used: int, allowed: int, place: str) -> ApiError:
     """429: the request exceeds a quota together with what is not yet deleted."""
     text = f"Quota '{quota}' exceeded. Limit: {allowed} in {place}; in use: {used}."
-    violation: Json = {"subject": f"{quota} in {place}", "description": text}
+    violation = {"subject": f"{quota} in {place}", "description": text}
     detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
     info = error_info("QUOTA_EXCEEDED", {"quota_limit": quota, "quota_limit_value": str(allowed)})
     return ApiError("RESOURCE_EXHAUSTED", text, [info, detail])

@@ -3,22 +3,17 @@
 Owns the words. Leaves out images and containers (docker.py).
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from bezel.localcloud.node.docker import DockerDaemon
 from bezel.localcloud.node.docker_run import RefusedError, RunOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.localcloud.node.docker import DockerDaemon
 
 _VERSION = "Docker version 27.5.1, build 9f9e405"
 

@@ -1,16 +1,11 @@
 """Container on a machine: one process, restarted after a failure as often as its policy allows."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.node.process import Process
-
-if TYPE_CHECKING:
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command
 
 _LOG_LINES = 2000
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 60.0  # seconds of the platform between two starts, doubled each time

@@ -1,38 +1,30 @@
 """docker daemon of a machine: pulled images, and containers with the simulated server in them."""
 
-from __future__ import annotations
-
 import asyncio
 import tomllib
 import uuid
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.node.containers import Container
-from bezel.localcloud.node.docker_run import RefusedError
+from bezel.localcloud.node.docker_run import RefusedError, RunOptions
+from bezel.localcloud.node.reachability import Ways
 from bezel.localcloud.node.relay import Relay
 from bezel.localcloud.node.socket_owner import NODE_VARIABLE, owner
 from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
 from bezel.localcloud.processes.variables import handed_on
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import parse_reference
 from bezel.localcloud.services.artifact_registry.registry import find_image
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, serve_arguments
 from bezel.localcloud.services.cloud_run.runtime.container_command import Container as Launched
-from bezel.localcloud.services.cloud_run.runtime.container_command import serve_arguments
 from bezel.localcloud.services.cloud_run.spec import revision_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.machines.node_spec import NodeSpec
-    from bezel.localcloud.node.docker_run import RunOptions
-    from bezel.localcloud.node.reachability import Ways
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command
 
 _PORT = 8000  # vLLM's own, where no argument names another
 

@@ -1,7 +1,5 @@
 """Options of `docker run`, and the failure of a command. Shapes only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

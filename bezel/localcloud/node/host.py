@@ -1,23 +1,17 @@
 """Host of all machines: boots and ends them for the APIs, and reads their guest attributes and consoles."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from bezel.localcloud.core.clock import InstanceTiming
+from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.node.machine import Machine, folder_of_all
 from bezel.localcloud.node.reachability import Ways
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bezel.localcloud.core.clock import InstanceTiming
-    from bezel.localcloud.machines.node_spec import NodeSpec
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
+from bezel.localcloud.routing.context import Context
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
 log = logging.getLogger(__name__)
 

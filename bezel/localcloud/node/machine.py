@@ -5,8 +5,6 @@ localcloud's clock speed, and docker, gsutil and the package installers are stan
 socket, which root opens, it has a key that only its startup script gets.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import os
@@ -16,32 +14,27 @@ import shutil
 import socket
 import sys
 from collections import deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from bezel.localcloud.core.paths import HUB_PREFIX
 from bezel.localcloud.http.serving import HttpServer
+from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.node import commands
 from bezel.localcloud.node.docker import DockerDaemon
 from bezel.localcloud.node.metadata import Metadata
 from bezel.localcloud.node.process import Process
+from bezel.localcloud.node.reachability import Ways
 from bezel.localcloud.node.relay import Relay
 from bezel.localcloud.node.socket_owner import NODE_VARIABLE
 from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from starlette.requests import Request
-
-    from bezel.localcloud.machines.node_spec import NodeSpec
-    from bezel.localcloud.node.reachability import Ways
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
+from bezel.localcloud.routing.context import Context
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 
 _CONSOLE_LINES = 5000
 _COMMANDS = "/localcloud/commands"

@@ -1,21 +1,14 @@
 """Metadata server of one machine: its attributes, its account's tokens, and the guest attributes that it writes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel.localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
+from bezel.localcloud.access.tokens import Tokens
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bezel.localcloud.access.tokens import Tokens
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.machines.node_spec import NodeSpec
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.machines.node_spec import NodeSpec
 
 _ATTRIBUTES = "instance/attributes/"
 _GUEST = "instance/guest-attributes/"

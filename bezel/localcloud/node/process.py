@@ -1,17 +1,12 @@
 """Process on a machine: a process group that ends with the daemon, its output read line by line."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from bezel.localcloud.processes.process_guard import Output, guard
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _LONGEST_LINE = 64 * 1024
 _LAST_WORDS = 2.0  # seconds to read the rest of an ended process's output

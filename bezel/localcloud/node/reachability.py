@@ -1,20 +1,14 @@
 """Reachability of a machine and from it, checked anew for each connection, since networks change."""
 
-from __future__ import annotations
-
 import ipaddress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.node.socket_owner import NODE_VARIABLE
 from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 from bezel.localcloud.services.compute.vpc import allowed, has_nat, private_google_access
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.machines.node_spec import NodeSpec
 
 # A host of the internet (RFC 5737): the address of every process that is in no network of the cloud.
 _STRANGER = "203.0.113.7"

@@ -4,19 +4,14 @@ The server behind sees all connections as the daemon's. Therefore another user o
 HTTP, which every relayed connection uses.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from bezel.loopback.asgi_guard import OTHER_USER
 from bezel.loopback.peer_uid import is_own
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 _FOREIGN = (
     f"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: text/plain\r\n"

@@ -4,19 +4,14 @@ Instances and machines mark every process that they start; on other systems all 
 Any user can give a process the same variables: those of another user's processes are ignored.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 from bezel.loopback.peer_uid import owner_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NODE_VARIABLE = "LOCALCLOUD_NODE"
 _MARKS = tuple(f"{name}=".encode() for name in (INSTANCE_VARIABLE, NODE_VARIABLE))

@@ -1,7 +1,5 @@
 """Termination of processes that outlived a killed parent, found by a variable in their environment."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

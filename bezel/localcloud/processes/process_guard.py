@@ -1,7 +1,5 @@
 """Guard that ends a process group with the daemon, and a pipe for the output of a process."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 

@@ -4,8 +4,6 @@ Instances listen on no port: a port of 127.0.0.1 is open to every user of the ma
 HAProxy checks who connects. Such a connection would bypass the service's ingress, which checks it.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -4,13 +4,8 @@ A container on Cloud Run is isolated: a variable for the loader, a shell or Pyth
 variable would choose the code that the daemon's interpreter runs, or the instance that a process is attributed to.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 # Read by the dynamic loader and the C library, by shells, by Python (HOME: the user's own packages), by OpenSSL, by
 # tools that hook into every Python process; and localcloud's own marks. The variables for the simulated engine's speed

@@ -3,30 +3,26 @@
 Owns the shapes. Leaves composition to `bezel.localcloud.cloud`, so that users of the context do not import its parts.
 """
 
-from __future__ import annotations
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Mapping, Sequence
-
-    from bezel.localcloud.access.permissions import Access
-    from bezel.localcloud.access.tokens import Tokens
-    from bezel.localcloud.core.clock import PlatformClock
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.logbook import Logbook
-    from bezel.localcloud.core.objects import ObjectFiles
-    from bezel.localcloud.core.operations import Operations
-    from bezel.localcloud.core.paths import Paths
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.core.usage_series import Point, Series
-    from bezel.localcloud.faults.registry import Faults
-    from bezel.localcloud.http.breakpoints import Breakpoints
-    from bezel.localcloud.machines.capacity import Held
-    from bezel.localcloud.machines.lifecycle import Life
-    from bezel.localcloud.machines.node_spec import NodeHost
-    from bezel.localcloud.processes.sockets import Sockets
+from bezel.localcloud.access.permissions import Access
+from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.clock import PlatformClock
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.logbook import Logbook
+from bezel.localcloud.core.objects import ObjectFiles
+from bezel.localcloud.core.operations import Operations
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.usage_series import Point, Series
+from bezel.localcloud.faults.registry import Faults
+from bezel.localcloud.http.breakpoints import Breakpoints
+from bezel.localcloud.machines.capacity import Held
+from bezel.localcloud.machines.lifecycle import Life
+from bezel.localcloud.machines.node_spec import NodeHost
+from bezel.localcloud.processes.sockets import Sockets
 
 
 class Services(Protocol):

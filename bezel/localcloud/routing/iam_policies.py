@@ -1,21 +1,16 @@
 """IAM policies of resources: read and replace under an etag check, the same for every API."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.access.conditions import ConditionError, parsed
 from bezel.localcloud.access.permissions import roles
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, b64
 from bezel.localcloud.core.paths import PROJECT
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.routing.router import Call
 
 _MEMBER = re.compile(
     r"allUsers|allAuthenticatedUsers|(serviceAccount|user|group|domain|principal|principalSet|projectOwner|projectEditor|projectViewer|deleted):\S+"

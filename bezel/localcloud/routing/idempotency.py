@@ -1,16 +1,10 @@
 """Idempotency by `requestId`: a repeated request gets the operation that the first one began."""
 
-from __future__ import annotations
-
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from bezel.localcloud.core.errors import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Call
 
 
 def once(call: Call, begin: Callable[[], str]) -> str:

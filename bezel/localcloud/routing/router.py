@@ -4,38 +4,30 @@ Every route but localcloud's own serves one method of Google's discovery documen
 that method before the handler sees them.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.core.disk_full import is_full, storage_full
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied, service_disabled, unauthenticated
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.http.messages import checked_message
 from bezel.localcloud.http.methods import Method, check_query, method_of, served, unserved
-from bezel.localcloud.http.paging import page_of
+from bezel.localcloud.http.paging import Items, page_of
 from bezel.localcloud.http.partial_response import picked
+from bezel.localcloud.routing.context import Context
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from starlette.requests import Request
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.http.paging import Items
-    from bezel.localcloud.routing.context import Context
-
-    Answer = Json | Response
-    Handler = Callable[["Call"], Answer | Awaitable[Answer]]
+Answer = Json | Response
+Handler = Callable[["Call"], Answer | Awaitable[Answer]]
 
 log = logging.getLogger(__name__)
 
