@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from bezel.errors import Problem, UserError
+
 if TYPE_CHECKING:
     import pulumi
 
@@ -71,6 +73,23 @@ def in_plugin() -> bool:
     return spec is not None and spec.name == _PLUGIN
 
 
+class DeployError(UserError):
+    """A problem that ends the deploy and that the user has to repair; shown without a traceback.
+
+    The plugin sends the formatted traceback as the message. With ``sys.tracebacklimit`` at 0 that is the class and the
+    text alone; it is set in the plugin's process only, and only after such a failure.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__module__ = "builtins"  # shown without a module before its name
+
+    def __init__(self, *problems: Problem | str) -> None:
+        super().__init__(*problems)
+        if in_plugin():
+            sys.tracebacklimit = 0
+
+
 def _end_in_no_time() -> None:
     """Let the process end as soon as its main thread, which the engine interrupts, has ended.
 
@@ -89,17 +108,6 @@ if in_plugin():
 def engine_address() -> str | None:
     """The engine's address, in its plugin; None anywhere else."""
     return sys.argv[1] if in_plugin() and len(sys.argv) > 1 else None
-
-
-def without_traceback(error: Exception) -> Exception:
-    """Prepare an error whose text is for the user to be raised out of a provider.
-
-    The plugin sends the formatted traceback as the message. With ``sys.tracebacklimit`` at 0 that is the class and the
-    text alone. It is set in the plugin's process only, and only after a failure that the user has to repair.
-    """
-    if in_plugin():
-        sys.tracebacklimit = 0
-    return error.with_traceback(None)
 
 
 def differ(olds: Mapping[str, Any], news: Mapping[str, Any], keys: tuple[str, ...]) -> bool:

@@ -8,18 +8,16 @@ from typing import Any, ClassVar
 
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from bezel.rest import RestError, guarded
-from components.dynamic import Progress, differ, without_traceback
+from bezel.errors import UserError
+from bezel.rest import guarded
+from components.dynamic import DeployError, Progress, differ
 
 
-class SmokeError(Exception):
-    """A smoke check failed; the text is for the user."""
-
-    # Shown in place of the class's name, with no module before it.
-    __module__ = "builtins"
+class SmokeError(DeployError):
+    """A smoke check failed."""
 
 
-SmokeError.__qualname__ = "smoke"
+SmokeError.__qualname__ = "smoke"  # shown in place of the class's name
 
 
 class SmokeProvider(ResourceProvider):
@@ -83,8 +81,8 @@ class SmokeProvider(ResourceProvider):
         progress = Progress(props.get("urn"))
         try:
             found = self.run(dict(props), progress)
-        except (SmokeError, RestError) as error:
-            raise without_traceback(SmokeError(str(error))) from None
+        except UserError as error:
+            raise SmokeError(*error.problems) from None
         finally:
             progress.close()
         return {key: value for key, value in props.items() if key != "__provider"} | found

@@ -14,7 +14,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, 
 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.weights.layout import missing_parts
-from components.providers.errors import DeployError
+from components.dynamic import DeployError
 from components.providers.model_messages import copy_command, no_bucket, not_a_model, unreachable
 
 _PLACE = ("bucket", "path")
@@ -25,8 +25,6 @@ _DEPLOY_SECONDS = 30.0
 
 class ModelFilesError(DeployError):
     """The bucket holds no complete model, or could not be read; the text says what to do."""
-
-    __module__ = "builtins"  # shown without a module before its name
 
 
 class ModelFilesProvider(ResourceProvider):

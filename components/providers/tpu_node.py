@@ -22,8 +22,7 @@ from bezel.leases.names import plain
 from bezel.leases.observation import Observation
 from bezel.leases.wanted import Goal, Wanted
 from bezel.rest import RestError
-from components.dynamic import Progress
-from components.providers.errors import DeployError
+from components.dynamic import DeployError, Progress
 from components.providers.lease_properties import OVER, kept, observe_all_zones, spec_of, state_of
 
 _PREVIEW_SECONDS = 8.0
@@ -33,8 +32,6 @@ _DEADLINES = ("provisioning_deadline_seconds", "boot_deadline_seconds")
 
 class TpuNodeError(DeployError):
     """The lease does not serve; the text says what to do."""
-
-    __module__ = "builtins"  # shown without a module before its name
 
 
 class TpuNodeProvider(ResourceProvider):

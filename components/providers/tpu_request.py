@@ -27,8 +27,7 @@ from bezel.leases.names import differing_paths, plain
 from bezel.leases.observation import Observation
 from bezel.leases.wanted import Goal, Wanted
 from bezel.rest import RestError
-from components.dynamic import Progress
-from components.providers.errors import DeployError
+from components.dynamic import DeployError, Progress
 from components.providers.lease_properties import former_zones, kept, observe_all_zones, spec_of, state_of
 
 _IDENTITY = ("project", "name", "stack", "back_end")
@@ -37,8 +36,6 @@ _SETTINGS = ("zones", "subnetworks", "run_seconds", "provisioning_deadline_secon
 
 class TpuRequestError(DeployError):
     """There is no request, or one that cannot be deleted; the text says what to do."""
-
-    __module__ = "builtins"  # shown without a module before its name
 
 
 class TpuRequestProvider(ResourceProvider):

@@ -15,7 +15,7 @@ from pulumi.output import contains_unknowns
 
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from components.config.revision_traffic import has_all_traffic, moved_to, shares
-from components.providers.errors import DeployError
+from components.dynamic import DeployError
 
 _PREVIEW_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0
@@ -27,8 +27,6 @@ _CHANGED = frozenset({409, 412})
 
 class TrafficSwitchError(DeployError):
     """The traffic was not moved; the text says what to do."""
-
-    __module__ = "builtins"  # shown without a module before its name
 
 
 class TrafficSwitchProvider(ResourceProvider):

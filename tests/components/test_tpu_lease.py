@@ -14,7 +14,7 @@ from lease_world import Zone, answers, world_serving
 from pulumi.output import Unknown
 
 from bezel.leases.requests import ZoneChoice
-from components.providers.errors import DeployError
+from components.dynamic import DeployError
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
 from components.tpu_lease import TpuLease, TpuLeaseArgs

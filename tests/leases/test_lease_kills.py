@@ -11,7 +11,7 @@ from lease_world import World, Zone, world_serving
 from record_results import check_results
 
 from bezel.leases.inventory import Fleet, new_client, sweep_plan
-from components.providers.errors import DeployError
+from components.dynamic import DeployError
 
 pytestmark = pytest.mark.slow  # each boundary is a run of its own, and there are hundreds
 FIRST, SECOND = ZONES
