@@ -64,13 +64,13 @@ test-long: setup ## each further stack deployed, and lives of kills: what takes 
 	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m long
 
 reports: setup ## docs/fidelity.md and docs/reliability.md, of the tables in tests/results
-	@.venv/bin/python tools/reports.py
+	@.venv/bin/python -m tools.docs.reports
 
 mutate: setup ## take each rule out in turn and see which test notices; goes on where it stopped
-	@.venv/bin/python tools/mutate.py --record
+	@.venv/bin/python -m tools.mutation.mutate --record
 
 kills: setup ## kill each part of a run at boundaries of the wire; goes on where it stopped
-	@.venv/bin/python tools/kills.py
+	@.venv/bin/python -m tools.measure.kills
 
-contract: setup ## run the tests of the vLLM contract against a real one in FOLDER (see tools/vllm_contract.py)
-	@.venv/bin/python tools/vllm_contract.py $(FOLDER) --record
+contract: setup ## run the tests of the vLLM contract against a real one in FOLDER (see tools/vllm/contract.py)
+	@.venv/bin/python -m tools.vllm.contract $(FOLDER) --record

@@ -6,13 +6,13 @@ import dataclasses
 from decimal import Decimal
 
 import pytest
-from billing_catalog import COMPUTE, DECOYS, RUN, listed, sku, sku_of, tier
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.catalog import prices
 from bezel.catalog.refresh import SkuCollector, compare, refreshed, wanted_regions
 from bezel.catalog.skus import sku_rules
+from tests.support.catalog.fake_billing_catalog import COMPUTE, DECOYS, RUN, listed, sku, sku_of, tier
 
 ROWS = tuple(prices().values())
 CHIP = next(row for row in ROWS if (row.region, row.model) == ("us-east5", "flex-start"))

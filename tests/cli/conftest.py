@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tpu_cloud import Cloud, running
+
+from tests.support.cli.tpu_cloud import Cloud, running
 
 
 @pytest.fixture

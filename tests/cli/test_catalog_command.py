@@ -8,8 +8,6 @@ import tomllib
 from decimal import Decimal
 
 import pytest
-from billing_catalog import COMPUTE, RUN, listed, sku
-from discovery_check import problems
 
 from bezel.catalog import DataFileError
 from bezel.catalog.prices import PRICES, parse_prices
@@ -17,8 +15,10 @@ from bezel.cli.catalog.commands import CatalogError, check, refresh, show
 from bezel.cli.catalog.tables import SECTIONS
 from bezel.cli.main import CATALOGUE_SECTIONS, main
 from bezel.rest import Backoff, Credentials, GoogleClient, endpoint
-from tests.rest.fake_google import Answer, serving
-from tools.discovery_data import document
+from tests.support.catalog.fake_billing_catalog import COMPUTE, RUN, listed, sku
+from tests.support.localcloud.discovery_check import problems
+from tests.support.rest.fake_google import Answer, serving
+from tools.traffic.discovery_data import document
 
 TOKEN = "ya29.planted-access-token-0123456789"
 BEFORE = PRICES.read_text(encoding="utf-8")

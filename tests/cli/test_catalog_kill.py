@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from billing_catalog import listed
 
 from bezel.catalog.prices import parse_prices
-from tests.rest.fake_google import Answer, serving
+from tests.support.catalog.fake_billing_catalog import listed
+from tests.support.rest.fake_google import Answer, serving
 
 pytestmark = pytest.mark.slow
 

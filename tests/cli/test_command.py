@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from refused import NETWORK, refused_create
 
 from bezel.localcloud.use import using
+from tests.support.cli.refused import NETWORK, refused_create
 
 pytestmark = pytest.mark.slow
 

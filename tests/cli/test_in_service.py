@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from bezel.cli.in_service import why_not_serving
-from tests.rest.fake_google import Answer, Call, serving
+from tests.support.rest.fake_google import Answer, Call, serving
 
 
 def asked(*answers: Answer) -> tuple[str, list[Call], list[float]]:

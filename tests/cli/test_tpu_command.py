@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tpu_cloud import EMPTY, HERE, OTHER, ZONE, Cloud
 
-from tests.rest.fake_google import Answer
+from tests.support.cli.tpu_cloud import EMPTY, HERE, OTHER, ZONE, Cloud
+from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a whole cloud each
 

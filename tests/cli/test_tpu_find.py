@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tpu_cloud import EMPTY, OTHER, PARENT, ZONE, Cloud, Said
 
-from tests.rest.fake_google import Answer
+from tests.support.cli.tpu_cloud import EMPTY, OTHER, PARENT, ZONE, Cloud, Said
+from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a whole cloud each
 

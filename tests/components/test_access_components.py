@@ -8,7 +8,7 @@ from components import runtime_identity
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs, service_account_email
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
-from tests.components.fake_engine import Declarations, declare, has_unknown
+from tests.support.components.fake_engine import Declarations, declare, has_unknown
 
 EMAIL = "vllm-chat@acme-llm.iam.gserviceaccount.com"
 

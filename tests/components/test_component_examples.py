@@ -10,7 +10,7 @@ import pulumi
 import pytest
 
 import components
-from tests.components.fake_engine import declare
+from tests.support.components.fake_engine import declare
 
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 # What the examples build on, in the order in which a program would make it.

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from components.cloud_run_gpu_service import CloudRunGpuService
 from components.config.revision_traffic import FINGERPRINT
 from components.lookups.cloud_run import UnknownServiceError
-from tests.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown
-from tests.components.fake_run import LATEST, TAGGED, FakeRun, described, pinned, running
 from tests.components.test_serving_components import service_args
-from tests.rest.fake_google import Answer
+from tests.support.components.fake_cloud_run import LATEST, TAGGED, FakeRun, described, pinned, running
+from tests.support.components.fake_engine import OUTPUTS, Declarations, declare, has_unknown
+from tests.support.rest.fake_google import Answer
 
 TOKEN = "cloudrunv2/service:Service"
 pytestmark = pytest.mark.usefixtures("run")

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from gateway_trial import Gateway, Node, missing_proxy, nodes, until
 
 from components.config.gateway import PROBE_ATTEMPTS, NodeAddressError, gateway_configuration
+from tests.support.localcloud.gateway_harness import Gateway, Node, missing_proxy, nodes, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing_proxy()), reason=missing_proxy())]
 CLOSE = "Host: gateway\r\nConnection: close\r\n\r\n"

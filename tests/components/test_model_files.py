@@ -11,8 +11,8 @@ from pulumi.output import Unknown
 
 from components.model_files import ModelFiles, ModelFilesArgs
 from components.providers.model_files import ModelFilesError, ModelFilesProvider
-from tests.components.fake_engine import declare
-from tests.components.fake_storage import TOKEN, FakeStorage, serving
+from tests.support.components.fake_engine import declare
+from tests.support.components.fake_storage import TOKEN, FakeStorage, serving
 
 FOLDER = "gemma-4-12b-it"
 PLACE = f"gs://acme-models/{FOLDER}"

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from components.config.subnet_ranges import BLOCK, REGIONS, NoRangeError, gateway_range, node_range
 from components.node_network import NodeNetwork, NodeNetworkArgs
-from tests.components.fake_engine import Declarations, declare, has_unknown
+from tests.support.components.fake_engine import Declarations, declare, has_unknown
 
 TWO = ("us-east5", "europe-west4")
 

@@ -10,8 +10,8 @@ from bezel.rest import GoogleClient, UnreachableError
 from bezel.rest.cloud_quotas import Limit
 from bezel.rest.quota_usage import Counted, counted_of
 from components.lookups.quota import look_up
-from tests.components.fake_run import QUOTA, FakeRun, point, running
-from tests.rest.fake_google import Answer
+from tests.support.components.fake_cloud_run import QUOTA, FakeRun, point, running
+from tests.support.rest.fake_google import Answer
 
 L4 = Limit("run.googleapis.com", QUOTA, "us-east4")
 METRIC = "run.googleapis.com/nvidia_l4_gpu_allocation_no_zonal_redundancy"

@@ -10,7 +10,7 @@ from components.cloud_run_gpu_service import CloudRunGpuService, CloudRunGpuServ
 from components.container_image import ContainerImage, ContainerImageArgs, ImageNotFoundError
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
-from tests.components.fake_engine import CREATED, DIGEST, REVISION, declare, has_unknown
+from tests.support.components.fake_engine import CREATED, DIGEST, REVISION, declare, has_unknown
 
 REFERENCE = f"us-east4-docker.pkg.dev/acme-llm/docker-hub/vllm/vllm-openai@{DIGEST}"
 PROBE = Probe(path="/health", initial_delay_seconds=30, period_seconds=10, timeout_seconds=5, failure_threshold=150)

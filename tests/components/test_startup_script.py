@@ -4,7 +4,8 @@ import json
 import socket
 
 import pytest
-from fake_node import IMAGE, MODEL, PHASES, SECRET, TOKEN, Node
+
+from tests.support.components.fake_node import IMAGE, MODEL, PHASES, SECRET, TOKEN, Node
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,6 @@ from typing import Any
 
 import pulumi
 import pytest
-from lease_stack import Stack
-from lease_trial import SUBNETWORKS, Trial, body_of, lead_to
-from lease_world import Zone, answers, world_serving
 from pulumi.output import Unknown
 
 from bezel.leases.requests import ZoneChoice
@@ -18,8 +15,11 @@ from components.dynamic import DeployError
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
 from components.tpu_lease import TpuLease, TpuLeaseArgs
-from tests.components.fake_engine import declare
-from tests.rest.fake_google import Answer
+from tests.support.components.fake_engine import declare
+from tests.support.leases.fake_lease_api import Zone, answers, world_serving
+from tests.support.leases.harness import SUBNETWORKS, Trial, body_of, lead_to
+from tests.support.leases.stack import Stack
+from tests.support.rest.fake_google import Answer
 
 FIRST, SECOND = "us-east5-a", "europe-west4-a"
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from lease_stack import Stack
-from lease_trial import lead_to
-from lease_world import Zone, world_serving
 
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
-from tests.smoke.plugin import plugin_running
+from tests.support.leases.fake_lease_api import Zone, world_serving
+from tests.support.leases.harness import lead_to
+from tests.support.leases.stack import Stack
+from tests.support.smoke.plugin import plugin_running
 
 pytestmark = pytest.mark.slow  # a process of its own
 FIRST, SECOND = "us-east5-a", "europe-west4-a"

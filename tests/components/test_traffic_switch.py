@@ -9,8 +9,8 @@ from pulumi.output import Unknown
 
 from components.providers.traffic_switch import TrafficSwitchError, TrafficSwitchProvider
 from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
-from tests.components.fake_engine import declare
-from tests.components.fake_run import LATEST, SERVICE, TAGGED, FakeRun, described, pinned, running
+from tests.support.components.fake_cloud_run import LATEST, SERVICE, TAGGED, FakeRun, described, pinned, running
+from tests.support.components.fake_engine import declare
 
 PROPS = {"service": SERVICE, "revision": f"{SERVICE}/revisions/chat-2", "deadline_seconds": 20.0}
 MOVED = [pinned("chat-2"), TAGGED]

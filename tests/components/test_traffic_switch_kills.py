@@ -9,9 +9,9 @@ import pytest
 from pulumi.runtime.proto import provider_pb2
 
 from components.providers.traffic_switch import TrafficSwitchProvider
-from tests.components.fake_run import SERVICE, TAGGED, FakeRun, described, pinned, running
-from tests.rest.fake_google import Answer, Call
-from tests.smoke.plugin import bag, plugin_running
+from tests.support.components.fake_cloud_run import SERVICE, TAGGED, FakeRun, described, pinned, running
+from tests.support.rest.fake_google import Answer, Call
+from tests.support.smoke.plugin import bag, plugin_running
 
 pytestmark = pytest.mark.slow
 PROPS = {"service": SERVICE, "revision": f"{SERVICE}/revisions/chat-2", "deadline_seconds": 30.0}

@@ -3,10 +3,10 @@
 import ast
 import re
 
-from markdown import ROOT, between
+from tests.support.docs.markdown import ROOT, between
 
 DOCUMENT = ROOT / "docs" / "localcloud-access.md"
-TRIED = ROOT / "tests" / "localcloud" / "test_doors.py"
+TRIED = ROOT / "tests" / "localcloud" / "test_bound_ports.py"
 PLUGINS = {"a stand-in provider", "the language host"}
 
 

@@ -10,7 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from markdown import ROOT, after
+
+from tests.support.docs.markdown import ROOT, after
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from markdown import ROOT, after, between
 
 from bezel.bench.audit.findings import FAULTS
 from bezel.cli.main import main
+from tests.support.docs.markdown import ROOT, after, between
 
 DOCUMENT = ROOT / "docs" / "audit.md"
 ROW = re.compile(r"^\| (\d+) ([^|]+?) \|", re.MULTILINE)
@@ -26,8 +26,8 @@ def test_every_fault_is_explained_by_its_name() -> None:
 
 
 def test_the_tables_know_no_other_fault_and_every_one_was_tried() -> None:
-    published = between(DOCUMENT, "made by: .venv/bin/python tools/audit_shared.py FOLDER --write")
-    trials = between(DOCUMENT, "made by: .venv/bin/python tools/audit_trials.py --write")
+    published = between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.audit_published FOLDER --write")
+    trials = between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.audit_trials --write")
     assert {(int(number), name) for number, name in ROW.findall(published)} <= set(FAULTS.items())
     assert {int(number): name for number, name in ROW.findall(trials)} == FAULTS
     assert "\n0 of 1000 clean cases were accused" in trials

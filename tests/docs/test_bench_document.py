@@ -5,11 +5,11 @@ import shlex
 from pathlib import Path
 
 import pytest
-from markdown import ROOT, after, blocks
-from simulated_vllm import simulated_vllm
 
 from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import main, parse
+from tests.support.docs.markdown import ROOT, after, blocks
+from tests.support.simulated_vllm.process import simulated_vllm
 
 DOCUMENT = ROOT / "docs" / "bench.md"
 # Said only where the machine that measures was too slow for it.

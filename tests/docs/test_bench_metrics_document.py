@@ -1,30 +1,26 @@
 """The documents of figures and checks say what the code does; the schema is the one that results keep to."""
 
 import json
-import sys
 from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
-from markdown import ROOT, between
 
 from bezel.bench.metrics import saturation
 from bezel.bench.result import cell_status, failures
 from bezel.bench.result.document import Cell, Client, Machine, Manifest, Metric, Result, State
 from bezel.bench.validity import load_checks, server_checks
-
-sys.path.insert(0, str(ROOT / "tools"))
-
-from bench_documents import schema, tables
+from tests.support.docs.markdown import ROOT, between
+from tools.docs.benchmark import schema, tables
 
 METRICS = ROOT / "docs" / "metrics.md"
 SCHEMA = json.loads((ROOT / "docs" / "bench-result.schema.json").read_text(encoding="utf-8"))
-REPAIR = "run `python tools/bench_documents.py --write`"
+REPAIR = "run `python -m tools.docs.benchmark --write`"
 
 
 def test_the_tables_of_figures_are_their_definitions() -> None:
-    assert between(METRICS, "made by: .venv/bin/python tools/bench_documents.py") == tables(), REPAIR
+    assert between(METRICS, "made by: .venv/bin/python -m tools.docs.benchmark") == tables(), REPAIR
 
 
 def test_the_schema_is_the_results() -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from markdown import DOCUMENTS, ROOT, after, between, blocks
 
 from bezel.cli.main import parse
 from bezel.planner import make_plan
 from bezel.planner.render.schema import configuration_table
 from bezel.pulumi_engine.project import Project
-from tests.components.fake_engine import declare
+from tests.support.components.fake_engine import declare
+from tests.support.docs.markdown import DOCUMENTS, ROOT, after, between, blocks
 
 README = ROOT / "README.md"
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
@@ -22,8 +22,8 @@ HELD_BY = re.compile(r"`(tests/[\w/]+\.py)`")
 
 
 def test_the_configuration_table_is_the_schemas() -> None:
-    shown = between(README, "made by: .venv/bin/python tools/config_table.py")
-    assert shown == configuration_table(), "run `python tools/config_table.py --write`"
+    shown = between(README, "made by: .venv/bin/python -m tools.docs.settings")
+    assert shown == configuration_table(), "run `python -m tools.docs.settings --write`"
 
 
 def test_the_list_of_recipes_is_what_make_help_prints() -> None:

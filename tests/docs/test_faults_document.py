@@ -1,8 +1,7 @@
 """docs/faults.md shows what the command prints and what a deploy says."""
 
-from markdown import ROOT, after
-
 from bezel.cli.local_fault import print_kinds
+from tests.support.docs.markdown import ROOT, after
 
 DOCUMENT = ROOT / "docs" / "faults.md"
 GOLDEN = "tests/e2e/goldens/faults/quota-exceeded.txt"

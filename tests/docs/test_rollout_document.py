@@ -1,12 +1,12 @@
 """docs/rollout.md shows what a preview says, and settings that a plan takes."""
 
 import yaml
-from markdown import ROOT, blocks
 
 from bezel.planner import PlanError, make_plan
 from bezel.planner.assemble.quota import service_needs, shortage
 from bezel.planner.render.quota_lines import use_line
 from bezel.pulumi_engine.project import Project
+from tests.support.docs.markdown import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "rollout.md"
 

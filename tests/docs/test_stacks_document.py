@@ -5,19 +5,19 @@ import sys
 
 import pytest
 import yaml
-from markdown import ROOT, between, blocks
 
 from bezel.planner import Plan, make_plan
 from bezel.pulumi_engine.project import Project
+from tests.support.docs.markdown import ROOT, between, blocks
 
 STACKS = Project(ROOT).stacks()
 
 
 def test_the_table_of_stacks_is_that_of_their_plans() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "stacks_table.py")]
+    command = [sys.executable, "-m", "tools.docs.stacks"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    shown = between(ROOT / "docs" / "stacks.md", "made by: .venv/bin/python tools/stacks_table.py")
-    assert shown == printed, "run `python tools/stacks_table.py --write`"
+    shown = between(ROOT / "docs" / "stacks.md", "made by: .venv/bin/python -m tools.docs.stacks")
+    assert shown == printed, "run `python -m tools.docs.stacks --write`"
     assert all(f"| `{stack}` |" in printed for stack in STACKS)
 
 

@@ -2,12 +2,11 @@
 
 import shlex
 
-from markdown import ROOT, blocks
-
 from bezel.bench.sweep import ab, acquisition, goodput, run
 from bezel.cli.bench.ab import places
 from bezel.cli.bench.goodput import plan_of
 from bezel.cli.main import parse
+from tests.support.docs.markdown import ROOT, blocks
 
 DOCUMENT = ROOT / "docs" / "sweeps.md"
 

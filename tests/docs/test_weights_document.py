@@ -3,18 +3,17 @@
 import subprocess
 import sys
 
-from markdown import ROOT, between
-
 from bezel.planner.vllm.loading import LOADINGS
+from tests.support.docs.markdown import ROOT, between
 
 DOCUMENT = ROOT / "docs" / "weights.md"
 
 
 def test_the_tables_of_loadings_are_the_planners() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "weights_table.py")]
+    command = [sys.executable, "-m", "tools.docs.weights"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert between(DOCUMENT, "made by: .venv/bin/python tools/weights_table.py") == printed, (
-        "run `python tools/weights_table.py --write`"
+    assert between(DOCUMENT, "made by: .venv/bin/python -m tools.docs.weights") == printed, (
+        "run `python -m tools.docs.weights --write`"
     )
 
 

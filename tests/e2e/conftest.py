@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fault_stage import Stage
-from rehearsal import Rehearsal
-from strikes import Grounds
+
+from tests.support.e2e.fault_harness import Stage
+from tests.support.e2e.kill_points import Grounds
+from tests.support.e2e.rehearsal import Rehearsal
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
-from rehearsal import ROOT, Rehearsal
 
 from bezel.planner.base.hardware import leased
 from bezel.pulumi_engine.project import Project
+from tests.support.e2e.rehearsal import ROOT, Rehearsal
 
 PROJECT = Project(ROOT)
 STACKS = [name for name in PROJECT.stacks() if leased(str(PROJECT.configuration(name)["accelerator"])) is None]

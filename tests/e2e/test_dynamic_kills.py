@@ -7,17 +7,17 @@ from typing import Any
 
 import grpc
 import pytest
-from dynamic_victims import Victim, nursery
 from pulumi.dynamic import ResourceProvider
 from pulumi.runtime.proto import provider_pb2
-from record_results import check_results
 
 from components.providers.model_files import ModelFilesProvider
 from smoke.benchmark import ShortBenchmarkProvider
 from smoke.health import HealthCheckProvider
-from tests.rest.fake_google import Answer, Call, Server, serving
-from tests.smoke.fake_service import MODEL, SERVICE, Project
-from tests.smoke.plugin import Plugin, bag, engine_listening, plain, plugin_running
+from tests.support.e2e.killable_providers import Victim, nursery
+from tests.support.record_results import check_results
+from tests.support.rest.fake_google import Answer, Call, Server, serving
+from tests.support.smoke.fake_service import MODEL, SERVICE, Project
+from tests.support.smoke.plugin import Plugin, bag, engine_listening, plain, plugin_running
 
 REVISION = "llm-00001-abc"
 FILES = ("config.json", "model-00001-of-00001.safetensors", "tokenizer.json")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from rehearsal import BUCKET, MODEL, Rehearsal, break_model
+
+from tests.support.e2e.rehearsal import BUCKET, MODEL, Rehearsal, break_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from strikes import Grounds
+    from tests.support.e2e.kill_points import Grounds
 
 
 @pytest.fixture

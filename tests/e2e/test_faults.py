@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from fault_stage import Stage, hold, told
+
+from tests.support.e2e.fault_harness import Stage, hold, told
 
 AGAIN = "once it is mended the next `up` makes another revision and is green, then nothing is left to do"
 PLAIN = "the next `up` is green, then nothing is left to do"

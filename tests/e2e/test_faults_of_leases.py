@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from fault_stage import hold, normal, told, unpreviewed
-from lease_stage import LeaseStage
-from rehearsal import Run
 
 from bezel.localcloud.faults.kinds import KINDS
+from tests.support.e2e.fault_harness import hold, normal, told, unpreviewed
+from tests.support.e2e.lease_harness import LeaseStage
+from tests.support.e2e.rehearsal import Run
 
 AGAIN = "once it is mended the next `up` leases one machine, and is green"
 RENEWED = "each `up` says so and buys nothing; with `lease.renew: true` the next one leases one machine and checks it"

@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 import pytest
-from fault_stage import SERVICE, Stage, hold, normal, told
 
 from bezel.localcloud import control
 from bezel.standin_providers.google.cloud import Cloud
@@ -18,6 +17,7 @@ from bezel.standin_providers.resources import TYPES
 from components.dynamic import Progress
 from smoke.base import SmokeError
 from smoke.health import HealthCheckProvider
+from tests.support.e2e.fault_harness import SERVICE, Stage, hold, normal, told
 
 SERVICES = TYPES["gcp:cloudrunv2/service:Service"]
 NAMES = {"project": "bezel-local", "location": "us-east4", "name": "bezel-l4-qat"}

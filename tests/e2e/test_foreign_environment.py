@@ -1,6 +1,6 @@
 """A user's own cloud account in the environment is of no matter to a run on localcloud, and reaches nobody there."""
 
-from rehearsal import Rehearsal
+from tests.support.e2e.rehearsal import Rehearsal
 
 TOKEN = "ya29.a-real-token-that-must-stay-here"
 

@@ -1,4 +1,4 @@
-"""A fixed dozen of the kills that `tools/kills.py` tries one by one: each converges, and nothing is left.
+"""A fixed dozen of the kills that `tools/measure/kills.py` tries one by one: each converges, and nothing is left.
 
 Each victim, at calls of each operation. Where the most is at stake, at the service while it is made and deleted, a kill
 stands alone; the others strike one stack through its life, so that the command after a kill is struck as well.
@@ -10,10 +10,22 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-import as_written
 import pytest
-from rehearsal import SECONDS
-from strikes import COMMANDS, HOLD, Boundary, Grounds, Point, begin, kill, leftovers, strike, struck
+
+from tests.support.e2e import as_written
+from tests.support.e2e.kill_points import (
+    COMMANDS,
+    HOLD,
+    Boundary,
+    Grounds,
+    Point,
+    begin,
+    kill,
+    leftovers,
+    strike,
+    struck,
+)
+from tests.support.e2e.rehearsal import SECONDS
 
 SERVICES = "/run/v2/projects/bezel-local/locations/us-east4/services"
 SERVICE = f"{SERVICES}/bezel-l4-qat"

@@ -5,10 +5,10 @@ import signal
 from pathlib import Path
 
 import httpx
-from rehearsal import SECONDS
-from strikes import Grounds
 
 from bezel.localcloud import control
+from tests.support.e2e.kill_points import Grounds
+from tests.support.e2e.rehearsal import SECONDS
 
 
 def test_a_killed_cloud_goes_on_with_its_data(grounds: Grounds, tmp_path: Path) -> None:

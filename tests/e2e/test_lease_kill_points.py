@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lease_stage import STACK, LeaseStage
-from rehearsal import Rehearsal
-from strikes import Boundary, Point, said_of, struck
+
+from tests.support.e2e.kill_points import Boundary, Point, said_of, struck
+from tests.support.e2e.lease_harness import STACK, LeaseStage
+from tests.support.e2e.rehearsal import Rehearsal
 
 RESULTS = Path(__file__).parent.parent / "results" / "kills-engine-leases.json"
 ZONES = "/tpu/v2alpha1/projects/bezel-local/locations"

@@ -1,9 +1,8 @@
 """`weights.create: true`: the stack makes the bucket, stops with the command that fills it, goes on, takes it away."""
 
-from rehearsal import Rehearsal
-
 from bezel.localcloud import control, seed
 from bezel.simulated_vllm import synthetic_weights
+from tests.support.e2e.rehearsal import Rehearsal
 
 BUCKET = "bezel-local-own"
 PATH = "gemma-4-12B-it-qat-w4a16-ct"

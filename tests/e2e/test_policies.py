@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rehearsal import Rehearsal, Run
+
+from tests.support.e2e.rehearsal import Rehearsal, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 import yaml
-from as_written import named, run
-from fault_stage import Stage, told, unpreviewed
-from rehearsal import Rehearsal
-from strikes import leftovers
+
+from tests.support.e2e.as_written import named, run
+from tests.support.e2e.fault_harness import Stage, told, unpreviewed
+from tests.support.e2e.kill_points import leftovers
+from tests.support.e2e.rehearsal import Rehearsal
 
 STACK = "rtx6000-fp8"
 SERVICE = f"/run/v2/projects/bezel-local/locations/us-central1/services/bezel-{STACK}"

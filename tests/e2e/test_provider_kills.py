@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
-from provider_kills import BOUNDARIES, Scene
-from provider_sdk import short
-from record_results import RESULTS, check_results
+
+from tests.support.record_results import RESULTS, check_results
+from tests.support.standin_providers.kills import BOUNDARIES, Scene
+from tests.support.standin_providers.sdk import short
 
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 RECORDING = os.environ.get("BEZEL_RECORD") == "1"

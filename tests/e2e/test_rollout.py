@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from fault_stage import SERVICE, UNCHANGED, Stage, told
-from rehearsal import Rehearsal
+
+from tests.support.e2e.fault_harness import SERVICE, UNCHANGED, Stage, told
+from tests.support.e2e.rehearsal import Rehearsal
 
 PERIOD_SECONDS = 0.1
 PATH = f"/run/v2/{SERVICE}"

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import warm_python
+
+from tests.support.e2e import warm_python
 
 Start = Callable[..., "subprocess.Popen[str]"]
 SCRIPT = """

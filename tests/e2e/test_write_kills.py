@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from record_results import check_results
+from tests.support.record_results import check_results
 
-SUPPORT = Path(__file__).parent.parent / "support"
+ROOT = Path(__file__).parents[2]
 SHARES = 4
 ABOUT = (
     "Each kind of API call that writes is made once for each of its writes (a statement of the database, or a change "
@@ -19,10 +19,17 @@ ABOUT = (
 
 
 def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(tmp_path: Path) -> None:
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(SUPPORT.parent.parent), str(SUPPORT)])}
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
     running = [
         subprocess.Popen(
-            [sys.executable, str(SUPPORT / "write_kills.py"), str(tmp_path / str(share)), str(share), str(SHARES)],
+            [
+                sys.executable,
+                "-m",
+                "tests.support.e2e.write_kills",
+                str(tmp_path / str(share)),
+                str(share),
+                str(SHARES),
+            ],
             env=variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

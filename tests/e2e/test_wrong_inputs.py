@@ -3,7 +3,8 @@
 import shutil
 
 import pytest
-from rehearsal import Rehearsal
+
+from tests.support.e2e.rehearsal import Rehearsal
 
 PLANTED = "hf_PlantedValueThatMustNotAppear"
 WRONG = {

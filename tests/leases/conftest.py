@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 
 import pytest
-from lease_trial import Trial, lead_to
-from lease_world import World, world_serving
+
+from tests.support.leases.fake_lease_api import World, world_serving
+from tests.support.leases.harness import Trial, lead_to
 
 
 @pytest.fixture(scope="module")

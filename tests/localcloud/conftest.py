@@ -1,13 +1,7 @@
-import sys
-from pathlib import Path
-
 import pytest
 
 from bezel.localcloud import control
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cloud_client import Client, start_daemon
+from tests.support.localcloud.client import Client, start_daemon
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from cloud_client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
 
 from bezel.localcloud import control, fingerprint
 from bezel.localcloud.core.logfile import LogFile
+from tests.support.localcloud.client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from bezel.localcloud.http.methods import served
 from bezel.localcloud.services.cloud_run.api import _SETTABLE
 from bezel.localcloud.services.cloud_run.job_checks import UNSERVED
 from bezel.localcloud.services.cloud_run.jobs_api import SETTABLE as OF_A_JOB
-from tools import discovery_data
+from tools.traffic import discovery_data
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tools import discovery_data
 )
 def test_a_shipped_file_is_what_the_script_makes_of_the_documents(name, make):
     shipped = (discovery_data.DATA / f"{name}.json").read_text()
-    assert json.loads(shipped) == make(), "run: .venv/bin/python tools/discovery_data.py"
+    assert json.loads(shipped) == make(), "run: .venv/bin/python -m tools.traffic.discovery_data"
     assert shipped == discovery_data.written(make())
 
 

@@ -3,11 +3,11 @@
 import base64
 
 import pytest
-from cloud_client import APIS, PARENT, RUNTIME, plain
 
 from bezel.localcloud.core.checksums import crc32c
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.http.messages import checked_message
+from tests.support.localcloud.client import APIS, PARENT, RUNTIME, plain
 
 ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"

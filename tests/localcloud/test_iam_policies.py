@@ -1,13 +1,13 @@
 """IAM policies: versions, conditions that grant or withhold, masks, and what is refused."""
 
 import pytest
-from cloud_client import PARENT, RUNTIME
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.localcloud.access.conditions import ConditionError, holds
 from bezel.localcloud.access.permissions import Access
 from bezel.localcloud.core.store import Store
+from tests.support.localcloud.client import PARENT, RUNTIME
 
 SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
 NAME = f"{PARENT}/secrets/guarded"

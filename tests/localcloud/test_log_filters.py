@@ -3,7 +3,6 @@
 import contextlib
 
 import pytest
-from cloud_client import PARENT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.paths import Paths
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.services.logging.filters import parse_filter
+from tests.support.localcloud.client import PARENT
 
 ENTRY = {
     "timestamp": "2026-11-21T10:00:00.500000Z",

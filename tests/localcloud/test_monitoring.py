@@ -3,8 +3,6 @@
 import contextlib
 
 import pytest
-from cloud_client import PARENT, RUNTIME, until
-from cloud_in_process import Project
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +10,8 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.usage_series import Point, Series
 from bezel.localcloud.services.monitoring.api import labels_wanted
 from bezel.localcloud.services.monitoring.quota_use import QuotaUse
+from tests.support.localcloud.client import PARENT, RUNTIME, until
+from tests.support.localcloud.in_process import Project
 
 SERIES = f"/monitoring/v3/{PARENT}/timeSeries"
 USAGE = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from cloud_client import PARENT, Client
-from open_files import open_to_others
 
 from bezel.localcloud.control import ControlError, launch
 from bezel.localcloud.core.paths import Paths
 from bezel.localcloud.core.store import Store
+from tests.support.localcloud.client import PARENT, Client
+from tests.support.open_files import open_to_others
 
 pytestmark = pytest.mark.slow
 SECRETS = {

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from cloud_client import RUNTIME, Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from bezel.localcloud.core.objects import ObjectFiles
 from bezel.localcloud.core.paths import Paths
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.seed import SeedError, seed
+from tests.support.localcloud.client import RUNTIME, Client
 
 UPLOAD = "/upload/storage/v1/b/shelf/o"
 

@@ -4,9 +4,9 @@ import json
 import time
 
 import pytest
-from cloud_client import DEPLOYER, PARENT, RUNTIME, Client, plain
 
 from bezel.localcloud.access import keys
+from tests.support.localcloud.client import DEPLOYER, PARENT, RUNTIME, Client, plain
 
 CREDENTIALS = "/iamcredentials/v1/projects/-/serviceAccounts"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"

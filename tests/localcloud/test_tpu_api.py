@@ -4,7 +4,8 @@ import asyncio
 import time
 
 import pytest
-from cloud_in_process import COMPUTE, PARENT, Project
+
+from tests.support.localcloud.in_process import COMPUTE, PARENT, Project
 
 TPU = f"/tpu/v2alpha1/{PARENT}/locations"
 EAST, WEST = f"{TPU}/us-east5-a", f"{TPU}/europe-west4-a"

@@ -7,11 +7,11 @@ import threading
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from malformed_requests import MALFORMED, TARGET, WELL_FORMED, answer, request
 
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.http.wellformed import REFUSAL
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from tests.support.localcloud.malformed_requests import MALFORMED, TARGET, WELL_FORMED, answer, request
 
 KEPT_OPEN = b"GET " + TARGET + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -9,8 +9,8 @@ import pytest
 from bezel.catalog import model
 from bezel.planner import make_plan
 from bezel.planner.sizing.adapters import Adapters, adapter_bytes, read_adapters
-from tests.planner.l4_stack import problems_of, with_changes
-from tests.planner.v6e_stack import V6E4_MOE, changed, lease_problems
+from tests.support.planner.l4_stack import problems_of, with_changes
+from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
 
 LORA = {"enable-lora": True, "max-loras": 8, "max-lora-rank": 64}
 # The tiny model whose buffers were measured.

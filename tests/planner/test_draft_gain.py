@@ -8,7 +8,7 @@ from bezel.catalog import accelerator, model
 from bezel.planner import make_plan, plan_output, plan_summary
 from bezel.planner.sizing.roofline import estimate, gpu_peaks
 from bezel.planner.sizing.speculation import speculative_gain, tokens_of_step
-from tests.planner.l4_stack import with_changes
+from tests.support.planner.l4_stack import with_changes
 
 QAT, L4 = model("gemma-4-12b-it-qat-w4a16"), accelerator("nvidia-l4")
 PEAKS = gpu_peaks(L4, QAT)

@@ -19,7 +19,7 @@ from bezel.pulumi_engine.project import Project
 from bezel.simulated_vllm.scheduling.virtual_load import load, served
 from bezel.simulated_vllm.scheduling.virtual_time import Rig
 from bezel.simulated_vllm.synthetic_weights import model_files
-from tests.planner.v6e_stack import L4X8
+from tests.support.planner.v6e_stack import L4X8
 
 pytestmark = pytest.mark.slow  # each estimate beside a whole simulated run
 

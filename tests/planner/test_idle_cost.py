@@ -1,9 +1,9 @@
 """What is paid for without traffic is refused where a stack is to scale to zero, and allowed where it says so."""
 
 import pytest
-from l4_stack import problems_of, with_changes
 
 from bezel.planner import make_plan
+from tests.support.planner.l4_stack import problems_of, with_changes
 
 ONE = {"scaling": {"min_instances": 1}}
 

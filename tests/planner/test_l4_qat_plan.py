@@ -9,7 +9,7 @@ import re
 import pytest
 
 from bezel.planner import make_plan, plan_summary
-from tests.planner.l4_stack import L4
+from tests.support.planner.l4_stack import L4
 
 
 @pytest.fixture(scope="module")

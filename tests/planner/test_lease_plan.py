@@ -8,8 +8,8 @@ from bezel.planner import Plan, make_plan, plan_output, plan_summary
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.money import Unpriced, figure
 from bezel.planner.cost.lease_total import lease_total
-from tests.planner.l4_stack import L4
-from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
+from tests.support.planner.l4_stack import L4
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
 
 
 def test_a_slice_is_leased_and_a_gpu_of_cloud_run_is_not():

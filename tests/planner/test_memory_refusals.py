@@ -10,7 +10,7 @@ import pytest
 from bezel.catalog import model
 from bezel.planner import make_plan
 from bezel.planner.vllm.argument_conflicts import check_served
-from tests.planner.l4_stack import problems_of, with_changes
+from tests.support.planner.l4_stack import problems_of, with_changes
 
 LARGE = {"resources": {"cpu": 8, "memory": "32Gi"}, "cost": {"max_hourly_usd": 1.5}}
 SHORT = {"max-model-len": 4096, "enforce-eager": True, "gpu-memory-utilization": 0.92, "max-num-batched-tokens": 2048}

@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from l4_stack import L4, problems_of, with_changes
-from policy_trial import SERVICE, asked, remedied, service
-from v6e_stack import V6E4_MOE, changed, lease_problems
 
 from bezel.bench_jobs.cleanup import LABELS, RUN
 from bezel.catalog import model
@@ -15,6 +12,9 @@ from bezel.leases.names import LEASE, MANAGED_BY, SPEC, STACK
 from bezel.planner import make_plan
 from bezel.planner.base.names import stack_labels
 from bezel.planner.base.parse import read_settings
+from tests.support.planner.l4_stack import L4, problems_of, with_changes
+from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
+from tests.support.policies.harness import SERVICE, asked, remedied, service
 
 OF_A_STACK = make_plan(L4, project="p", stack="l4-qat").service.labels.keys() - L4["labels"].keys()
 OWN = sorted({*OF_A_STACK, MANAGED_BY, STACK, LEASE, SPEC, *LABELS, RUN, "goog-pulumi-provisioned"})

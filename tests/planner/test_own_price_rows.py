@@ -11,13 +11,13 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from l4_stack import with_changes
-from v6e_stack import L4X8, V6E4_MOE
 
 from bezel.catalog import prices
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.money import Priced
 from bezel.planner.cost.price_rows import priced_items
+from tests.support.planner.l4_stack import with_changes
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE
 
 TODAY = date(2026, 11, 23)
 GPU = "gpu nvidia-l4 no zonal redundancy"

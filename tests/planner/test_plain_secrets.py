@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_trial import SERVICE, asked, service
 
 from bezel.planner.base.plain_secrets import is_secret, names_secret
 from bezel.planner.rules.env_names import check_variables
+from tests.support.policies.harness import SERVICE, asked, service
 
 SECRETS = [
     ("HF_TOKEN", "open sesame"),

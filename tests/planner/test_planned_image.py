@@ -7,8 +7,8 @@ import pytest
 from bezel.planner import Plan, PlanError, make_plan, plan_summary
 from bezel.planner.base.settings import Settings
 from bezel.planner.rules.image_checks import recording_of
-from tests.planner.l4_stack import with_changes
-from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan
+from tests.support.planner.l4_stack import with_changes
+from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan
 
 DIGEST = "sha256:" + "0" * 64
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bezel.planner import Plan, make_plan
-from tests.planner.l4_stack import RTX_COST, with_changes
+from tests.support.planner.l4_stack import RTX_COST, with_changes
 
 PLANNED = {
     "numbers as text": {"scaling": {"max_instances": "1"}, "vllm": {"max-num-seqs": "8"}},

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,46 +11,38 @@ from bezel.catalog import model, tpu
 from bezel.catalog.measurements import measured_memory, measured_speed
 from bezel.planner.sizing.kv_cache import layers_bytes
 from bezel.planner.sizing.tpu_memory import tpu_memory_fit, tpu_token_bytes
+from tools.docs import planner_accuracy
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("planner_accuracy", ROOT / "tools" / "planner_accuracy.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_document_is_what_the_planner_says(tool):
+def test_the_document_is_what_the_planner_says():
     shown = (ROOT / "docs" / "planner-accuracy.md").read_text(encoding="utf-8")
-    assert shown == tool.document(), "run .venv/bin/python tools/planner_accuracy.py"
+    assert shown == planner_accuracy.document(), "run .venv/bin/python -m tools.docs.planner_accuracy"
 
 
 @pytest.mark.parametrize("case", measured_memory(), ids=lambda case: case.case)
-def test_each_measured_start_is_planned_as_it_was(tool, case):
-    assert tool.memory_row(case).agrees is (None if case.disputed else True)
+def test_each_measured_start_is_planned_as_it_was(case):
+    assert planner_accuracy.memory_row(case).agrees is (None if case.disputed else True)
 
 
 @pytest.mark.parametrize("case", measured_speed(), ids=lambda case: case.case)
-def test_each_measured_speed_lies_in_the_range(tool, case):
-    assert tool.speed_row(case).agrees
+def test_each_measured_speed_lies_in_the_range(case):
+    assert planner_accuracy.speed_row(case).agrees
 
 
-def test_a_measurement_that_the_planner_misses_would_be_seen(tool):
+def test_a_measurement_that_the_planner_misses_would_be_seen():
     case = next(case for case in measured_memory() if case.kv_tokens and not case.disputed)
-    assert not tool.memory_row(dataclasses.replace(case, kv_tokens=int(case.kv_tokens * 1.12))).agrees
-    assert not tool.memory_row(dataclasses.replace(case, starts=not case.starts)).agrees
+    assert not planner_accuracy.memory_row(dataclasses.replace(case, kv_tokens=int(case.kv_tokens * 1.12))).agrees
+    assert not planner_accuracy.memory_row(dataclasses.replace(case, starts=not case.starts)).agrees
     fast = dataclasses.replace(measured_speed()[0], tokens_per_second=2 * measured_speed()[0].tokens_per_second)
-    assert not tool.speed_row(fast).agrees
+    assert not planner_accuracy.speed_row(fast).agrees
 
 
-def test_three_constants_are_fitted_each_to_a_row(tool):
+def test_three_constants_are_fitted_each_to_a_row():
     fitted = {case.fitted for case in measured_memory()} - {""}
     assert fitted == {"TPU overhead", "CUDA parts", "host processes"}
-    assert all(f"| {name} | " in tool.document() for name in fitted)
+    assert all(f"| {name} | " in planner_accuracy.document() for name in fitted)
 
 
 def test_a_cache_with_a_window_on_tpu_would_miss_the_measured_one_by_far():

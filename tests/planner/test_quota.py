@@ -22,7 +22,7 @@ from bezel.planner.assemble.quota import (
     shortage,
 )
 from bezel.planner.assemble.quota_use import has_already, used_by_others
-from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
 
 L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")
 

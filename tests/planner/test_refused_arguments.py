@@ -8,7 +8,7 @@ import pytest
 
 from bezel.catalog import model, vllm_options
 from bezel.planner.vllm.speculation_checks import check_speculation
-from tests.planner.l4_stack import RTX_COST, check_refused
+from tests.support.planner.l4_stack import RTX_COST, check_refused
 
 # changes of the L4 stack; the key that is named; what the consequence says; what the repair says
 REFUSED = {

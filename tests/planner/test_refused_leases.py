@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.durations import duration_text, parse_duration
-from tests.planner.l4_stack import L4
-from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.l4_stack import L4
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 
 ZONE = {"zone": "us-east5-a"}
 

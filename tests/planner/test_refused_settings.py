@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.planner.l4_stack import check_refused
+from tests.support.planner.l4_stack import check_refused
 
 # changes of the L4 stack; the key that is named; what the consequence says; what the repair says
 REFUSED = {

@@ -13,8 +13,8 @@ from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.parse import read_settings
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.risk_checks import check_risks
-from tests.planner.l4_stack import problems_of, with_changes
-from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.l4_stack import problems_of, with_changes
+from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 
 MTP = "/mnt/models/gemma-4-12B-it-assistant"
 TRANSFER = {"kv_connector": "ExampleConnector", "kv_role": "kv_both"}

@@ -20,7 +20,7 @@ from bezel.planner.sizing.roofline import (
     verdict,
 )
 from bezel.planner.sizing.tpu_memory import tpu_memory_fit
-from tests.planner.l4_stack import with_changes
+from tests.support.planner.l4_stack import with_changes
 
 L4, RTX = accelerator("nvidia-l4"), accelerator("nvidia-rtx-pro-6000")
 QAT, MOE = model("gemma-4-12b-it-qat-w4a16"), model("gemma-4-26b-a4b-it")

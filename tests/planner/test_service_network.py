@@ -7,8 +7,8 @@ import pytest
 from bezel.planner import Plan, make_plan, plan_summary
 from bezel.planner.base.money import Priced
 from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
-from tests.planner.l4_stack import with_changes
-from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.l4_stack import with_changes
+from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 
 
 def planned(**changes: object) -> Plan:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from l4_stack import problems_of, with_changes
 
 from bezel.planner import make_plan
+from tests.support.planner.l4_stack import problems_of, with_changes
 
 DRAFT = "/mnt/models/gemma-4-12B-it-assistant"
 # What is set, and of the one problem: its key, a part of the value, of the consequence and of the repair.

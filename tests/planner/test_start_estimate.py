@@ -12,7 +12,7 @@ from bezel.catalog import accelerators, models
 from bezel.planner import PlanError, make_plan, plan_summary
 from bezel.planner.base.settings import ProbeSettings
 from bezel.planner.rules.startup import check_start, estimate_start
-from tests.planner.l4_stack import with_changes
+from tests.support.planner.l4_stack import with_changes
 
 PLAN = make_plan(with_changes({}), project="p", stack="l4-qat")
 MOST = {"cost": {"max_hourly_usd": 100}}

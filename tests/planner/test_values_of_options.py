@@ -9,8 +9,8 @@ import pytest
 from bezel.catalog import vllm_options
 from bezel.planner import make_plan
 from bezel.planner.vllm.option_schema import misfits
-from tests.planner.l4_stack import problems_of, with_changes
-from tests.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.l4_stack import problems_of, with_changes
+from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 
 # options of the L4 stack; the key that is named; what the consequence says; what the repair says
 REFUSED = {

@@ -14,8 +14,8 @@ from bezel.planner.assemble.plan import Plan
 from bezel.planner.rules.env_checks import check_read
 from bezel.planner.rules.env_names import planned_variables
 from bezel.planner.rules.platform_limits import check_label_count, check_variable_limits
-from tests.planner.l4_stack import problems_of, with_changes
-from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
+from tests.support.planner.l4_stack import problems_of, with_changes
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 
 OPTIONS = vllm_options("0.32.0")
 

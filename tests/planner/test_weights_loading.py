@@ -9,7 +9,7 @@ from bezel.planner import make_plan, plan_output, plan_summary
 from bezel.planner.base.settings import Weights
 from bezel.planner.sizing.memory import GIB, HOST_BASE_BYTES
 from bezel.planner.vllm.loading import LOADINGS, STREAMER_BUFFER_BYTES
-from tests.planner.l4_stack import RTX_COST, problems_of, with_changes
+from tests.support.planner.l4_stack import RTX_COST, problems_of, with_changes
 
 FOLDER = "gemma-4-12B-it-qat-w4a16-ct"
 HUB_ID = f"google/{FOLDER}"

@@ -6,10 +6,10 @@ import re
 
 import pytest
 from pydantic import BaseModel
-from v6e_stack import V6E4_MOE
 
 from bezel.planner import make_plan, plan_summary
 from bezel.planner.base.settings import Settings
+from tests.support.planner.v6e_stack import V6E4_MOE
 
 SERVICE = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 LEASE = V6E4_MOE | {"vllm": {}, "lease": {"zones": [{"zone": "us-east5-a"}]}}

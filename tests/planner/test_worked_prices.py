@@ -16,7 +16,7 @@ from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.money import Priced, Unpriced, figure, times, total
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.planner.cost.service_cost import NOT_INCLUDED
-from tests.planner.l4_stack import with_changes
+from tests.support.planner.l4_stack import with_changes
 
 ROOT = Path(__file__).parents[2]
 HOUR = 3600

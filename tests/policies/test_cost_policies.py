@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from policy_trial import LIMITS, POLICIES, SERVICE, UNKNOWN, asked, asked_of_stack, service
 from pulumi_policy import EnforcementLevel
 
 from policies.hardware_cost.pack import POLICIES as PACK
+from tests.support.policies.harness import LIMITS, POLICIES, SERVICE, UNKNOWN, asked, asked_of_stack, service
 
 MOST = "template.scaling.maxInstanceCount"
 LEAST = "template.scaling.minInstanceCount"

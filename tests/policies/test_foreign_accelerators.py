@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from policy_trial import LIMITS, SERVICE, UNKNOWN, asked, asked_of_stack, service
 
 from policies.hardware_cost.pack import POLICIES as PACK
+from tests.support.policies.harness import LIMITS, SERVICE, UNKNOWN, asked, asked_of_stack, service
 
 GKE_AFFINITY = {
     "spec": {

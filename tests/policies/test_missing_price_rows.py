@@ -9,7 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from policy_trial import INSTANCE, ROOT, SERVICE, instance, service
+
+from tests.support.policies.harness import INSTANCE, ROOT, SERVICE, instance, service
 
 if TYPE_CHECKING:
     from pathlib import Path

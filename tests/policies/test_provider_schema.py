@@ -6,16 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from provider_schema import properties, whole
 
 from policies.accelerators import asked_for
 from policies.anywhere import describes_only
 from policies.config import PolicyConfig
 from policies.inputs import UNKNOWN, Inputs
 from policies.security.access import no_public_invoker
+from tests.support.standin_providers.schema import properties, whole
 
 if TYPE_CHECKING:
-    from provider_schema import Property
+    from tests.support.standin_providers.schema import Property
 
 MACHINE = re.compile(r"machine_?(type|famil|serie)|instance_types?$|node_types?$|vm_size")
 HARDWARE = re.compile(r"accelerator|gpu|(^|_)tpus?(_|$)|nvidia")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from policy_trial import DIGEST, LABELS, SERVICE, UNKNOWN, asked, remedied, service
 
 from policies.config import LabelConfig
 from policies.inputs import Inputs
 from policies.security.labels import labels
+from tests.support.policies.harness import DIGEST, LABELS, SERVICE, UNKNOWN, asked, remedied, service
 
 MEMBER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
 BINDING = "gcp:cloudrunv2/serviceIamBinding:ServiceIamBinding"

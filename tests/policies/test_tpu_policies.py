@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from policy_trial import (
+
+from tests.support.policies.harness import (
     INSTANCE,
     LABELS,
     LEASE,

@@ -8,13 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from refused import NETWORK, refused_create
 
 from bezel.errors import UserError
 from bezel.pulumi_engine.local_engine import EngineError, LocalEngine, Provider
 from bezel.pulumi_engine.project import Project, ProjectError
 from bezel.pulumi_engine.recover import Recovered
 from bezel.pulumi_engine.runs import LastRun
+from tests.support.cli.refused import NETWORK, refused_create
 
 pytestmark = pytest.mark.slow
 

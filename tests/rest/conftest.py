@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.rest.fake_google import Server, serving
+from tests.support.rest.fake_google import Server, serving
 
 
 @pytest.fixture

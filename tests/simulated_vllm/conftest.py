@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 import uvicorn
-from simulated_vllm import MODEL
-from vllm_arguments import ROOT
-from vllm_servers import CONFIGURATIONS, real_configuration, real_url
 
 from bezel.simulated_vllm.api.web import Server
 from bezel.simulated_vllm.configuration.faults import ServingFaults
@@ -28,13 +25,16 @@ from bezel.simulated_vllm.configuration.settings import make_settings
 from bezel.simulated_vllm.scheduling.clock import RealClock
 from bezel.simulated_vllm.scheduling.engine import Engine
 from bezel.simulated_vllm.synthetic_weights import model_files
+from tests.support.simulated_vllm.arguments import ROOT
+from tests.support.simulated_vllm.process import MODEL
+from tests.support.simulated_vllm.servers import CONFIGURATIONS, real_configuration, real_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Write what became of each test for tools/vllm_contract.py."""
+    """Write what became of each test for tools/vllm/contract.py."""
     file = os.environ.get("BEZEL_VLLM_REPORT")
     if file and (report.when == "call" or report.outcome != "passed"):
         row = {

@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 
 import pytest
-from settings_compared import EXPLAINED, TABLE, explanation, plan_verdict, simulated_verdict, table
-from settings_compared import RECORDED as FILE
+
+from tests.support.simulated_vllm.settings_compared import (
+    EXPLAINED,
+    TABLE,
+    explanation,
+    plan_verdict,
+    simulated_verdict,
+    table,
+)
+from tests.support.simulated_vllm.settings_compared import RECORDED as FILE
 
 RECORDED = json.loads(FILE.read_text(encoding="utf-8"))
-REPAIR = "python tools/compare_settings.py PYTHON MODEL --record, or a row of tools/settings_explained.json"
+REPAIR = "python -m tools.vllm.compare_settings PYTHON MODEL --record, or a row of tools/vllm/settings_explained.json"
 
 
 @pytest.fixture(scope="module")

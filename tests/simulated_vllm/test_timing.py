@@ -2,40 +2,32 @@
 
 import asyncio
 import hashlib
-import importlib.util
 import json
 import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from record_results import check_results
 
 from bezel.simulated_vllm.scheduling.engine import Engine
 from bezel.simulated_vllm.scheduling.request import Request
 from bezel.simulated_vllm.scheduling.roofline import Load, Roofline
 from bezel.simulated_vllm.scheduling.virtual_load import load, served
 from bezel.simulated_vllm.scheduling.virtual_time import Rig, VirtualClock
+from tests.support.record_results import check_results
+from tools.docs import timing_curves
 
 pytestmark = pytest.mark.slow  # whole simulated runs
 
 ROOT = Path(__file__).parents[2]
 PLOTS = ROOT / "docs" / "plots"
-REDRAW = ".venv/bin/python tools/timing_curves.py && uv run --script tools/timing_plots.py"
+REDRAW = ".venv/bin/python -m tools.docs.timing_curves && uv run --script tools/docs/timing_plots.py"
 SCARCE = ("--max-model-len=2048", "--max-num-seqs=16", "--max-num-batched-tokens=512")
 
 
 @pytest.fixture(scope="module")
-def tool():
-    spec = importlib.util.spec_from_file_location("timing_curves", ROOT / "tools" / "timing_curves.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def l4(tool):
-    return tool.settings_of("L4")
+def l4():
+    return timing_curves.settings_of("L4")
 
 
 @pytest.fixture(scope="module")
@@ -188,16 +180,16 @@ def test_a_busy_host_delays_an_answer_once_and_not_with_every_token(l4):
 
 
 @pytest.mark.parametrize("place", [0, 4, 12, 30])
-def test_a_committed_point_of_users_is_what_the_code_gives(tool, curves, place):
+def test_a_committed_point_of_users_is_what_the_code_gives(curves, place):
     committed = curves["users"][place]
     users, prompt = committed["users"], committed["prompt"]
-    assert tool.by_users((users,), (prompt,)) == [committed], REDRAW
+    assert timing_curves.by_users((users,), (prompt,)) == [committed], REDRAW
 
 
-def test_the_other_committed_curves_are_what_the_code_gives(tool, curves):
-    found = tool.by_context((512,))
+def test_the_other_committed_curves_are_what_the_code_gives(curves):
+    found = timing_curves.by_context((512,))
     assert all(points[0] in curves["context"][machine] for machine, points in found.items()), REDRAW
-    assert tool.by_prefix((0.5,))[0] in curves["prefix"], REDRAW
+    assert timing_curves.by_prefix((0.5,))[0] in curves["prefix"], REDRAW
 
 
 @pytest.mark.parametrize("name", ["users", "latency", "context", "prefix", "blocks"])

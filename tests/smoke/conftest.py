@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.rest.fake_google import Server, serving
-from tests.smoke.fake_service import Project
-from tests.smoke.plugin import Plugin, plugin_running
+from tests.support.rest.fake_google import Server, serving
+from tests.support.smoke.fake_service import Project
+from tests.support.smoke.plugin import Plugin, plugin_running
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.components.fake_run import FakeRun, running
+from tests.support.components.fake_cloud_run import FakeRun, running
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import pytest
 
 from bezel.planner import Plan, PlanError, make_plan
 from stacks.cloud_run import deploy
-from tests.components.fake_engine import CREATED, DIGEST, REVISION, Declarations, declare, has_unknown
-from tests.components.fake_run import FakeRun
+from tests.support.components.fake_cloud_run import FakeRun
+from tests.support.components.fake_engine import CREATED, DIGEST, REVISION, Declarations, declare, has_unknown
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 FIT = {"ipCidrRange": "10.8.0.0/26", "privateIpGoogleAccess": True}

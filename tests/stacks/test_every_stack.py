@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from policy_trial import POLICIES, asked, example, remedied
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 
 from bezel.planner import LeasePlan, Plan, make_plan
 from bezel.pulumi_engine.project import Project
 from stacks.dispatch import deploy
-from tests.components.fake_engine import Declarations, Declared, declare
+from tests.support.components.fake_engine import Declarations, Declared, declare
+from tests.support.policies.harness import POLICIES, asked, example, remedied
 
 PROJECT = Project(Path(__file__).parents[2])
 # One of them leases a machine whose price nobody publishes, and is refused until its stack file says one.

@@ -11,8 +11,8 @@ import pytest
 from bezel.planner import LeasePlan, make_plan
 from components.config.gateway import gateway_configuration
 from stacks.lease import deploy
-from tests.components.fake_engine import DIGEST, Declarations, declare, has_unknown
-from tests.planner.v6e_stack import L4X8, V6E4_MOE, changed
+from tests.support.components.fake_engine import DIGEST, Declarations, declare, has_unknown
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed
 
 GATEWAY = "cloudrunv2/service:Service"
 

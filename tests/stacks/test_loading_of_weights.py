@@ -6,7 +6,7 @@ import pytest
 
 from bezel.planner import make_plan
 from stacks.cloud_run import deploy
-from tests.components.fake_engine import Declarations, declare
+from tests.support.components.fake_engine import Declarations, declare
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 

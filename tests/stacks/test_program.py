@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from pulumi.runtime import set_all_config
 
-from tests.components.fake_engine import Declarations, declare
+from tests.support.components.fake_engine import Declarations, declare
 
 PROGRAM = Path(__file__).parents[2] / "__main__.py"
 TOLD = 32

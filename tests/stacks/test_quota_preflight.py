@@ -7,9 +7,9 @@ import pytest
 
 from bezel.planner import PlanError, make_plan
 from stacks.dispatch import deploy
-from tests.components.fake_engine import Declarations, declare
-from tests.components.fake_run import QUOTA, FakeRun
-from tests.planner.v6e_stack import V6E4_MOE, changed
+from tests.support.components.fake_cloud_run import QUOTA, FakeRun
+from tests.support.components.fake_engine import Declarations, declare
+from tests.support.planner.v6e_stack import V6E4_MOE, changed
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 CPU, MEMORY = "CpuAllocPerProjectRegion", "MemAllocPerProjectRegion"

@@ -5,7 +5,7 @@ import pytest
 from pulumi.runtime import set_all_config
 
 from stacks import config
-from tests.components.fake_engine import declare
+from tests.support.components.fake_engine import declare
 
 
 def settings(values: dict[str, str], secret: tuple[str, ...] = ()) -> dict[str, object]:

@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 
 import pytest
-from provider_client import Provider, ServedProvider
-from provider_google import FakeGoogle
+
+from tests.support.standin_providers.client import Provider, ServedProvider
+from tests.support.standin_providers.google import FakeGoogle
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The tables that the generated documents are made of: written by the tests that fill them, compared ever after.
 
 `BEZEL_RECORD=1 pytest FILE` writes; without it a table that no longer says what was just found fails the test.
-What a table holds is said in `tools/reports.py`, which makes the documents of them.
+What a table holds is said in `tools/docs/reports.py`, which makes the documents of them.
 """
 
 import json
@@ -17,7 +17,7 @@ def check_results(section: str, table: dict[str, Any]) -> None:
 
     Args:
         section: The file's name without its ending.
-        table: The section as `tools/reports.py` reads it.
+        table: The section as `tools/docs/reports.py` reads it.
 
     Raises:
         AssertionError: The committed table says something else; the message names the command that writes it anew.

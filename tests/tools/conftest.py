@@ -11,7 +11,8 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from toolchain_clone import FAKE_APT, FAKE_DPKG, FAKE_GO, FAKE_UV, Clone
+
+from tests.support.tools.toolchain_clone import FAKE_APT, FAKE_DPKG, FAKE_GO, FAKE_UV, Clone
 
 ROOT = Path(__file__).parent.parent.parent
 VERSION = "3.259.0"

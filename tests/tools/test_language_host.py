@@ -12,9 +12,10 @@ from pathlib import Path
 import grpc
 import pytest
 from google.protobuf import empty_pb2, struct_pb2
-from other_user import nobodys_way_to
 from pulumi.runtime.proto import language_pb2 as pb
 from pulumi.runtime.proto import language_pb2_grpc
+
+from tests.support.other_user import nobodys_way_to
 
 pytestmark = pytest.mark.slow
 

@@ -2,14 +2,12 @@
 
 import ast
 import json
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+from tools.mutation.areas import AREAS, Area
+from tools.mutation.mutants import mutants
 
-from mutants import mutants  # noqa: E402
-from mutation_areas import AREAS, Area  # noqa: E402
+ROOT = Path(__file__).parent.parent.parent
 
 ROW = 'FIELDS = (text("name", REQUIRED), block("gcs", text("bucket"), flag("readOnly")), *LABELS, len("x"))'
 

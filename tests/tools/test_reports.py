@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
+from tools.docs.reports import WrongTableError, document_text
 
-from reports import WrongTableError, document_text  # noqa: E402
+ROOT = Path(__file__).parent.parent.parent
 
 
 def table(**changes: Any) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def table(**changes: Any) -> dict[str, Any]:
 
 def test_the_committed_documents_are_what_the_tables_say() -> None:
     run = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "reports.py"), "--check"],
+        [sys.executable, "-m", "tools.docs.reports", "--check"],
         capture_output=True,
         text=True,
         check=False,

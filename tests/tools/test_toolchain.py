@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toolchain_clone import FAKE_GO, Clone
+
+from tests.support.tools.toolchain_clone import FAKE_GO, Clone
 
 pytestmark = pytest.mark.slow
 

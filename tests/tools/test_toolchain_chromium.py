@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from toolchain_clone import Clone
+
+from tests.support.tools.toolchain_clone import Clone
 
 pytestmark = pytest.mark.slow
 NAMES = ("chromium", "chromium-headless-shell", "google-chrome", "google-chrome-stable", "chrome")

@@ -16,7 +16,7 @@ PACKAGES = ("bezel", "components", "policies", "smoke", "stacks")
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     folder = tmp_path_factory.mktemp("wheel")
-    tool = str(ROOT / "tools" / "wheel.py")
+    tool = str(ROOT / "tools" / "release" / "wheel.py")
     subprocess.run([sys.executable, tool, str(folder)], check=True, capture_output=True, timeout=120)
     return set(zipfile.ZipFile(next(folder.glob("*.whl"))).namelist())
 

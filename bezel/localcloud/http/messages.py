@@ -1,7 +1,7 @@
 """Validation of request bodies and query values against Google's definitions: names, types, enum values.
 
-The definitions (data/messages.json) are trimmed from Google's discovery documents by tools/discovery_data.py, which
-also explains their notation. Owns the check and the normal form of accepted values: names in camelCase, int32 as
+The definitions (data/messages.json) are trimmed from Google's discovery documents by `tools.traffic.discovery_data`,
+which also explains their notation. Owns the check and the normal form of accepted values: names in camelCase, int32 as
 numbers, int64 as strings, bytes in padded base64, no output-only fields. Leaves out the meaning of a value.
 """
 

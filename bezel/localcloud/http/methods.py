@@ -1,7 +1,7 @@
 """Methods of Google's APIs: which are served here, and their query parameters.
 
-The table (data/methods.json) is trimmed from Google's discovery documents by tools/discovery_data.py. Owns the look-up
-of a method and the check of a query against it. Leaves out the handlers: the modules of `bezel.localcloud.services`.
+The table (data/methods.json) is trimmed from Google's discovery documents by `tools.traffic.discovery_data`. Owns the
+look-up of a method and the check of a query against it, not the handlers (`bezel.localcloud.services`).
 """
 
 import json

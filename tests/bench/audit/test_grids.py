@@ -1,0 +1,55 @@
+"""Clean grids in every unit are not accused, whatever made their cells slow; a queue left over is found in each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.bench.audit.findings import DRAIN
+from bezel.bench.audit.runner import audit_files
+from tests.support.bench.audit_grids import UNITS, Grid, clean_grid, overloaded_grid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bezel.bench.audit.findings import Finding
+
+HELD_OUT = 700_000
+GRIDS, LOADED = 120, 60
+
+
+def findings(folder: Path, grid: Grid, unit: str) -> tuple[Finding, ...]:
+    path = folder / "grid.csv"
+    path.write_text(grid.text(unit), encoding="utf-8")
+    told = audit_files([path])
+    assert not told.unreadable
+    return told.findings
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_none_of_120_clean_grids_is_accused_in_any_unit(tmp_path: Path, unit: str) -> None:
+    """Cells that compile, cold prompts, a slow start, a quarter of noise and a few errors are no fault."""
+    told = {seed: findings(tmp_path, clean_grid(seed), unit) for seed in range(HELD_OUT, HELD_OUT + GRIDS)}
+    assert not {seed: found for seed, found in told.items() if found}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_queue_left_over_is_found_in_every_unit_that_tells_the_requests(tmp_path: Path, unit: str) -> None:
+    grids = [overloaded_grid(seed, drained=False) for seed in range(HELD_OUT, HELD_OUT + LOADED)]
+    told = [one for one in grids if one.lengths_told or not unit.startswith("total")]
+    found = sum(DRAIN in {one.fault for one in findings(tmp_path, grid, unit)} for grid in told)
+    assert found >= 0.95 * len(told)
+    assert len(told) >= LOADED / 5
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_loss_that_was_waited_for_is_no_missing_drain_even_where_the_next_cell_compiles(
+    tmp_path: Path, unit: str
+) -> None:
+    grids = {seed: overloaded_grid(seed, drained=True) for seed in range(HELD_OUT, HELD_OUT + LOADED)}
+    accused = {
+        seed: [one.arithmetic for one in findings(tmp_path, grid, unit) if one.fault == DRAIN]
+        for seed, grid in grids.items()
+    }
+    assert not {seed: texts for seed, texts in accused.items() if texts}

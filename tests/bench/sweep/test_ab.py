@@ -1,0 +1,122 @@
+"""Invariants of comparisons: the same prompts, in turns, differences beyond chance and none that are not."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
+from bezel.bench.sweep.cell_request import CellWanted
+from bezel.errors import UserError
+from tests.support.bench.oracle import cell_of, once
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.bench.result.document import Cell
+
+WANTED = CellWanted(512, 128, 40, users=4)
+
+
+class Servers:
+    """Arms that differ by a factor; rounds differ, too, as prompts and the hour do; and each run by chance."""
+
+    def __init__(self, factors: Mapping[str, float], seed: int, noise: float = 0.02) -> None:
+        self.factors, self.noise = factors, noise
+        self.chances = random.Random(seed)  # noqa: S311 - no secret
+        self.asked: list[CellWanted] = []
+        self.rounds = [self.chances.lognormvariate(0.0, 0.3) for _ in range(20)]
+
+    def measure(self, wanted: CellWanted) -> Cell:
+        self.asked.append(wanted)
+        speed = self.factors[wanted.variant] * self.rounds[wanted.repeat]
+        figures = {
+            name: 100.0 * (speed if "per_second" in name else 1 / speed) * self.chances.lognormvariate(0.0, self.noise)
+            for name in FIGURES
+        }
+        return cell_of(wanted, **figures)
+
+
+def test_every_round_has_each_arm_once_with_the_same_prompts_and_other_rounds_other_ones() -> None:
+    servers = Servers({"a": 1.0, "b": 1.0, "c": 1.0}, 1)
+    compare(Comparison(("a", "b", "c"), WANTED, 4), once(servers.measure), lambda _: None)
+    for turn in range(4):
+        rounds = [one for one in servers.asked if one.repeat == turn]
+        assert sorted(one.variant for one in rounds) == ["a", "b", "c"]
+        assert len({(one.run, one.seed, one.requests) for one in rounds}) == 1
+    assert len({one.run for one in servers.asked}) == 4
+    assert len({tuple(one.variant for one in servers.asked[3 * turn : 3 * turn + 3]) for turn in range(4)}) > 1
+
+
+def test_a_difference_is_shown_though_rounds_differ_by_more() -> None:
+    plan = Comparison(("a", "b"), WANTED, 6)
+    cells = compare(plan, once(Servers({"a": 1.0, "b": 1.2}, 2).measure), lambda _: None).cells
+    told = {one.figure: one for one in differences(plan, cells)}
+    rate = told["output_tokens_per_second"]
+    assert rate.shown
+    assert rate.low is not None
+    assert rate.high is not None
+    assert rate.low < 0.2 < rate.high
+    assert all(one.shown for one in told.values())
+    assert conclude(plan, cells)[0].name == "difference"
+
+
+def test_no_difference_is_said_to_be_none_shown() -> None:
+    plan = Comparison(("a", "b"), WANTED, 6)
+    cells = compare(plan, once(Servers({"a": 1.0, "b": 1.0}, 3).measure), lambda _: None).cells
+    findings = conclude(plan, cells)
+    assert all("no difference shown" in one.text for one in findings)
+    assert {one.name for one in findings} == {"no_difference_shown"}
+
+
+def test_equal_arms_differ_by_chance_no_more_often_than_stated() -> None:
+    """Four arms and four figures: with intervals for one comparison alone, near half of all trials would show one."""
+    plan = Comparison(("a", "b", "c", "d"), WANTED, 6)
+    factors = dict.fromkeys(plan.arms, 1.0)
+    trials, shown = 40, 0
+    for seed in range(trials):
+        cells = compare(plan, once(Servers(factors, seed).measure), lambda _: None).cells
+        shown += any(one.shown for one in differences(plan, cells))
+    assert shown <= 5  # one trial in twenty is expected, and six or more have a chance of one in seventy
+
+
+def test_a_round_that_failed_is_left_out_and_too_few_are_no_comparison() -> None:
+    plan = Comparison(("a", "b"), WANTED, 4)
+    servers = Servers({"a": 1.0, "b": 2.0}, 5)
+
+    def fails(wanted: CellWanted) -> Cell:
+        cell = servers.measure(wanted)
+        bad = wanted.variant == "b" and wanted.repeat in (0, 2)
+        return cell_of(wanted, reason="timeouts") if bad else cell
+
+    cells = compare(plan, once(fails), lambda _: None).cells
+    assert {one.rounds for one in differences(plan, cells)} == {2}
+    assert all("too few" in one.text for one in conclude(plan, cells))
+
+
+def test_acceptance_is_told_by_position_where_there_are_drafts_only() -> None:
+    plan = Comparison(("plain", "mtp"), WANTED, 3)
+    servers = Servers({"plain": 1.0, "mtp": 1.1}, 6)
+
+    def drafting(wanted: CellWanted) -> Cell:
+        accepted = [0.8, 0.5, 0.25] if wanted.variant == "mtp" else None
+        return servers.measure(wanted).model_copy(update={"acceptance": accepted})
+
+    findings = conclude(plan, compare(plan, once(drafting), lambda _: None).cells)
+    (accepted,) = [one for one in findings if one.name == "acceptance"]
+    assert accepted.numbers["arm"] == "mtp"
+    assert accepted.text.endswith("80%, 50%, 25%.")
+
+
+def test_answers_too_short_for_a_draft_are_refused_with_the_reason() -> None:
+    with pytest.raises(UserError, match="one-token answers use no draft"):
+        checked(Comparison(("a", "b"), CellWanted(512, 127, 40, users=4)))
+    assert checked(Comparison(("a", "b"), WANTED)).rounds == 6
+
+
+def test_all_that_keeps_a_comparison_from_telling_is_said_at_once() -> None:
+    with pytest.raises(UserError) as refused:
+        checked(Comparison(("a", "a"), CellWanted(512, 1, 40, users=4), rounds=2))
+    assert str(refused.value).count("\n") == 3

@@ -1,0 +1,264 @@
+"""A cell from an idle server to a record, and a record in other people's shapes; the server's answers are texts."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bezel.bench.cell.cell import MeasuredCell, measure_cell
+from bezel.bench.cell.plan import CellPlan, ServerView
+from bezel.bench.load.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
+from bezel.bench.metrics.definitions import DEFINITIONS
+from bezel.bench.report.export import as_csv, as_vllm
+from bezel.bench.result.document import Manifest, Platform, PriceBasis, Result, ServedBy, Slo, parse
+from bezel.bench.result.sample import Measured
+from bezel.bench.server.drain import DrainClock
+from bezel.bench.server.http_probe import ProbeResponse
+from bezel.bench.server.manifest import cache_config, kv_cache_tokens, shown, this_client, told_by_server
+from bezel.cli.main import main
+from tests.support.bench.runs import BEGAN, MS, answered, closed, failed, measured
+
+FIXTURES = Path(__file__).parents[1] / "fixtures/vllm"
+
+
+class Bodies:
+    turns = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:
+        return Body(json.dumps({"prompt": f"{index} {turn}"}).encode(), 11)
+
+
+class Server:
+    """Counts what a load made it do; idle from the second look on."""
+
+    def __init__(self, run: Measured, *, off: float = 1.0) -> None:
+        self.run, self.off, self.counts, self.looks, self.order = run, off, (0, 0, 0), 0, []
+
+    def send(self) -> Measured:
+        self.order.append("load")
+        good = [one for one in self.run.samples if not one.failure]
+        tokens = (sum(one.prompt_tokens for one in good), sum(one.output_tokens for one in good))
+        self.counts = (len(good), *(int(count * self.off) for count in tokens))
+        return self.run
+
+    def ask(self, path: str, body: object) -> ProbeResponse:
+        assert (path, body) == ("/metrics", None)
+        self.looks += 1
+        self.order.append("look")
+        lines = [f"vllm:num_requests_running {int(self.looks == 1)}", "vllm:num_requests_waiting 0"]
+        lines += [f'vllm:request_success_total{{finished_reason="length"}} {self.counts[0]}']
+        lines += [f"vllm:prompt_tokens_total {self.counts[1]}", f"vllm:generation_tokens_total {self.counts[2]}"]
+        lines += ["vllm:prompt_tokens_cached_total 0", "process_start_time_seconds 1.5"]
+        return ProbeResponse(200, "\n".join(lines).encode())
+
+
+def view(server: Server, **platform: object) -> ServerView:
+    manifest = Manifest(
+        title="t", url="http://127.0.0.1:1", model="m", client=this_client(workers=1, tls=False),
+        started_at=datetime(2026, 11, 22, tzinfo=UTC), seed=0, price=PriceBasis(usd_per_hour=3.6),
+        platform=Platform(**platform),
+    )  # fmt: skip
+    return ServerView(server.ask, manifest, ServedBy(max_model_len=4096), clock=DrainClock(lambda: 0.0, lambda _: None))
+
+
+def plan(**given: object) -> CellPlan:
+    prompts = PromptPlan(input_tokens=100, output_tokens=11)
+    return CellPlan(
+        "c100-u4", Load(Target("http://127.0.0.1:1", "m"), Closed(4), Stop(requests=40), prompts, **given), Bodies()
+    )
+
+
+def record(run: Measured, wanted: CellPlan | None = None, *, off: float = 1.0, **platform: object) -> MeasuredCell:
+    server = Server(run, off=off)
+    return measure_cell(wanted or plan(), server.send, view(server, **platform), lambda _: None)
+
+
+def document(found: MeasuredCell, nature: str = "measured") -> Result:
+    return Result(kind="run", nature=nature, manifest=view(Server(closed(1, 1))).manifest, cells=[found.cell])
+
+
+def test_a_cell_is_drained_counted_loaded_and_counted():
+    server = Server(closed(4, 10))
+    found = measure_cell(plan(), server.send, view(server), lambda _: None)
+    cell = found.cell
+    before, after = (server.order[: server.order.index("load")], server.order[server.order.index("load") :])
+    assert (before.count("look"), after.count("look")) == (2 + 3, 1 + 3)
+    assert (cell.state, cell.requests, cell.users, cell.context_tokens) == ("ok", 40, 4, 100)
+    assert cell.counters.gained.requests == 40
+    assert cell.value("ttft_p50") == pytest.approx(100)
+    assert cell.cost_usd == pytest.approx(0.001 * 10 * 0.201)
+    assert (cell.window.requests_before, cell.window.requests_after) == (4, 4)
+    assert [check.name for check in cell.checks if check.state == "failed"] == []
+    assert found.began == BEGAN
+    assert len(found.samples) == 40
+
+
+def test_a_cell_survives_its_document():
+    whole = document(record(closed(4, 10)))
+    assert parse(whole.as_json(), "r.json") == whole
+
+
+def test_counters_that_disagree_fail_the_cell():
+    cell = record(closed(4, 10), off=1.05).cell
+    assert cell.state == "failed"
+    assert "+5.0%" in cell.reason
+
+
+def test_what_cannot_fit_is_not_sent():
+    wanted = plan()
+    long = replace(wanted, load=replace(wanted.load, prompts=PromptPlan(input_tokens=4096, output_tokens=1)))
+    server = Server(closed(4, 10))
+    found = measure_cell(long, server.send, view(server), lambda _: None)
+    assert (found.cell.state, found.samples, server.order) == ("infeasible", None, [])
+    assert "= 4097 > max_model_len 4096" in found.cell.reason
+
+
+def test_a_conversation_is_as_long_as_its_last_turn():
+    wanted = plan()
+    turns = PromptPlan(kind="multi_turn", input_tokens=1000, output_tokens=100, turns=4)
+    found = record(closed(4, 10), replace(wanted, load=replace(wanted.load, prompts=turns)))
+    assert (found.cell.state, "4300 prompt + 100 output" in found.cell.reason) == ("infeasible", True)
+
+
+def test_a_load_above_the_platforms_concurrency_is_queueing():
+    assert record(closed(4, 10), instances=1, concurrency=3).cell.state == "queueing"
+    assert record(closed(4, 10), instances=1, concurrency=4).cell.state == "ok"
+
+
+def test_failures_stand_in_the_record_with_an_example():
+    run = measured([*closed(4, 10).samples, *(failed(40 + n, BEGAN, "http_429", detail="slow down") for n in range(2))])
+    cell = record(run).cell
+    assert (cell.failures, cell.failure_examples) == ({"http_429": 2}, {"http_429": "slow down"})
+    assert cell.state == "failed"
+    assert cell.distributions["ttft"].max == pytest.approx(100)
+
+
+def test_a_client_in_a_hurry_is_named_before_what_it_broke():
+    run = closed(4, 10)
+    run.client.loop_lag_p99_ms = 25.0
+    assert record(run, off=1.5).cell.state == "client_limited"
+
+
+@pytest.mark.parametrize(("ttft", "state"), [(100, "client_limited"), (400, "client_limited"), (600, "ok")])
+def test_a_client_is_late_by_what_the_cell_measures(ttft: int, state: str):
+    run = closed(4, 10, lambda index, sent, user: answered(index, sent, user=user, ttft=ttft * MS))
+    run.client.loop_lag_p99_ms = 25.0
+    assert record(run).cell.state == state
+
+
+def test_a_load_that_a_hanging_server_ended_has_failed_and_keeps_what_was_seen():
+    whole = closed(4, 100)
+    run = measured([*whole.samples, failed(400, whole.ended, "no_answer")])
+    run.client.silent_seconds = 300.0
+    cell = record(run).cell
+    assert cell.state == "failed"
+    assert "no request was answered for 300 s" in cell.reason
+    assert "ended after 400 answers" in cell.reason
+    assert cell.value("ttft_p50") == pytest.approx(100)
+    assert cell.client.silent_seconds == 300
+    assert record(measured(run.samples)).cell.state == "ok", "one of 401, were it not for the server"
+
+
+def test_a_cell_without_a_single_request_is_recorded():
+    cell = record(measured([])).cell
+    assert (cell.state, cell.reason) == ("failed", "no request was sent")
+
+
+def test_a_rate_stands_where_users_would():
+    wanted = plan()
+    opened = replace(wanted, load=replace(wanted.load, pattern=Constant(10.0)))
+    cell = record(measured([answered(index, BEGAN + index * 100 * MS) for index in range(40)]), opened).cell
+    assert (cell.users, cell.rate, cell.pattern) == (None, 10.0, "constant")
+
+
+def test_a_long_trace_is_not_repeated_in_the_record():
+    wanted = plan()
+    traced = replace(wanted, load=replace(wanted.load, pattern=Replay(tuple(range(2000)))))
+    assert record(closed(4, 10), traced).cell.load["pattern"]["instants"].startswith("2000 instants")
+
+
+# exports
+def test_a_table_has_a_row_for_each_cell_and_nothing_for_what_is_not_known():
+    rows = list(csv.DictReader(io.StringIO(as_csv(document(record(closed(4, 10)), "simulated")))))
+    assert [row["id"] for row in rows] == ["c100-u4"]
+    assert float(rows[0]["ttft_p50 [ms]"]) == pytest.approx(100)
+    assert (rows[0]["goodput [requests/s]"], rows[0]["rate"], rows[0]["nature"]) == ("", "", "simulated")
+    assert len(rows[0]) == 1 + 15 + 1 + len(DEFINITIONS)
+
+
+def test_the_shape_of_vllm_bench_is_that_of_a_recorded_one():
+    run = measured([*closed(4, 10).samples, failed(40, BEGAN, "timeout")])
+    found = record(run, replace(plan(), slos=[Slo(metric="ttft", limit_ms=500)]))
+    shape = as_vllm(document(found), found.cell, found.samples, found.began)
+    recorded = json.loads((FIXTURES / "bench-serve-mtp-result-t1.json").read_text(encoding="utf-8"))
+    # Of vLLM's own making: audio, and a count for each second of the clock. Drafts: where there are any.
+    missing = {key for key in recorded.keys() - shape.keys() if not key.startswith("spec_decode_")}
+    assert missing == {"rtfx", "max_output_tokens_per_s"}
+    assert (shape["completed"], shape["failed"], shape["total_output_tokens"]) == (40, 1, 440)
+    assert shape["mean_ttft_ms"] == pytest.approx(100)
+    assert shape["mean_e2el_ms"] == pytest.approx(200)
+    assert shape["latencies"][-1] == 0
+    assert shape["errors"][-1] == "timeout"
+    assert [len(gaps) for gaps in shape["itls"]] == [10] * 40 + [0]
+    assert np.isclose(shape["request_throughput"], 40 / found.cell.seconds)
+    json.dumps(shape, allow_nan=False)
+
+
+def test_a_run_of_failures_has_no_number_that_is_none():
+    found = record(measured([failed(0, BEGAN, "refused")]))
+    shape = as_vllm(document(found), found.cell, found.samples, found.began)
+    assert (shape["mean_ttft_ms"], shape["request_throughput"]) == (None, 0.0)
+    json.dumps(shape, allow_nan=False)
+
+
+def test_the_command_writes_either_shape_and_names_what_is_missing(tmp_path, capsys):
+    from bezel.bench.result.document import save
+    from bezel.bench.result.sample_file import samples_path, write_samples
+
+    found, path = record(closed(4, 10)), tmp_path / "r.json"
+    save(document(found), path)
+    assert main(["bench", "export", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("nature,id,")
+    assert main(["bench", "export", str(path), "--format", "vllm"]) != 0
+    assert "names no file of samples" in capsys.readouterr().err
+    samples = write_samples(samples_path(path), {found.cell.id: (found.samples, found.began)})
+    save(document(found).model_copy(update={"samples": samples}), path)
+    assert main(["bench", "export", str(path), "--format", "vllm", "--out", str(tmp_path / "v.json")]) == 0
+    assert json.loads((tmp_path / "v.json").read_text())["completed"] == 40
+    assert main(["bench", "export", str(path), "--cell", "c1"]) != 0
+    assert "there is no such cell. Name one with --cell: c100-u4" in capsys.readouterr().err
+
+
+# manifest
+def asked(path: str, body: object) -> ProbeResponse:
+    assert body is None
+    texts = {
+        "/version": '{"version":"0.32.0"}',
+        "/v1/models": json.dumps({"data": [{"id": "other"}, {"id": "m", "max_model_len": 4096}]}),
+        "/metrics": 'vllm:cache_config_info{cache_dtype="auto",kv_cache_size_tokens="242944"} 1.0\n',
+    }
+    return ProbeResponse(200, texts[path].encode())
+
+
+def test_a_server_tells_what_the_caller_does_not_know():
+    told = told_by_server(asked, "m", ServedBy(kv_cache_dtype="fp8"))
+    assert (told.vllm_version, told.max_model_len, told.kv_cache_dtype) == ("0.32.0", 4096, "fp8")
+    assert kv_cache_tokens(cache_config(asked)) == 242944
+
+
+def test_a_server_that_tells_nothing_leaves_it_unknown():
+    def nothing(*_: object) -> ProbeResponse:
+        return ProbeResponse(404, b'{"detail":"Not Found"}')
+
+    assert told_by_server(nothing, "m", ServedBy()) == ServedBy()
+    assert kv_cache_tokens(cache_config(nothing)) is None
+
+
+def test_a_command_is_shown_without_its_secrets():
+    line = ["bezel", "bench", "run", "--api-key", "sk-1", '--extra-body={"user": "x"}', "--users", "4"]
+    assert shown(line) == ["bezel", "bench", "run", "--api-key", "(hidden)", "--extra-body=(hidden)", "--users", "4"]

@@ -1,0 +1,110 @@
+"""Whole cells on the simulated vLLM: its counters agree with what the client saw, and a starved client says so."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.bench.cell.measure import measure_load
+from bezel.bench.cell.plan import ServerView
+from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
+from bezel.bench.result.document import Cell, Manifest, ServedBy
+from bezel.bench.server import manifest
+from bezel.bench.server.http_probe import asker
+from tests.support.simulated_vllm.process import MODEL, NAME, simulated_vllm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from bezel.bench.load.plan import TokenSource
+
+pytestmark = pytest.mark.slow
+
+MTP = ("--spec-method=mtp", "--spec-model=/mnt/models/tiny-assistant", "--spec-tokens=3")
+_BURNT_SECONDS = 0.02
+
+
+def measured(url: str, load: Load, headers: TokenSource = dict) -> Cell:
+    ask = asker(load.target, dict)
+    served = manifest.told_by_server(ask, NAME, ServedBy())
+    described = Manifest(
+        title="t", url=url, model=NAME, served_by=served, client=manifest.this_client(workers=1, tls=False),
+        started_at=datetime.now(UTC), seed=0,
+    )  # fmt: skip
+    found, _ = measure_load("c", load, ServerView(ask, described, served), headers, lambda _: None)
+    return found.cell
+
+
+def closed(url: str, **prompts: int) -> Load:
+    plan = PromptPlan(run=datetime.now(UTC).isoformat(), **({"input_tokens": 64, "output_tokens": 32} | prompts))
+    return Load(Target(url, NAME), Closed(8), Stop(requests=64), plan)
+
+
+def an_assistant(folder: Path) -> None:
+    """A draft model beside the served one."""
+    (folder / "tiny-assistant").mkdir()
+    (folder / "tiny-assistant" / "config.json").write_text(
+        json.dumps({"model_type": "gemma4_assistant", "text_config": MODEL})
+    )
+    (folder / "tiny-assistant" / "model.safetensors").write_bytes(b"\0" * 1000)
+
+
+@pytest.mark.parametrize("drafts", [(), MTP], ids=["without drafts", "with MTP"])
+def test_counters_agree_with_what_the_client_saw(tmp_path: Path, drafts: tuple[str, ...]) -> None:
+    an_assistant(tmp_path)
+    with simulated_vllm(tmp_path, "--max-model-len=4096", *drafts, serving_speed=20.0) as url:
+        cell = measured(url, closed(url))
+        check = cell.check("counters")
+        assert check is not None
+        assert check.state == "passed", check.text
+        assert all(abs(float(value or 0)) <= 0.02 for key, value in check.numbers.items() if key.endswith("_off"))
+        assert cell.counters is not None
+        assert cell.counters.gained is not None
+        assert (cell.counters.gained.requests, cell.counters.gained.generated_tokens) == (64, 64 * 32)
+        assert bool(cell.acceptance) == bool(drafts)
+        states = {one.name: one.state for one in cell.checks}
+        assert states["unique_prompts"] == states["output_length"] == states["drained"] == "passed"
+
+
+def test_another_user_of_the_server_is_found_out(tmp_path: Path) -> None:
+    with simulated_vllm(tmp_path, "--max-model-len=4096", serving_speed=20.0) as url:
+        load = closed(url)
+        ask = asker(load.target, dict)
+        told = 0
+
+        def headers() -> Mapping[str, str]:
+            nonlocal told
+            told += 1
+            if told == 30:
+                body = {"model": NAME, "prompt": "somebody else", "max_tokens": 200, "ignore_eos": True}
+                assert ask("/v1/completions", body).status == 200
+            return {}
+
+        cell = measured(url, load, headers)
+        assert cell.check("counters").state == "failed"  # type: ignore[union-attr]
+        assert cell.state in ("failed", "client_limited")
+
+
+def test_a_client_that_is_starved_marks_its_run(tmp_path: Path) -> None:
+    """At 50 requests a second, each of which costs the client 20 ms of its only core before it is sent."""
+    with simulated_vllm(tmp_path, "--max-model-len=4096", serving_speed=100.0) as url:
+        load = replace(closed(url, output_tokens=2), pattern=Constant(50.0), stop=Stop(requests=100))
+
+        def starved() -> Mapping[str, str]:
+            until = time.perf_counter() + _BURNT_SECONDS
+            while time.perf_counter() < until:
+                pass
+            return {}
+
+        cell = measured(url, load, starved)
+        assert cell.state == "client_limited"
+        assert "the client was measured, not the server" in cell.reason
+        easy = measured(url, replace(load, pattern=Constant(5.0), stop=Stop(requests=15)))
+        assert easy.client is not None
+        assert easy.client.busiest_cpu_share < 0.5

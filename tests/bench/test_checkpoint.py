@@ -1,0 +1,215 @@
+"""`bezel bench run` that is killed, interrupted or loses its server: what it measured is kept, and it goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.result.document import load as read_result
+from bezel.bench.result.sample_file import read_samples
+from bezel.cli.bench.run import run_by
+from bezel.cli.main import main, parse
+from bezel.errors import UserError
+from tests.support.rest.fake_google import Answer, Call, Server, serving
+from tests.support.smoke.fake_service import recorded_body, recorded_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bezel.bench.load.plan import Bodies, Load, TokenSource
+    from bezel.bench.result.document import Result
+    from bezel.bench.result.sample import Measured
+
+ROOT = Path(__file__).parents[2]
+STREAM = [line for _, line in recorded_stream("chat-stream-usage.txt")]
+ASKED = "/v1/chat/completions"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server that answers with a recorded stream of 6 tokens."""
+    monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
+
+    def answer(call: Call) -> Answer | None:
+        if call.path == "/v1/models":
+            return Answer(json=json.loads(recorded_body("models.txt")))
+        return Answer(chunks=[*STREAM]) if call.path == ASKED else None
+
+    with serving() as found:
+        found.routes[:] = [answer]
+        yield found
+
+
+def command(server: Server, out: Path, *more: str) -> list[str]:
+    return ["bench", "run", "--url", server.url, "--public", "--output-tokens", "6", "--out", str(out), *more]
+
+
+def prompts(server: Server) -> list[str]:
+    return [call.json["messages"][0]["content"] for call in server.calls if call.path == ASKED]
+
+
+def after(server: Server, requests: int, act: object) -> None:
+    """Have something done when so many requests have come."""
+    asked = iter(range(requests))
+
+    def count(call: Call) -> Answer | None:
+        if call.path == ASKED and next(asked, None) is None and server.routes[0] is count:
+            del server.routes[0]
+            act()  # type: ignore[operator]
+        return None
+
+    server.routes.insert(0, count)
+
+
+def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    given = command(server, out, "--requests", "8", "--repeats", "3")
+    after(server, 20, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert main(given) == 1
+    shown = capsys.readouterr()
+    assert f"what was measured is kept in {out.with_suffix('.journal')}; this goes on from there:" in shown.err
+    first = read_result(out)
+    assert [cell.requests for cell in first.cells[:2]] == [8, 8]
+    assert "interrupted" in first.cells[2].reason
+    sent = prompts(server)
+    main(given)
+    whole = read_result(out)
+    assert whole.cells[:2] == first.cells[:2], "what was whole is not measured again"
+    assert [cell.id for cell in whole.cells] == ["run-r0", "run-r1", "run-r2"]
+    assert not any("interrupted" in cell.reason for cell in whole.cells)
+    assert not set(prompts(server)[len(sent) :]) & set(sent), "no cache holds what is asked again"
+    assert whole.samples is not None
+    assert set(read_samples(out.with_name(whole.samples.file))) == {"run-r0", "run-r1", "run-r2"}
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "nothing is left beside"
+    main(given)
+    assert read_result(out).cells[0] != whole.cells[0], "a run that came to its end is measured anew"
+
+
+@pytest.mark.parametrize(
+    ("action", "more", "requests", "code"),
+    [
+        ("sweep", ["--contexts", "64", "--users", "1,2,4", "--full"], 20, 130),
+        ("goodput", ["--users", "1:4", "--slo", "ttft_p50=60000"], 45, 1),
+    ],
+)
+def test_a_sweep_and_a_search_that_are_interrupted_write_what_they_have_and_the_command_that_goes_on(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    action: str,
+    more: list[str],
+    requests: int,
+    code: int,
+) -> None:
+    out = tmp_path / "r.json"
+    after(server, requests, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    given = ["--url", server.url, "--public", "--output-tokens", "6", *more, "--out", str(out)]
+    assert main(["bench", action, *given]) == code
+    assert f"kept in {out.with_suffix('.journal')}; this goes on from there:" in capsys.readouterr().err
+    assert any(cell.requests for cell in read_result(out).cells)
+
+
+class Loses:
+    """A way to send that loses the server after so many loads."""
+
+    def __init__(self, loads: int) -> None:
+        self.loads = loads
+
+    def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
+        self.loads -= 1
+        if self.loads < 0:
+            raise UserError("worker 1 of 2 died.")
+        return run_load(load, bodies, headers, show)
+
+    def told(self, result: Result) -> Result:
+        return result
+
+
+def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    given = command(server, out, "--requests", "4", "--repeats", "3")
+    with pytest.raises(UserError, match="died"):
+        run_by(None, parse(given), Loses(0))  # type: ignore[arg-type]
+    assert not [*tmp_path.iterdir()]
+    assert run_by(None, parse(given), Loses(2)) == 1  # type: ignore[arg-type]
+    shown = capsys.readouterr()
+    assert "run-r2 could not be measured: worker 1 of 2 died" in shown.out
+    assert "this goes on from there" in shown.err
+    first = read_result(out).cells
+    assert [cell.id for cell in first] == ["run-r0", "run-r1"]
+    main(given)
+    whole = read_result(out).cells
+    assert whole[:2] == first
+    assert len(whole) == 3
+
+
+class LosesWell(Loses):
+    """The loads before were all good, however busy this machine is."""
+
+    def told(self, result: Result) -> Result:
+        return result.model_copy(
+            update={"cells": [cell.model_copy(update={"state": "ok", "reason": ""}) for cell in result.cells]}
+        )
+
+
+@pytest.mark.parametrize(("loads", "code"), [(1, 1), (2, 0)])
+def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_went(
+    server: Server, loads: int, code: int
+) -> None:
+    given = ["bench", "run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
+    assert run_by(None, parse([*given, "--repeats", "2"]), LosesWell(loads)) == code  # type: ignore[arg-type]
+
+
+def test_a_run_that_measured_nothing_leaves_nothing(server: Server, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    given = command(server, out)
+    given[given.index(server.url)] = "http://127.0.0.1:9"
+    assert main([*given, "--model", "m"]) == 1
+    assert not [*tmp_path.iterdir()]
+    assert main(command(server, out, "--requests", "2")) in (0, 1)
+    assert out.exists()
+
+
+@pytest.mark.slow
+def test_what_a_killed_run_had_measured_is_kept_and_said_and_the_load_measured_anew(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    spill = tmp_path / "run.cells" / "run.spill"
+    given = command(server, out, "--seconds", "600")
+    script = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *given], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not (spill.exists() and spill.read_bytes().count(b"\n") > 10):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    assert not out.exists()
+    after(server, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert main(given) == 1
+    kept = tmp_path / "run.killed-1.json"
+    assert f"kept in {kept}; measures anew" in capsys.readouterr().err
+    (cell,) = read_result(kept).cells
+    assert cell.state == "failed"
+    assert cell.reason.startswith(f"the run was killed after {cell.requests} answers")
+    assert cell.requests >= 10
+    assert cell.value("ttft_p50") is not None
+    samples = read_samples(kept.with_name("run.killed-1.samples.npz"))
+    assert len(samples[cell.id][0]) == cell.requests
+    assert "interrupted" in read_result(out).cells[0].reason

@@ -1,0 +1,257 @@
+"""`bezel bench run` from the command line: what is sent, written and printed, and what a user is told."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bezel.bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Stage, Staged, Stop, Target
+from bezel.bench.result.document import load as read_result
+from bezel.bench.result.sample_file import read_samples
+from bezel.cli.bench.measure.load_options import load_arguments, load_of
+from bezel.cli.main import main, parse
+from bezel.errors import UserError
+from tests.support.rest.fake_google import PLANTED, Answer, Call, Server, serving
+from tests.support.smoke.fake_service import MODEL, Project, recorded_body, recorded_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TARGET = Target("http://127.0.0.1:1", "m")
+# On a machine that does something else besides, the client says of itself that it was too slow.
+WELL = {"ok", "client_limited"}
+STREAM = [line for _, line in recorded_stream("chat-stream-usage.txt")]
+
+
+def planned(*arguments: str) -> Any:
+    parser = argparse.ArgumentParser()
+    load_arguments(parser)
+    return load_of(parser.parse_args(arguments), TARGET)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A server that answers with a recorded stream of 6 tokens, and counts nothing."""
+    monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
+
+    def answer(call: Call) -> Answer | None:
+        if call.path == "/v1/models":
+            return Answer(json=json.loads(recorded_body("models.txt")))
+        return Answer(chunks=[*STREAM]) if call.path == "/v1/chat/completions" else None
+
+    shared.routes[:] = [answer]
+    shared.calls.clear()
+    return shared
+
+
+def test_a_run_is_written_whole_and_printed_and_can_be_read_again(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    given = ["--url", server.url, "--public", "--users", "2", "--requests", "8", "--output-tokens", "6"]
+    code = main(["bench", "run", *given, "--repeats", "2", "--slo", "ttft=60000", "--out", str(out)])
+    text = capsys.readouterr().out
+    result = read_result(out)
+    assert [(cell.id, cell.requests) for cell in result.cells] == [("run-r0", 8), ("run-r1", 8)]
+    states = {cell.state for cell in result.cells}
+    assert states <= WELL
+    assert code == (states != {"ok"})
+    assert result.nature == "measured"
+    assert result.manifest.model == "tiny-gemma4"
+    assert result.samples is not None
+    assert set(read_samples(tmp_path / result.samples.file, result.samples.sha256)) == {"run-r0", "run-r1"}
+    assert {finding.numbers["repeats"] for finding in result.findings} == ({2} if states == {"ok"} else set())
+    sent = [call.json["messages"][0]["content"] for call in server.calls if call.path == "/v1/chat/completions"]
+    assert len(set(sent)) == 16
+    assert len({cell.load["prompts"]["run"] for cell in result.cells if cell.load}) == 2
+    for shown in (
+        "(2 users, 128 + 6 tokens, 8 requests",
+        "ttft",
+        "goodput",
+        "prompt lengths are approximate",
+    ):
+        assert shown in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_a_run_in_which_something_is_wrong_ends_with_exit_code_1_and_says_what(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Answers of 6 tokens where 7 were asked for.
+    given = ["--url", server.url, "--public", "--requests", "6", "--output-tokens", "7"]
+    assert main(["bench", "run", *given]) == 1
+    assert "output_length: FAILED: 6 of 6 answers" in capsys.readouterr().out
+    server.routes.insert(0, lambda call: Answer(500) if call.path == "/v1/chat/completions" else None)
+    assert main(["bench", "run", *given, "--json"]) == 1
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert (cell["state"], cell["failures"], cell["distributions"]) == ("failed", {"http_5xx": 6}, {})
+
+
+@pytest.mark.slow
+def test_figures_of_a_simulated_server_say_so(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--url", server.url, "--public", "--requests", "4", "--output-tokens", "6"]
+    main(["bench", "run", *given, "--simulated", "--json"])
+    assert json.loads(capsys.readouterr().out)["nature"] == "simulated"
+    main(["bench", "run", *given, "--simulated"])
+    assert "simulated: no figure says anything of hardware" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_same_run_id_sends_the_same_prompts_again_and_no_id_others(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["bench", "run", "--url", server.url, "--public", "--requests", "2", "--output-tokens", "6", "--json"]
+    runs = []
+    for more in ((), (), ("--run-id", "x")):
+        main([*given, *more])
+        runs.append(json.loads(capsys.readouterr().out)["cells"][0]["load"]["prompts"]["run"])
+    # What a result says of its run makes it again.
+    main([*given, "--run-id", runs[2]])
+    assert len({*runs}) == 3
+    sent = [call.json["messages"][0]["content"] for call in server.calls if call.path == "/v1/chat/completions"]
+    assert len(set(sent[:4])) == 4
+    assert sent[4:6] == sent[6:8]
+
+
+@pytest.mark.slow
+def test_an_identity_token_is_sent_unless_anybody_may_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as google, serving() as vllm:
+        for name, value in Project(google, vllm).environment(tmp_path).items():
+            monkeypatch.setenv(name, value)
+        given = ["bench", "run", "--url", vllm.url, "--model", MODEL, "--requests", "4", "--output-tokens", "6"]
+        failures = []
+        for more in ((), ("--public",)):
+            main([*given, *more, "--json"])
+            text = capsys.readouterr().out
+            failures.append(json.loads(text)["cells"][0]["failures"])
+            assert PLANTED not in text
+    assert failures == [{}, {"http_403": 4}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--url", "http://127.0.0.1:9", "--public"], "nobody answers at http://127.0.0.1:9"),
+        (["--url", "http://127.0.0.1:9", "--public", "--model", "m"], "takes no connection"),
+        (["--url", "127.0.0.1:8000"], "no http(s) address"),
+        (["--url", "http://["], "is no address"),
+        (["--url", "https://127.0.0.1:9", "--public", "--ca-file", "none.pem"], "ca_file none.pem cannot be read"),
+        (["--url", "http://203.0.113.7:80", "--model", "m"], "a token sent there could be read on the way"),
+        (["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--repeats", "0"], "--repeats 0 measures nothing"),
+        (
+            ["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--slo", "speed=3"],
+            "--slo 'speed=3' is no limit",
+        ),
+        (["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--out", "none/r.json"], "no such folder"),
+        (["--url", "http://127.0.0.1:9", "--public", "--out", "/"], "--out /: it is a folder"),
+        (["--url", "http://127.0.0.1:9", "--public", "--out", "/dev/null/r.json"], "no such folder"),
+        (["--url", "http://127.0.0.1:9", "--public", "--out", f"{'r' * 240}.json"], "leaves no room for the files"),
+        (["--url", "http://127.0.0.1:9", "--public", "--out", f"{'r' * 300}/r.json"], "File name too long"),
+        (["--stack", "none"], "there is no Pulumi.none.yaml"),
+    ],
+)
+def test_a_user_s_mistake_is_told_in_a_sentence(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "run", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["goodput", "--slo", "ttft_p50=1s", "--runs", "0"], "--runs 0: nothing would be measured"),
+        (["goodput", "--slo", "ttft_p50=1s", "--users", "5"], "--users '5' is no range of loads"),
+        (["goodput", "--slo", "ttft_p50=1s", "--rate", "x:y"], "--rate 'x:y' is no range of loads"),
+        (["goodput", "--slo", "ttft_p50=1s", "--out", "/"], "--out /: it is a folder"),
+        (["sweep", "--out", "/"], "--out /: it is a folder"),
+        (["sweep", "--out", "r.json", "--share", "0"], "--share 0 is no percentage"),
+        (["sweep", "--out", "r.json", "--error", "-3"], "--error -3 is no percentage"),
+        (["sweep", "--out", "r.json"], "nobody answers at http://127.0.0.1:9"),
+    ],
+)
+def test_a_mistake_of_a_sweep_or_a_search_is_told_before_anybody_is_asked(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments, "--url", "http://127.0.0.1:9", "--public"]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_without_a_server_the_command_line_is_wrong() -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse(["bench", "run"])
+    assert caught.value.code == 2
+    assert parse(["bench", "run", "--url", "http://x"]).action == "run"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pattern", "stop"),
+    [
+        ([], Closed(1), Stop(requests=10)),
+        (["--users", "8"], Closed(8), Stop(requests=80)),
+        (["--users", "8", "--seconds", "30"], Closed(8), Stop(seconds=30.0)),
+        (["--rate", "3"], Poisson(3.0), Stop(seconds=60.0)),
+        (["--rate", "3", "--arrivals", "constant", "--requests", "9"], Constant(3.0), Stop(requests=9)),
+        (["--rate", "3", "--burstiness", "0.5"], Burst(3.0, 0.5), Stop(seconds=60.0)),
+        (["--user-stages", "4:30,8:10"], Staged("users", (Stage(4.0, 30.0), Stage(8.0, 10.0))), Stop()),
+        (["--rate-stages", "0.5:30"], Staged("rate", (Stage(0.5, 30.0),)), Stop()),
+    ],
+)
+def test_options_say_pattern_and_end(arguments: list[str], pattern: object, stop: Stop) -> None:
+    load = planned(*arguments)
+    assert (load.pattern, load.stop) == (pattern, stop)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ([], "unique"),
+        (["--prefix-tokens", "64", "--groups", "4"], "shared_prefix"),
+        (["--turns", "3"], "multi_turn"),
+        (["--file", "texts"], "file"),
+    ],
+)
+def test_options_say_the_kind_of_prompts(arguments: list[str], kind: str) -> None:
+    assert planned(*arguments).prompts.kind == kind
+
+
+def test_a_trace_is_replayed(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("0\n0.5\n2\n")
+    assert planned("--trace", str(trace)).pattern == Replay((0.0, 0.5, 2.0))
+    trace.write_text("0\nsoon\n")
+    with pytest.raises(UserError, match="one instant a line"):
+        planned("--trace", str(trace))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--burstiness", "0.5"], "give a --rate too"),
+        (["--rate", "3", "--arrivals", "burst"], "belong together"),
+        (["--rate", "3", "--arrivals", "poisson", "--burstiness", "2"], "belong together"),
+        (["--user-stages", "4-30"], "no list of stages"),
+        (["--extra-body", "[]"], "no JSON object"),
+        (["--turns", "2", "--prefix-tokens", "9"], "give one of them"),
+        (["--users", "0"], "users=0 sends nothing"),
+        (["--rate", "-1"], "rate=-1"),
+        (["--rate", "1", "--turns", "2"], "turns wait"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(arguments: list[str], told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        planned(*arguments)

@@ -1,0 +1,246 @@
+"""Every repair that a message names can be done: its command parses, its recipe, option and key exist.
+
+What a repair does is for the runs of the engine (`tests/e2e`); a command that is misspelled is found here, whoever
+names it.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from bezel.catalog import vllm_options
+from bezel.cli.main import COMMANDS, parse
+from bezel.planner.base.parse import read_settings
+from bezel.planner.base.settings import Settings
+from bezel.pulumi_engine.project import Project
+from tests.support.cli.repair_commands import ROOT, commands_in, commands_of, texts
+
+PULUMI = Path(sys.executable).parent / "pulumi"
+PULUMI_WORDS = ("up", "refresh", "destroy", "preview", "cancel", "import", "config", "stack", "state")
+VLLM = vllm_options(str(Settings.model_fields["vllm_version"].default))
+# Settings that the plan puts together to vLLM's `speculative-config`, and keys of its options that are maps.
+SPECULATION = {"spec-method", "spec-model", "spec-tokens"}
+WITHIN_OPTIONS = {"num_speculative_tokens", "kv_connector"}
+# Commands that change nothing but what they print, or measure, and the first words of those that do.
+READS = (
+    "bezel bench",
+    "bezel catalog show",
+    "bezel local env",
+    "bezel local fault list",
+    "bezel local token",
+    "bezel plan",
+    "bezel tpu describe",
+    "bezel tpu find",
+    "bezel tpu list",
+    "make outputs",
+    "pulumi stack output",
+)
+RUN_BY = {
+    "bezel catalog record-options": "tests/cli/test_record_options.py",
+    "bezel catalog refresh --write": "tests/cli/test_catalog_command.py",
+    "bezel local fault clear": "tests/cli/test_fault_command.py",
+    "bezel local recover": "tests/e2e/test_kill_points.py",
+    "bezel local start": "tests/e2e/test_prod_repairs.py",
+    "bezel tpu sweep": "tests/cli/test_tpu_command.py",
+    "bezel weights copy": "tests/e2e/test_own_bucket.py",
+    "make down": "tests/e2e/test_prod_repairs.py",
+    "make setup": "tests/tools/test_toolchain.py",
+    "make up": "tests/e2e/test_prod_repairs.py",
+    "pulumi cancel": "tests/e2e/test_kill_points.py",
+    "pulumi config set": "tests/cli/test_repair_commands.py",
+    "pulumi destroy": "tests/e2e/test_prod_repairs.py",
+    "pulumi refresh --clear-pending-creates": "tests/e2e/test_prod_repairs.py",
+    "pulumi up --refresh": "tests/e2e/test_prod_repairs.py",
+}
+SNIPPET = re.compile(r"`(bezel:\w+: [^`]+)`")
+TO_SET = re.compile(r"\b(?:[Ss]et|[Rr]aise|[Ll]ower|[Rr]emove|[Aa]dd|[Dd]rop) `?([a-z]+(?:[.:_-][a-z*]+)+)(?![\w(])")
+
+
+def sections(model: type[BaseModel]) -> dict[str, type[BaseModel] | None]:
+    """The keys of a section, with the section below each where there is one."""
+    return {
+        name: next(
+            (
+                kind
+                for kind in (field.annotation, *get_args(field.annotation))
+                if isinstance(kind, type) and issubclass(kind, BaseModel)
+            ),
+            None,
+        )
+        for name, field in model.model_fields.items()
+    }
+
+
+TOP = sections(Settings)
+DOTTED = re.compile(rf"(?<![\w./@-])(?:bezel:)?((?:{'|'.join(TOP)})\.[\w*-]+)(?![\w/(])")
+LEAVES = {name for section in TOP.values() if section for name in section.model_fields}
+
+
+def is_key(path: str) -> bool:
+    """Whether a stack file may have this key."""
+    first, _, rest = path.removeprefix("bezel:").partition(".")
+    if first not in TOP:
+        return path == "gcp:project"
+    below = TOP[first]
+    if first == "vllm" and rest:
+        return is_option(rest)
+    return not rest or below is None or rest in below.model_fields
+
+
+def is_option(name: str) -> bool:
+    """Whether `vllm` may have this key; `spec-*` stands for several."""
+    if name.endswith("*"):
+        return any(known.startswith(name[:-1]) for known in SPECULATION)
+    return name in SPECULATION or VLLM.find(f"--{name}") is not None
+
+
+def parses(command: str) -> bool:
+    """Whether `bezel` takes a command; one that only names a group, or what it does, needs no arguments."""
+    words = shlex.split(command)[1:]
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        for given in (words, [*words, "--help"] if not any(word.startswith("-") for word in words) else words):
+            try:
+                parse(given)
+            except SystemExit as end:
+                if end.code == 0:
+                    return True
+            else:
+                return True
+    return False
+
+
+def taken_by_pulumi(command: str) -> bool:
+    """Whether the CLI knows the command and its options; it tells how a command is used before it runs anything."""
+    words = shlex.split(command)[1:]
+    asked = subprocess.run([PULUMI, *words, "--help"], capture_output=True, text=True, check=False, timeout=60)
+    usage = re.search(r"^Usage:\n  pulumi (.*)", asked.stdout, re.MULTILINE)
+    if asked.returncode != 0 or usage is None:
+        return False
+    named = usage[1].split()
+    known = [word for word in named if word[0] not in "[<"]
+    given = [word for word in words if not word.startswith("-")]
+    takes_more = any(word[0] in "[<" and word not in {"[flags]", "[command]"} for word in named)
+    return given[: len(known)] == known and (takes_more or len(given) == len(known) or "--stack" in words)
+
+
+@pytest.mark.parametrize(("command", "places"), commands_of("bezel"))
+def test_every_command_of_bezel_parses(command: str, places: list[str]) -> None:
+    assert parses(command), f"{command}: {', '.join(places)}"
+
+
+@pytest.mark.parametrize(("command", "places"), commands_of("make"))
+def test_every_recipe_and_its_variables_exist(command: str, places: list[str]) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    recipe, *given = command.split()[1:]
+    assert re.search(rf"^{recipe}:", makefile, re.MULTILINE), places
+    for one in given:
+        assert f"$({one.partition('=')[0]})" in makefile, places
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "places"), commands_of("pulumi"))
+def test_every_command_of_pulumi_and_its_options_exist(command: str, places: list[str]) -> None:
+    assert taken_by_pulumi(command), places
+    if command.startswith("pulumi config set"):
+        assert is_key(next(word for word in shlex.split(command)[3:] if not word.startswith("-"))), places
+
+
+def test_every_repair_that_changes_something_is_run_by_a_test() -> None:
+    told = [command for program in ("bezel", "make", "pulumi") for command, _ in commands_of(program)]
+    changing = [command for command in told if not command.startswith(READS)]
+    assert [command for command in changing if not command.startswith(tuple(RUN_BY))] == []
+    assert [command for command in RUN_BY if not any(one.startswith(command) for one in changing)] == []
+    assert [file for file in RUN_BY.values() if not (ROOT / file).is_file()] == []
+
+
+@pytest.mark.slow
+def test_what_is_to_be_set_by_a_command_stands_in_the_stack_file_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text())
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PULUMI_HOME": str(tmp_path / "home")}
+    environment |= {"PULUMI_BACKEND_URL": f"file://{tmp_path}", "PULUMI_CONFIG_PASSPHRASE": "none"}
+
+    def pulumi(*words: str) -> None:
+        subprocess.run([PULUMI, *words], cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=60)
+
+    pulumi("stack", "init", "one")
+    for command, _ in commands_of("pulumi"):
+        if command.startswith("pulumi config set"):
+            pulumi(*shlex.split(command)[1:])
+    written = yaml.safe_load((tmp_path / "Pulumi.one.yaml").read_text())["config"]
+    assert written["bezel:secrets"] == {"HF_TOKEN": "hf-token"}
+    assert written["bezel:smoke"] == {"impersonate": "NAME@PROJECT.iam.gserviceaccount.com"}
+    assert written["gcp:project"] == "PROJECT_ID"
+
+
+def test_no_command_stands_where_it_is_not_seen_as_one() -> None:
+    known = {"bezel": [*COMMANDS, "catalog", "local"], "pulumi": PULUMI_WORDS}
+    loose = []
+    for told in texts():
+        seen = commands_in(told.text)
+        for program, words in known.items():
+            named = len(re.findall(rf"(?<![\w./-]){program} (?:{'|'.join(words)})\b(?! *:)", told.text))
+            named += len(re.findall(rf"\.venv/bin/{program} ", told.text))
+            if named > sum(one.removeprefix(".venv/bin/").startswith(f"{program} ") for one in seen):
+                loose.append(f"{told.place}: {told.text.strip()[:100]}")
+    assert not loose, "put the command into backticks"
+
+
+def test_every_key_of_a_stack_file_that_a_message_names_exists() -> None:
+    unknown, seen = [], 0
+    for told in texts():
+        if " " not in told.text:
+            continue
+        named = DOTTED.findall(told.text)
+        seen += len(named)
+        unknown += [f"{told.place}: {path}" for path in named if not is_key(path)]
+    assert not unknown
+    assert seen > 50
+
+
+def test_every_key_that_a_message_says_to_change_exists() -> None:
+    unknown, seen = [], 0
+    for told in texts():
+        for name in TO_SET.findall(told.text):
+            seen += 1
+            if not (is_key(name) or is_option(name) or name in LEAVES | WITHIN_OPTIONS | {"e.g"}):
+                unknown.append(f"{told.place}: {name}")
+    assert not unknown
+    assert seen > 40
+
+
+def test_every_line_of_a_stack_file_that_a_message_shows_is_taken() -> None:
+    settings: dict[str, Any] = dict(Project(ROOT).configuration("l4-qat"))
+    shown = [(told.place, line) for told in texts() for line in SNIPPET.findall(told.text)]
+    assert shown
+    for place, line in shown:
+        ((key, value),) = yaml.safe_load(re.sub(r"\b1\b", "word", line)).items()
+        _, problems = read_settings(settings | {key.removeprefix("bezel:"): value})
+        assert not problems, f"{place}: {line}: {problems}"
+
+
+@pytest.mark.parametrize(
+    "command", ["bezel tpu lst", "bezel local recover l4-qat --adop", "bezel weights copy l4-qat --form x", "bezel no"]
+)
+def test_a_command_that_bezel_does_not_take_would_be_noticed(command: str) -> None:
+    assert not parses(command)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["pulumi up --refreshed", "pulumi destory", "pulumi config sett bezel:model x"])
+def test_a_command_that_pulumi_does_not_take_would_be_noticed(command: str) -> None:
+    assert not taken_by_pulumi(command)
+
+
+@pytest.mark.parametrize("name", ["lease.boot_deadline_seconds", "vllm.swap-space", "gcp:projekt", "smoke.request"])
+def test_a_key_that_no_stack_file_has_would_be_noticed(name: str) -> None:
+    assert not is_key(name)

@@ -1,0 +1,134 @@
+"""Leases on localcloud's own APIs, over their wire: two views of Google's behaviour that know nothing of each other.
+
+The embedded cloud runs in this process on a clock that only waiting moves; it holds every request and every answer
+against Google's discovery documents, and what is left is read from its inventory.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.leases.clock import PlatformClock
+from bezel.leases.controller import LeaseController
+from bezel.leases.inventory import Fleet, back_end_of, new_client, sweep_plan
+from bezel.leases.names import labels
+from bezel.leases.observation import PHASES, State
+from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
+from bezel.leases.wanted import Goal, Wanted
+from tests.support.localcloud.in_process import PARENT, Project
+from tests.support.rest.fake_google import Answer, Call, serving
+
+pytestmark = pytest.mark.slow  # a whole cloud each
+FIRST, SECOND = "us-east5-a", "southamerica-west1-a"
+REGIONS = ("us-east5", "southamerica-west1")
+NAME, STACK = "bezel-v6e4", "v6e4"
+IMAGE = "projects/ubuntu-os-accelerator-images/global/images/family/ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e"
+
+
+@dataclass
+class Leased:
+    """A lease on a localcloud."""
+
+    project: Project
+    kind: Any
+    lines: list[str]
+
+    def __post_init__(self) -> None:
+        self.clock = PlatformClock(now=self.project.clock.now, pause=self.project.passes)
+        common: dict[str, Any] = {
+            "labels": labels(NAME, STACK),
+            "metadata": {"bezel-port": "8000", "enable-guest-attributes": "TRUE"},
+            "service_account": "default",
+            "run_seconds": 14400,
+            "tags": ("bezel-node",),
+        }
+        made = {
+            "queued_resource": lambda: queued_body(
+                NAME, accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e", **common
+            ),
+            "flex_start_vm": lambda: instance_body(machine_type="ct6e-standard-4t", source_image=IMAGE, **common),
+        }
+        self.spec = LeaseSpec(
+            PARENT.partition("/")[2],
+            NAME,
+            STACK,
+            self.kind,
+            (ZoneChoice(FIRST, 1800.0), ZoneChoice(SECOND, 1800.0)),
+            {region: f"{PARENT}/regions/{region}/subnetworks/net-{region}" for region in REGIONS},
+            made[self.kind](),
+        )
+
+    def run(self, goal: Goal, **wanted: Any) -> Any:
+        with new_client(self.clock) as client:
+            back_end = back_end_of(self.kind, client, self.spec.project)
+            return LeaseController(back_end, self.clock, self._show).run(Wanted(self.spec, goal, **wanted))
+
+    def _show(self, line: str) -> None:
+        """The node gets healthy while it is waited for."""
+        self.lines.append(line)
+        done = json.dumps({"state": "done", "at": self.clock.now(), "detail": ""})
+        for name in self.project.nodes.running:
+            self.project.nodes.attributes[name] = {f"bezel/{phase}": done for phase in PHASES}
+
+    def left(self) -> list[Any]:
+        with new_client(self.clock) as client:
+            return Fleet(client, self.clock, self.spec.project, (FIRST, SECOND)).list()
+
+
+@pytest.fixture(params=["queued_resource", "flex_start_vm"])
+def leased(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Leased]:
+    project = Project(tmp_path)
+    network, _ = project.network()
+    project.subnetwork(network, REGIONS[1], "10.64.16.0/20")
+
+    def forwarded(call: Call) -> Answer:
+        found = project.call(call.method, call.path, call.json if call.body else None, **call.query)
+        return Answer(found.status_code, text=found.text)
+
+    with serving() as server:
+        server.routes.append(forwarded)
+        monkeypatch.setenv("GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT", f"{server.url}/tpu/v2alpha1/")
+        monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
+        monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "planted-token-0")
+        yield Leased(project, request.param, [])
+    project.close()
+
+
+def test_a_lease_goes_its_whole_way(leased: Leased) -> None:
+    got = leased.run(Goal.HEALTHY)
+    assert (got.zone, got.state, got.address.startswith("127.64.")) == (FIRST, State.ACTIVE, True)
+    assert got.ends_at == pytest.approx(got.active_at + 14400, abs=1)
+    assert [one.zone for one in leased.left()] == [FIRST]
+    leased.run(Goal.GONE)
+    assert leased.left() == []
+    assert leased.project.nodes.running == {}
+
+
+def test_after_a_stock_out_it_is_in_the_next_zone_and_nowhere_else(leased: Leased) -> None:
+    leased.project.ok("POST", "/localcloud/faults", {"kind": "lease-stock-out", "parameters": {"zone": "us-east5-*"}})
+    got = leased.run(Goal.HEALTHY)
+    assert got.zone == SECOND
+    assert [one.zone for one in leased.left()] == [SECOND]
+
+
+def test_after_a_refusal_it_is_in_the_next_zone_and_nowhere_else(leased: Leased) -> None:
+    leased.project.ok("POST", "/localcloud/faults", {"kind": "lease-zone-refused", "parameters": {"zone": FIRST}})
+    got = leased.run(Goal.HEALTHY)
+    assert got.zone == SECOND
+    assert [one.zone for one in leased.left()] == [SECOND]
+
+
+def test_a_lease_that_ended_is_not_bought_again_unasked_and_is_swept(leased: Leased) -> None:
+    leased.run(Goal.HEALTHY)
+    leased.project.passes(14400 + 600)
+    assert leased.run(Goal.HEALTHY, may_ask=False) is None
+    with new_client(leased.clock) as client:
+        fleet = Fleet(client, leased.clock, leased.spec.project, (FIRST, SECOND))
+        plan = sweep_plan(fleet.list(), now=leased.clock.now())
+        assert len(plan) == (1 if leased.kind == "queued_resource" else 0)
+        assert fleet.sweep(plan) == {}
+        assert fleet.list() == []

@@ -1,0 +1,366 @@
+"""Every method of Google's APIs that is served, called once, with the errors that any method has; the table of it."""
+
+import base64
+from collections import Counter
+
+import pytest
+
+from bezel.localcloud.http.methods import served, unserved
+from bezel.localcloud.services.artifact_registry import api as artifact_registry
+from bezel.localcloud.services.cloud_run import api as run
+from bezel.localcloud.services.cloud_run import executions_api, jobs_api
+from bezel.localcloud.services.compute import api as compute
+from bezel.localcloud.services.compute import instances_api, vpc_api
+from bezel.localcloud.services.iam import api as iam
+from bezel.localcloud.services.iam import credentials
+from bezel.localcloud.services.logging import api as logs
+from bezel.localcloud.services.monitoring import api as monitoring
+from bezel.localcloud.services.resource_manager import api as resource_manager
+from bezel.localcloud.services.secret_manager import api as secret_manager
+from bezel.localcloud.services.service_usage import api as service_usage
+from bezel.localcloud.services.storage import api as storage
+from bezel.localcloud.services.storage import rewrites, uploads
+from bezel.localcloud.services.tpu import api as tpu
+from tests.support.localcloud.api_harness import Trial
+from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
+from tests.support.localcloud.discovery_check import called
+from tests.support.localcloud.machines_harness import machines, networks
+from tests.support.record_results import check_results
+from tools.traffic.discovery_data import SOURCES, methods_of, path_of
+from tools.traffic.discovery_data import document as discovery
+
+pytestmark = pytest.mark.slow
+
+MODULES = (
+    *(
+        artifact_registry,
+        compute,
+        instances_api,
+        vpc_api,
+        tpu,
+        iam,
+        credentials,
+        logs,
+        monitoring,
+        resource_manager,
+        run,
+        jobs_api,
+        executions_api,
+    ),
+    *(secret_manager, service_usage, storage, uploads, rewrites),
+)
+USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
+USAGE = f"/serviceusage/v1/{PARENT}/services"
+ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
+REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
+SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
+BUCKET = "/storage/v1/b/tried"
+
+
+def test_every_route_serves_a_method_and_every_served_method_has_a_route():
+    rules = [rule for module in MODULES for rule in module.api.rules]
+    reached = [rule.serves for rule in rules if rule.serves]
+    # The chunks of a resumable upload go to an address of their own, which no document describes.
+    assert [rule.path for rule in rules if not rule.serves] == ["/upload/storage/v1/b/{bucket:id}/o"]
+    assert all(method in reached for method in served().values())
+
+
+def test_what_a_handler_heeds_of_a_query_are_parameters_of_its_method():
+    for rule in (rule for module in MODULES for rule in module.api.rules if rule.serves):
+        assert rule.query <= rule.serves.query.keys(), rule.path
+
+
+def policies(trial, path, missing, *, posts=False):
+    """The three methods of a policy."""
+    get = "POST" if posts else "GET"
+    policy = trial(get, f"{path}:getIamPolicy", missing=f"{missing}:getIamPolicy" if missing else "")
+    # Artifact Registry's message has no mask.
+    body = {"policy": policy} | ({} if "artifactregistry" in path else {"updateMask": "bindings,etag"})
+    trial("POST", f"{path}:setIamPolicy", body, missing=f"{missing}:setIamPolicy" if missing else "")
+    trial.refused(409, "POST", f"{path}:setIamPolicy", {"policy": policy | {"etag": "b2xk"}}, says="concurrent")
+    trial.refused(400, "POST", f"{path}:setIamPolicy", {"policy": {"version": 2}}, says="0, 1 and 3")
+    asked = {"permissions": ["resourcemanager.projects.get"]}
+    trial("POST", f"{path}:testIamPermissions", asked, missing=f"{missing}:testIamPermissions" if missing else "")
+    trial.refused(400, "POST", f"{path}:testIamPermissions", {"permissions": ["run.*"]}, says="wildcards")
+
+
+def usage(trial):
+    names = ["run", "artifactregistry", "secretmanager"]
+    body = {"serviceIds": [f"{name}.googleapis.com" for name in names]}
+    operation = trial("POST", f"{USAGE}:batchEnable", body)["name"]
+    for version in ("v1", "v1beta1"):
+        trial("GET", f"/serviceusage/{version}/{operation}", missing=f"/serviceusage/{version}/operations/absent")
+    trial("GET", USAGE, filter="state:ENABLED", pageSize=2)
+    trial.refused(400, "GET", USAGE, filter="name:x", says="state:ENABLED")
+    trial("POST", f"{USAGE}/cloudbuild.googleapis.com:enable", {})
+    trial("GET", f"{USAGE}/cloudbuild.googleapis.com")
+    trial("POST", f"{USAGE}/cloudbuild.googleapis.com:disable", {})
+    trial.refused(400, "POST", f"{USAGE}/cloudbuild.googleapis.com:disable", {}, says="is not enabled")
+
+
+def project(trial):
+    path = f"/crm/v1/{PARENT}"
+    trial("GET", path)
+    trial("GET", "/crm/v1/projects", filter="id:bezel-local")
+    trial.refused(501, "GET", "/crm/v1/projects", filter="labels.a:b", says="does not serve the filter")
+    policies(trial, path, "", posts=True)
+    trial("POST", "/logging/v2/entries:list", {"resourceNames": [PARENT], "pageSize": 1})
+    asked = {"filter": USED, "interval.endTime": "2026-11-23T00:00:00Z", "view": "FULL", "pageSize": 1}
+    trial("GET", f"/monitoring/v3/{PARENT}/timeSeries", **asked)
+    wrong = asked | {"filter": 'metric.type = starts_with("run")'}
+    trial.refused(501, "GET", f"/monitoring/v3/{PARENT}/timeSeries", says="does not serve", **wrong)
+
+
+def accounts(trial):
+    trial("POST", ACCOUNTS, {"accountId": "runtime", "serviceAccount": {"displayName": "Runtime"}})
+    trial.refused(409, "POST", ACCOUNTS, {"accountId": "runtime"})
+    one, none = f"{ACCOUNTS}/{RUNTIME}", f"{ACCOUNTS}/absent@bezel-local.iam.gserviceaccount.com"
+    trial("GET", one, missing=none)
+    trial("GET", ACCOUNTS, pageSize=1)
+    body = {"serviceAccount": {"description": "new"}, "updateMask": "description"}
+    trial("PATCH", one, body, missing=none)
+    trial.refused(400, "PATCH", one, body | {"updateMask": "email"}, says="cannot be updated")
+    trial.refused(400, "PATCH", one, body | {"updateMask": "nothing"}, says="is unknown")
+    policies(trial, one, none, posts=True)
+    trial("POST", f"{one}:disable", {}, missing=f"{none}:disable")
+    trial("POST", f"{one}:enable", {}, missing=f"{none}:enable")
+    tokens = f"/iamcredentials/v1/projects/-/serviceAccounts/{DEPLOYER}"
+    nobody = tokens.replace("deployer", "absent")
+    scope = {"scope": ["https://www.googleapis.com/auth/cloud-platform"], "lifetime": "60s"}
+    trial("POST", f"{tokens}:generateAccessToken", scope, missing=f"{nobody}:generateAccessToken")
+    for wrong in ({"lifetime": "7200s"}, {"lifetime": "-5s"}, {"scope": []}):
+        trial.refused(400, "POST", f"{tokens}:generateAccessToken", scope | wrong)
+    trial.refused(501, "POST", f"{tokens}:generateAccessToken", scope | {"delegates": ["x"]}, says="delegates")
+    trial("POST", f"{tokens}:generateIdToken", {"audience": "x"}, missing=f"{nobody}:generateIdToken")
+    trial.refused(400, "POST", f"{tokens}:generateIdToken", {})
+
+
+def repositories(trial):
+    body = {"format": "DOCKER", "mode": "STANDARD_REPOSITORY"}
+    operation = trial("POST", REPOSITORIES, body, repositoryId="tried")
+    operations = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/operations"
+    trial("GET", f"/artifactregistry/v1/{operation['name']}", missing=f"{operations}/absent")
+    trial.refused(409, "POST", REPOSITORIES, body, repositoryId="tried")
+    trial.refused(400, "POST", REPOSITORIES, body, repositoryId="Not-An-Id")
+    trial.refused(501, "POST", REPOSITORIES, body | {"format": "MAVEN"}, repositoryId="maven")
+    trial.refused(501, "POST", REPOSITORIES, body | {"kmsKeyName": "k"}, repositoryId="kms", says="kmsKeyName")
+    elsewhere = REPOSITORIES.replace(REGION, "nowhere1")
+    trial.refused(403, "POST", elsewhere, body, repositoryId="x", says="locations/nowhere1")
+    one, none = f"{REPOSITORIES}/tried", f"{REPOSITORIES}/absent"
+    trial("GET", one, missing=none)
+    trial("GET", REPOSITORIES, pageSize=1)
+    trial.refused(501, "GET", REPOSITORIES, orderBy="name", says="query parameter 'orderBy'")
+    trial("PATCH", one, {"description": "d"}, updateMask="description", missing=none)
+    trial.refused(400, "PATCH", one, {}, updateMask="format", says="cannot be updated")
+    policies(trial, one, none)
+    trial("DELETE", one, missing=none)
+
+
+def secrets(trial):
+    trial("POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
+    trial.refused(409, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
+    trial.refused(400, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="no/id")
+    trial.refused(501, "POST", SECRETS, {"replication": {"automatic": {}}, "ttl": "60s"}, secretId="x", says="ttl")
+    one, none = f"{SECRETS}/tried", f"{SECRETS}/absent"
+    etag = trial("GET", one, missing=none)["etag"]
+    trial("GET", SECRETS, pageSize=1)
+    trial("PATCH", one, {"labels": {"a": "b"}, "etag": etag}, updateMask="labels", missing=none)
+    trial.refused(409, "PATCH", one, {"labels": {}, "etag": etag}, updateMask="labels", says="etag")
+    trial.refused(400, "PATCH", one, {}, updateMask="replication", says="cannot be updated")
+    trial.refused(400, "PATCH", one, {}, says="Update mask")
+    policies(trial, one, none)
+    data = {"payload": {"data": base64.b64encode(b"x").decode()}}
+    trial("POST", f"{one}:addVersion", data, missing=f"{none}:addVersion")
+    trial("GET", f"{one}/versions", pageSize=1, missing=f"{none}/versions")
+    for call in ("", ":access"):
+        trial("GET", f"{one}/versions/1{call}", missing=f"{one}/versions/9{call}")
+    for call in (":disable", ":enable", ":destroy"):
+        trial.refused(409, "POST", f"{one}/versions/1{call}", {"etag": '"old"'}, says="etag")
+        trial("POST", f"{one}/versions/1{call}", {}, missing=f"{one}/versions/9{call}")
+    trial.refused(400, "GET", f"{one}/versions/1:access", says="DESTROYED")
+    trial.refused(409, "DELETE", one, etag='"old"', says="etag")
+    trial("DELETE", one, missing=none)
+
+
+def buckets(trial):
+    trial("POST", "/storage/v1/b", {"name": "tried", "location": "EU"}, project="bezel-local")
+    trial.refused(409, "POST", "/storage/v1/b", {"name": "tried"}, project="bezel-local")
+    trial.refused(400, "POST", "/storage/v1/b", {"name": "untried"}, says="Required parameter: project")
+    for wrong in ({"name": "X"}, {"location": "MOON"}, {"storageClass": "WARM"}):
+        trial.refused(400, "POST", "/storage/v1/b", {"name": "untried"} | wrong, project="bezel-local")
+    none = BUCKET.replace("tried", "absent")
+    trial("GET", BUCKET, missing=none)
+    trial("GET", "/storage/v1/b", project="bezel-local", maxResults=1)
+    trial("PATCH", BUCKET, {"labels": {"a": "b"}}, ifMetagenerationMatch=1, missing=none)
+    trial.refused(412, "PATCH", BUCKET, {"labels": None}, ifMetagenerationMatch=1)
+    trial.refused(501, "GET", BUCKET, softDeleted="true", says="query parameter 'softDeleted'")
+    policy = trial("GET", f"{BUCKET}/iam", missing=f"{none}/iam")
+    trial("PUT", f"{BUCKET}/iam", policy, missing=f"{none}/iam")
+    trial.refused(412, "PUT", f"{BUCKET}/iam", policy)
+    trial(
+        "GET", f"{BUCKET}/iam/testPermissions", permissions="storage.objects.get", missing=f"{none}/iam/testPermissions"
+    )
+    trial("GET", f"{BUCKET}/anywhereCaches", missing=f"{none}/anywhereCaches")
+    objects(trial, none)
+    trial("DELETE", BUCKET, missing=none)
+
+
+def objects(trial, none):
+    put = {"uploadType": "media", "name": "a"}
+    trial("POST", f"/upload{BUCKET}/o", b"x", missing=f"/upload{none}/o", **put)
+    trial.refused(412, "POST", f"/upload{BUCKET}/o", b"x", ifGenerationMatch=0, **put)
+    trial.refused(400, "POST", f"/upload{BUCKET}/o", b"x", uploadType="carrier-pigeon")
+    found = trial("GET", f"{BUCKET}/o/a", missing=f"{BUCKET}/o/b")
+    trial.refused(404, "GET", f"{BUCKET}/o/a", generation=1)
+    trial.refused(412, "DELETE", f"{BUCKET}/o/a", ifGenerationMatch=1)
+    trial.refused(409, "DELETE", BUCKET, says="not empty")
+    trial("GET", f"{BUCKET}/o", prefix="a", missing=f"{none}/o")
+    copy = f"{BUCKET}/o/a/rewriteTo/b/tried/o/b"
+    trial("POST", copy, {}, missing=f"{BUCKET}/o/none/rewriteTo/b/tried/o/b")
+    trial.refused(404, "POST", copy.replace("b/tried/o/b", "b/absent/o/b"), {})
+    trial.refused(412, "POST", copy, {}, ifGenerationMatch=0)
+    trial.refused(412, "POST", copy, {}, ifSourceGenerationMatch=1)
+    trial.refused(400, "POST", copy, {}, maxBytesRewrittenPerCall=7, says="multiple of 1 MiB")
+    trial.refused(400, "POST", copy, {}, rewriteToken="x", says="not given out for this copy")
+    trial("DELETE", f"{BUCKET}/o/b")
+    trial("DELETE", f"{BUCKET}/o/a", generation=found["generation"], missing=f"{BUCKET}/o/b")
+
+
+def services(trial):
+    trial.owner.prepare()
+    body, operations = {"template": trial.owner.template()}, SERVICES.replace("services", "operations")
+    operation = trial("POST", SERVICES, body, serviceId="tried", validateOnly="false")["name"]
+    trial("GET", f"/run/v2/{operation}", missing=f"{operations}/absent")
+    trial("POST", f"/run/v2/{operation}:wait", {"timeout": "10s"}, missing=f"{operations}/absent:wait")
+    trial.refused(400, "POST", f"/run/v2/{operation}:wait", {"timeout": "-1s"})
+    trial.refused(409, "POST", SERVICES, body, serviceId="tried")
+    trial.refused(400, "POST", SERVICES, {"template": {}}, serviceId="tried", says="at least one container")
+    trial.refused(403, "POST", SERVICES.replace(REGION, "nowhere1"), body, serviceId="x", says="locations/nowhere1")
+    one, none = f"{SERVICES}/tried", f"{SERVICES}/absent"
+    service = trial("GET", one, missing=none)
+    trial("GET", SERVICES, pageSize=1)
+    trial.refused(400, "GET", SERVICES.replace(REGION, "-"), says="wildcard")
+    trial.refused(501, "GET", SERVICES, showDeleted="true", says="query parameter 'showDeleted'")
+    trial("PATCH", one, body | {"labels": {"a": "b"}}, updateMask="labels", missing=none)
+    trial.refused(409, "PATCH", one, body | {"etag": service["etag"]}, says="etag")
+    trial.refused(400, "PATCH", one, body, updateMask="uri", says="cannot be updated")
+    policies(trial, one, none)
+    trial("GET", f"{one}/revisions", pageSize=1, missing=f"{none}/revisions")
+    name = service["latestReadyRevision"].rpartition("/")[2]
+    trial("GET", f"{one}/revisions/{name}", missing=f"{one}/revisions/absent")
+    trial.refused(409, "DELETE", one, etag='"old"', says="etag")
+    trial("DELETE", one, missing=none)
+
+
+def jobs(trial):
+    container = trial.owner.template("--silent")["containers"][0]
+    task = {"containers": [{key: container[key] for key in ("image", "args")}], "serviceAccount": RUNTIME}
+    body, operations = {"template": {"template": task}}, SERVICES.replace("services", "operations")
+    jobs = SERVICES.replace("services", "jobs")
+    operation = trial("POST", jobs, body, jobId="tried", validateOnly="false")["name"]
+    trial("GET", f"/run/v2/{operation}", missing=f"{operations}/absent")
+    trial.refused(409, "POST", jobs, body, jobId="tried")
+    trial.refused(400, "POST", jobs, {"template": {}}, jobId="tried", says="at least one container")
+    trial.refused(501, "POST", jobs, body | {"startExecutionToken": "x"}, jobId="x", says="startExecutionToken")
+    one, none = f"{jobs}/tried", f"{jobs}/absent"
+    etag = trial("GET", one, missing=none)["etag"]
+    trial("GET", jobs, pageSize=1)
+    trial.refused(400, "GET", jobs.replace(REGION, "-"), says="wildcard")
+    trial.refused(501, "GET", jobs, showDeleted="true", says="query parameter 'showDeleted'")
+    trial.refused(409, "POST", f"{one}:run", {"etag": '"old"'}, says="etag")
+    trial.refused(501, "POST", f"{one}:run", {"overrides": {"delayExecution": True}}, says="delayExecution")
+    trial.refused(400, "POST", f"{one}:run", {"overrides": {"taskCount": -1}}, says="task_count")
+    execution = trial("POST", f"{one}:run", {"etag": etag}, missing=f"{none}:run")["metadata"]["name"]
+    trial("GET", f"{one}/executions", pageSize=1)
+    ran, absent = f"/run/v2/{execution}", f"{one}/executions/absent"
+    trial("GET", ran, missing=absent)
+    trial("GET", f"{ran}/tasks", pageSize=1, missing=f"{absent}/tasks")
+    trial("GET", f"{ran}/tasks/{execution.rpartition('/')[2]}-task0", missing=f"{ran}/tasks/absent")
+    trial.refused(409, "POST", f"{ran}:cancel", {"etag": '"old"'}, says="etag")
+    trial("POST", f"{ran}:cancel", {}, missing=f"{absent}:cancel")
+    trial.refused(409, "DELETE", ran, etag='"old"', says="etag")
+    trial("DELETE", ran, missing=absent)
+    trial.refused(409, "DELETE", one, etag='"old"', says="etag")
+    trial("DELETE", one, missing=none)
+
+
+@pytest.fixture
+def trial(own_daemon):
+    endpoint = own_daemon()
+    owner = Client(endpoint)
+    owner.enable("iam", "iamcredentials")
+    owner.account("stranger")
+    stranger = owner.as_account("stranger@bezel-local.iam.gserviceaccount.com")
+    anonymous = Client(endpoint)
+    del anonymous.http.headers["Authorization"]
+    found = Trial(owner, stranger, anonymous)
+    for part in (usage, project, accounts, repositories, secrets, buckets, services, jobs, networks, machines):
+        part(found)
+    found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
+    return found
+
+
+def test_every_served_method_answers_validly_and_refuses_what_is_wrong(trial):
+    assert trial.problems == [], "\n".join(trial.problems)
+    ids = {method.id for method in served().values()}
+    assert set(trial.requests) - {""} == ids
+    rows = []
+    for source in SOURCES:
+        for method in sorted(set(source.serves)):
+            if source.document != "serviceusage.v1beta1":
+                told = (trial.requests[method], trial.answers[method])
+                rows.append([source.api, method, "yes", *told, " ".join(map(str, sorted(trial.errors[method])))])
+        others = [m for m in methods_of(discovery(source.document)) if m["id"] not in source.serves]
+        rows.append([source.api, f"{len(others)} others of {source.document}", "no", 0, 0, "501"])
+    check_results("apis-methods", table(rows))
+
+
+def table(rows):
+    return {
+        "title": "Google's APIs: methods",
+        "document": "fidelity",
+        "order": 20,
+        "about": "Each method that localcloud serves, called over HTTP: every request that was taken and every answer, "
+        "refusals too, is valid under Google's discovery document of that API (google-api-python-client). A method "
+        "that is not served is answered with 501 and its name.",
+        "command": ".venv/bin/pytest tests/localcloud/api/test_methods.py",
+        "stamp": None,
+        "columns": ["API", "method", "served", "requests checked", "answers checked", "errors tried"],
+        "rows": rows,
+        "notes": [],
+    }
+
+
+def test_every_other_method_of_google_is_known_by_its_name():
+    counted = Counter()
+    for source in SOURCES:
+        for method in methods_of(discovery(source.document)):
+            if method["id"] not in source.serves:
+                path = path_of(source, method).replace("{}", "x")
+                found = unserved(method["httpMethod"], path)
+                assert found == (method["id"] if source.knows_all else source.api) or _is_taken(method, path), path
+                counted[source.document] += 1
+    assert counted.total() > 1500
+
+
+def _is_taken(method, path):
+    """Whether two methods of Google's have paths that only their parameters' forms tell apart."""
+    return called(method["httpMethod"], path).id != method["id"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "name"),
+    [
+        ("PATCH", f"/run/v2/{PARENT}/locations/{REGION}/jobs/x", "run.projects.locations.jobs.patch"),
+        ("POST", "/storage/v1/b/x/o/y/copyTo/b/x/o/z", "storage.objects.copy"),
+        ("GET", f"{ACCOUNTS}/x/keys", "iam.projects.serviceAccounts.keys.list"),
+        ("POST", "/logging/v2/entries:write", "logging.entries.write"),
+        ("GET", f"/compute/v1/{PARENT}/zones/z/disks", "compute"),
+    ],
+)
+def test_a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found(cloud, verb, path, name):
+    answer = cloud.http.request(verb, path)
+    assert answer.status_code == 501
+    assert f"localcloud does not serve {name}" in answer.json()["error"]["message"]
+    assert cloud.get("/run/v2/nothing").status_code == 404
+    assert cloud.http.put(SERVICES).status_code == 404

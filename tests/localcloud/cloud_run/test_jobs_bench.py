@@ -1,0 +1,270 @@
+"""A load sent by the tasks of a job, whole processes on the embedded cloud: merged, told when one dies, never left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel.bench_jobs.cleanup import LABELS
+from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
+from bezel.errors import UserError
+from bezel.localcloud import control
+from bezel.localcloud.processes.orphans import marked
+from tests.support.localcloud.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
+from tests.support.record_results import check_results
+from tests.support.simulated_vllm.process import MODEL
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+MAIN = "import sys; from bezel.cli.main import main; sys.exit(main())"
+HOLD = "/localcloud/hold"
+JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
+
+
+class Site:
+    """A cloud with a service to load, a bucket, an image, and an account that may use them."""
+
+    def __init__(self, folder):
+        self.endpoint = control.start(folder / "cloud", speed=10_000)
+        self.client = Client(self.endpoint)
+        self.client.prepare()
+        self.environment = os.environ | control.environment(self.endpoint)
+        self.environment |= {
+            "XDG_STATE_HOME": str(folder / "state"),
+            "PYTHONPATH": str(ROOT),
+        }
+        self.notes = folder / "state" / "bezel" / "load-jobs"
+        self.account = self.client.account("loader")
+        for name in ("loads", "models"):
+            self.client.post("/storage/v1/b", {"name": name}, project="bezel-local")
+        self.client.grant_bucket("loads", "roles/storage.objectUser", f"serviceAccount:{self.account}")
+        path = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
+        self.client.done("artifactregistry/v1", self.client.post(path, {"format": "DOCKER"}, repositoryId="tools"))
+        for name, content in (("config.json", json.dumps(MODEL).encode()), ("model.safetensors", b"\0" * 400_000)):
+            query = {"uploadType": "media", "name": f"tiny/{name}"}
+            self.client.http.post("/upload/storage/v1/b/models/o", params=query, content=content)
+        made = self.client.create(
+            "tiny",
+            self.client.template(
+                "/mnt/models/tiny",
+                "--served-model-name=tiny",
+                env=[{"name": "LOCALCLOUD_SERVING_SPEED", "value": "20"}],
+                volumeMounts=[{"name": "weights", "mountPath": "/mnt/models"}],
+                volumes=[{"name": "weights", "gcs": {"bucket": "models", "readOnly": True}}],
+                maxInstanceRequestConcurrency=100,
+            ),
+        )
+        assert "error" not in made
+        self.client.grant(f"{SERVICES}/tiny", "roles/run.invoker", f"serviceAccount:{self.account}")
+        self.url = self.client.service("tiny")["uri"]
+
+    def victim(self, tasks=2, account=""):
+        """A run of the fleet as a process of its own."""
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.localcloud.killable_job",
+            self.url,
+            str(tasks),
+            "bezel-local",
+            REGION,
+        ]
+        return subprocess.Popen(
+            [*command, account or self.account],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def left(self):
+        """What runs have made and not deleted."""
+        found = self.client.get("/localcloud/resources").json()
+        kinds = {kind: names for kind, names in found.items() if kind in {"jobs", "executions", "tasks"}}
+        objects = [name for name in found.get("objects", []) if name.startswith("loads/")]
+        notes = [file.name for file in self.notes.glob("*.json")]
+        return kinds | {kind: names for kind, names in (("objects", objects), ("a note", notes)) if names}
+
+    def executions(self):
+        return self.client.get("/localcloud/resources").json().get("executions", [])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    found = Site(tmp_path_factory.mktemp("fleet"))
+    yield found
+    control.stop(found.endpoint.directory)
+
+
+def test_three_tasks_send_one_load_and_the_result_is_that_of_one(site, tmp_path):
+    command = [sys.executable, "-c", MAIN, "bench", "job", "--url", site.url, "--model", "tiny"]
+    command += ["--users", "6", "--requests", "30", "--input-tokens", "64", "--output-tokens", "16", "--tasks", "3"]
+    command += ["--image", f"{REGION}-docker.pkg.dev/bezel-local/tools/bezel-bench:0.1.0", "--bucket", "loads"]
+    command += ["--service-account", site.account, "--job-region", REGION, "--out", str(tmp_path / "r.json")]
+    ran = subprocess.run(
+        command, cwd=ROOT, env=site.environment, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert (tmp_path / "r.json").exists(), ran.stderr
+    result = json.loads((tmp_path / "r.json").read_text())
+    cell = result["cells"][0]
+    assert (cell["requests"], cell["failures"]) == (30, {})
+    assert {check["name"]: check["state"] for check in cell["checks"]}["counters"] == "passed"
+    assert result["manifest"]["client"]["workers"] == 3
+    assert result["nature"] == "simulated"
+    assert any(note.startswith("3 tasks sent this load: first requests") for note in result["notes"])
+    with np.load(tmp_path / "r.samples.npz") as samples:
+        assert sorted(samples["run/index"].tolist()) == [*range(30)]
+        assert set(samples["run/worker"].tolist()) == {0, 1, 2}
+    assert "cost about $" in ran.stderr
+    assert site.left() == {}
+
+
+def test_a_task_that_dies_fails_the_run_with_its_reason(site):
+    run = site.victim()
+    execution = until(site.executions, 60)[0].rpartition("/")[2]
+
+    def second():
+        return [one for one in marked("CLOUD_RUN_EXECUTION", execution) if one in marked("CLOUD_RUN_TASK_INDEX", "1")]
+
+    os.kill(until(second, 60)[0], signal.SIGKILL)
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "task 1 of 2 died (The container was ended by a signal), so nothing was measured" in said
+    assert site.left() == {}
+
+
+def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site):
+    run = site.victim(1, RUNTIME)
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "task 0 of 1 died (The container exited with an error, exit code 1)" in said
+    assert "Its last words: bezel: gs://loads/" in said
+    assert "Permission 'storage.objects.get' denied" in said
+    assert "--role=roles/storage.objectUser" in said
+    assert site.left() == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"bucket": "nowhere"}, "gcloud storage buckets create gs://nowhere"),
+        ({"image": "localhost/bezel-bench:9"}, "Image 'localhost/bezel-bench:9' not found. --image names what you"),
+    ],
+)
+def test_a_bucket_or_an_image_that_is_not_there_is_told_with_its_repair(site, monkeypatch, place, said):
+    for name, value in site.environment.items():
+        monkeypatch.setenv(name, value)
+    given = {"image": "localhost/bezel-bench:0.1.0", "bucket": "loads"} | place
+    fleet = Fleet("bezel-local", REGION, 1, service_account=site.account, ready_seconds=60, seconds=120, **given)
+    load = Load(Target(site.url, "tiny"), Closed(2), Stop(requests=2), PromptPlan())
+    with pytest.raises(UserError) as refused:
+        send_by_tasks(load, fleet, lambda _: None)
+    assert said in str(refused.value)
+    assert site.left() == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing(site, number):
+    # A task's word that it is ready, the second object, is held: however long this test looks, the run cannot end.
+    site.client.put(HOLD, {"method": "POST", "path": "/upload/storage/v1/b/loads/o", "nth": 2, "when": "before"})
+    run = site.victim()
+    until(lambda: site.client.get(HOLD, seconds=1).json()["reached"], 60)
+    execution = site.executions()[0].rpartition("/")[2]
+    tasks = until(lambda: marked("CLOUD_RUN_EXECUTION", execution), 60)
+    run.send_signal(number)
+    run.communicate(timeout=100)
+    site.client.http.delete(HOLD, params={"drop": 1})
+    assert run.returncode == 130
+    assert site.left() == {}
+    until(lambda: not any(is_alive(pid) for pid in tasks))
+
+
+KILLS = [
+    ("the plan is in the bucket", "POST", "/upload/storage/v1/b/loads/o", "after"),
+    ("the job is made", "POST", JOBS, "after"),
+    ("the job is run", "POST", f"{JOBS}/*:run", "after"),
+    ("what was left is about to be deleted", "DELETE", f"{JOBS}/*", "before"),
+    ("the job that was left is deleted", "DELETE", f"{JOBS}/*", "after"),
+]
+
+
+def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
+    rows = []
+    for what, method, path, when in KILLS:
+        site.client.put(HOLD, {"method": method, "path": path, "nth": 1, "when": when})
+        run = site.victim()
+        until(lambda: site.client.get(HOLD, seconds=1).json()["reached"], 60)
+        run.kill()
+        run.communicate(timeout=10)
+        site.client.http.delete(HOLD, params={"drop": int(when == "before")})
+        rows.append([what, method, ", ".join(sorted(site.left())) or "nothing"])
+    last = site.victim()
+    out, said = last.communicate(timeout=100)
+    assert last.returncode == 0, said
+    told = json.loads(out)
+    assert (told["indices"], told["workers"], told["failures"]) == ([*range(12)], [0, 1], [])
+    assert site.left() == {}
+    check_results(
+        "kills-load-jobs",
+        {
+            "title": "Kills of a load of many machines",
+            "document": "reliability",
+            "order": 24,
+            "about": "Runs of `bezel bench job` with two tasks, one after the other, each killed at a call of its own; "
+            "each finds what the one before it has left and deletes it first. The last one is let go: it measures, and "
+            "nothing is left.",
+            "command": ".venv/bin/pytest -q tests/localcloud/cloud_run/test_jobs_bench.py",
+            "stamp": None,
+            "columns": ["killed when", "call", "left then"],
+            "rows": [*rows, ["not at all: all requests answered", "", "nothing"]],
+            "notes": [],
+        },
+    )
+
+
+@pytest.fixture
+def foreign(site):
+    """A function that makes a job of the run's own name, with labels, as another machine or person would have."""
+    name = Fleet("bezel-local", REGION, 2, "x", site.account, "loads", 60, 120).made(site.url).job
+
+    def make(labels):
+        container = {"image": "localhost/bezel-bench:0.1.0", "command": ["sleep"], "args": ["100"]}
+        task = {"containers": [container], "timeout": "600s"}
+        body = {"labels": labels, "template": {"template": task}}
+        site.client.done("run/v2", site.client.post(JOBS, body, jobId=name))
+        return f"{JOBS}/{name}"
+
+    yield make
+    site.client.delete(f"{JOBS}/{name}")
+
+
+def test_a_job_of_that_name_that_is_somebody_elses_is_left_alone(site, foreign):
+    job = foreign({})
+    run = site.victim()
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "has not the labels of this command, so it is somebody else's" in said
+    assert site.client.get(job).status_code == 200
+
+
+def test_a_job_of_another_machine_is_left_alone_while_it_runs_and_taken_over_when_not(site, foreign):
+    job = foreign(LABELS)
+    execution = site.client.post(f"{job}:run").json()["metadata"]["name"]
+    run = site.victim()
+    _, said = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "begun by deployer@bezel-local.iam.gserviceaccount.com on another machine" in said
+    site.client.done("run/v2", site.client.post(f"/run/v2/{execution}:cancel"))
+    run = site.victim()
+    until(lambda: "bezel-run" in site.client.get(job).json().get("labels", {}), 60)
+    run.send_signal(signal.SIGTERM)
+    run.communicate(timeout=100)
+    assert run.returncode == 130
+    assert site.left() == {}

@@ -1,0 +1,24 @@
+"""Every kind of fault has been tried under the real engine: it has a row in the table and the text that a user sees."""
+
+import json
+from pathlib import Path
+
+from bezel.localcloud.faults.kinds import KINDS
+
+TESTS = Path(__file__).parents[2]
+
+
+def test_every_kind_has_a_row_and_a_text_and_nothing_else_has() -> None:
+    rows = json.loads((TESTS / "results" / "faults.json").read_text())["rows"]
+    assert [row[0] for row in rows] == list(KINDS)
+    assert sorted(file.stem for file in (TESTS / "e2e" / "goldens" / "faults").glob("*.txt")) == sorted(KINDS)
+
+
+def test_every_row_says_how_it_is_caused_what_is_seen_what_is_left_and_how_it_goes_on() -> None:
+    for kind, command, seen, left, following in json.loads((TESTS / "results" / "faults.json").read_text())["rows"]:
+        assert command.startswith(f"`bezel local fault add {kind}")
+        golden = (TESTS / "e2e" / "goldens" / "faults" / f"{kind}.txt").read_text()
+        assert seen in golden
+        assert "0 pending" not in left
+        assert "nothing pending" in left
+        assert following

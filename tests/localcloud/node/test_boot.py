@@ -1,0 +1,138 @@
+"""A machine of localcloud runs the very startup script of its metadata, to a container that answers or to a reason."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE, marked
+from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
+from bezel.loopback.plain_http import NO_TLS
+from tests.support.localcloud.client import PARENT, RUNTIME, until
+from tests.support.localcloud.node_harness import GATEWAY, NAME, PHASES, SECRET, RunningCloud, own_address
+
+pytestmark = pytest.mark.slow
+ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode())"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    running = RunningCloud(tmp_path_factory.mktemp("machines") / "cloud")
+    running.furnish()
+    running.instances |= {"gateway": GATEWAY, "elsewhere": ""}
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def world(running):
+    yield running
+    running.clear()
+
+
+def asked(url: str, instance: str = "") -> str:
+    """What a process of a Cloud Run instance, or of nobody, gets from an address; "" where it gets nothing."""
+    environment = {INSTANCE_VARIABLE: instance} if instance else {}
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", ASK, url],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return run.stdout
+
+
+def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
+    address = own_address(5)
+    world.boot(world.spec(address))
+    assert world.settled("healthy") == "done", world.console()
+    assert world.states() == dict.fromkeys(PHASES, "done")
+    seen = asked(f"http://{address}:8000/x", "gateway")
+    assert f'"HF_TOKEN": "{SECRET}"' in seen
+    assert '"PLAIN": "value"' in seen
+    for stranger in ("", "elsewhere"):
+        assert asked(f"http://{address}:8000/x", stranger) == ""
+    world.rule("10.0.0.0/16")
+    assert asked(f"http://{address}:8000/x", "gateway") == ""
+    assert "healthy done" in world.console()
+    assert SECRET not in world.console() + repr(world.phases())
+    wanted = 'resource.type="gce_instance" AND textPayload:"healthy done"'
+    found = world.client.post("/logging/v2/entries:list", {"resourceNames": [PARENT], "filter": wanted})
+    assert found.json()["entries"]
+    root = world.cloud.layout.root
+    processes = marked(DIRECTORY_VARIABLE, str(root))
+    assert processes
+    world.do(world.nodes.end, NAME)
+    until(lambda: not (root / "nodes").exists() or not list((root / "nodes").iterdir()))
+    assert until(lambda: not marked(DIRECTORY_VARIABLE, str(root)))
+    assert world.phases() == {}
+    kept = [path for path in root.rglob("*") if path.is_file() and path.suffix not in {".db", ".db-wal", ".db-shm"}]
+    assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_a_machine_without_a_way_to_google_says_how_to_give_it_one(world):
+    world.network(private=False)
+    world.boot(world.spec(own_address(6)))
+    assert world.settled("network") == "failed"
+    assert "private Google access" in world.phases()["network"]["detail"]
+
+
+REFUSALS = {
+    "image": ("image", {"bezel-image": "docker.io/vllm/vllm-openai@sha256:" + "0" * 64}, "network.nat"),
+    "weights": ("weights", {"bezel-weights": "gs://models/nothing"}, "does not name a directory"),
+    "secret": ("compile", {"bezel-secrets-by-name": '{"A": "other"}'}, "secret other cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_the_account_or_the_network_does_not_reach_fails_its_phase(world, name):
+    phase, attributes, text = REFUSALS[name]
+    world.boot(world.spec(own_address(7), **attributes))
+    assert world.settled(phase) == "failed"
+    assert world.states()[phase] == "failed"
+    assert text in world.phases()[phase]["detail"]
+
+
+def test_an_account_without_the_reader_role_pulls_no_image(world):
+    world.client.account("nobody")
+    world.boot(replace(world.spec(own_address(8)), service_account=RUNTIME.replace("runtime", "nobody")))
+    assert world.settled("image") == "failed"
+    assert "roles/artifactregistry.reader" in world.phases()["image"]["detail"]
+
+
+def test_a_container_that_never_serves_ends_the_boot_with_its_exit_code(world):
+    world.boot(world.spec(own_address(9), "--exit=3"))
+    assert world.settled("healthy") == "failed"
+    assert "exit code 3" in world.phases()["healthy"]["detail"]
+
+
+def test_a_container_that_dies_later_is_started_again(world):
+    address = own_address(10)
+    world.serve(address)
+    assert asked(f"http://{address}:8000/die", "gateway") == ""
+    until(lambda: asked(f"http://{address}:8000/health", "gateway"), 30)
+
+
+def test_an_external_address_is_open_to_the_internet_where_a_rule_says_so(world):
+    address, external = own_address(11), own_address(111)
+    world.serve(address, external=external)
+    assert asked(f"http://{external}:8000/x") == ""
+    world.rule("0.0.0.0/0")
+    assert "arguments" in asked(f"http://{external}:8000/x")
+    assert asked(f"http://{address}:8000/x") == ""
+
+
+def test_the_hub_is_out_of_reach_without_a_nat(world):
+    address = own_address(12)
+    world.serve(address)
+    hub = json.loads(asked(f"http://{address}:8000/x", "gateway"))["environment"]["HF_ENDPOINT"]
+    model = f"{hub}/api/models/google/gemma-4-12B-it/revision/main"
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(model, trust_env=False, verify=NO_TLS, timeout=10)
+    world.nat()
+    assert httpx.get(model, trust_env=False, verify=NO_TLS, timeout=10).status_code == 200

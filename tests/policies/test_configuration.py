@@ -1,0 +1,86 @@
+"""A wrong configuration passes nothing, the shipped ones are right, and the document shows what the policies take."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bezel.catalog import accelerators, gpu_machines, tpus
+from bezel.planner.base.settings import Settings
+from policies.config import Environment
+from policies.docs_table import policy_table
+from policies.hardware_cost.pack import POLICIES as COST
+from policies.security.pack import POLICIES as SECURITY
+from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, asked, example, remedied, service
+
+OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("stack-")]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, ["most-instances.limits", "Field required"]),
+        ({"limits": {}}, ["most-instances.limits", "at least 1"]),
+        ({"limits": {"dev": 2}, "limit": {"dev": 40}}, ["most-instances.limit", "Extra inputs", "limits"]),
+        ({"limits": {"dev": 2}, "prices": [{"item": "vcpu", "usd_per_unit": 1e-300}]}, ["prices", "Extra inputs"]),
+        ({"limits": {"dev": 2, "staging": 4}}, ["staging", "'dev' or 'prod'"]),
+        ({"limits": {"dev": "two"}}, ["most-instances.limits.dev = two", "valid integer"]),
+        ({"limits": {"dev": -1}}, ["greater than or equal to 0"]),
+    ],
+)
+def test_a_wrong_configuration_lets_nothing_pass_and_is_named(config, words) -> None:
+    (message,) = asked("most-instances", SERVICE, service(), config)
+    for word in [*words, "nothing passes", "--policy-pack-config"]:
+        assert word in message
+
+
+@pytest.mark.parametrize("policy", [*OF_A_RESOURCE, *(policy.name for policy in SECURITY)])
+def test_no_policy_takes_a_key_that_it_does_not_have(policy: str) -> None:
+    (message,) = asked(policy, "gcp:storage/bucket:Bucket", {}, {**LIMITS.get(policy, {}), "enfrocement": "off"})
+    assert f"{policy}.enfrocement" in message
+
+
+def test_a_wrong_configuration_fills_in_nothing() -> None:
+    assert remedied("labels", SERVICE, service({"labels": {}}), {"defaults": "never"}) is None
+
+
+@pytest.mark.parametrize("policy", OF_A_RESOURCE)
+def test_the_engine_refuses_a_configuration_that_misses_the_limits(policy: str) -> None:
+    schema = POLICIES[policy].config_schema
+    assert schema is not None
+    assert schema.required == ["limits"]
+    limits = schema.properties["limits"]
+    assert limits["propertyNames"] == {"enum": ["dev", "prod"]}
+    assert limits["minProperties"] == 1
+    assert "$ref" not in json.dumps(schema.properties)  # the engine would find nothing behind it
+
+
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_the_shipped_limits_configure_every_policy_that_needs_them(environment: str) -> None:
+    limits, labels = example("hardware_cost", environment), example("security", environment)
+    assert set(limits) == {policy.name for policy in COST}
+    assert set(labels) <= {policy.name for policy in SECURITY}
+    labelled = service({"labels.environment": environment})
+    for policy in OF_A_RESOURCE:
+        assert asked(policy, SERVICE, labelled, limits[policy]) == []
+    assert asked("labels", SERVICE, labelled, labels["labels"]) == []
+    known = {*accelerators(), *tpus(), *gpu_machines()}
+    assert known.issuperset(limits["allowed-accelerators"]["limits"][environment])
+
+
+def test_the_environments_are_those_of_a_stack() -> None:
+    assert Settings.model_fields["environment"].annotation == Environment
+
+
+def test_the_document_shows_the_table_of_the_policies() -> None:
+    document = (ROOT / "docs" / "policies.md").read_text()
+    shown = document.partition("tools.docs.policies -->\n")[2].partition("<!-- end -->")[0]
+    assert shown == policy_table(), "run `.venv/bin/python -m tools.docs.policies`"
+
+
+def test_the_violation_in_the_document_is_what_is_said() -> None:
+    (message,) = asked("most-instances", SERVICE, service({"template.scaling.maxInstanceCount": 40.0}))
+    document = (ROOT / "docs" / "policies.md").read_text()
+    for line in [POLICIES["most-instances"].description, *message.splitlines()]:
+        assert line.strip() in document

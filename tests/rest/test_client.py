@@ -1,0 +1,158 @@
+"""The client against real sockets: what is repeated, what is not, and what an error says."""
+
+from pathlib import Path
+
+import pytest
+
+from bezel.rest import ApiError, Credentials, GoogleClient, UnreachableError
+from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, key_file, token_route
+
+
+class Clock:
+    """A clock that only ``sleep`` moves, and the record of the waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def client(server: Server, tmp_path: Path, clock: Clock) -> GoogleClient:
+    server.routes.append(token_route())
+    credentials = Credentials(environ={"GOOGLE_APPLICATION_CREDENTIALS": str(key_file(tmp_path, server))})
+    return GoogleClient(
+        credentials, clock=clock, sleep=clock.sleep, dice=lambda: 1.0, timeout_seconds=5, deadline_seconds=10
+    )
+
+
+def answers(server: Server, *given: Answer) -> list[Call]:
+    """Lets /x answer these in turn, the last one for ever; returns the list that its calls are put in."""
+    seen: list[Call] = []
+
+    def route(call: Call) -> Answer | None:
+        if call.path != "/x":
+            return None
+        seen.append(call)
+        return given[min(len(seen), len(given)) - 1]
+
+    server.routes.append(route)
+    return seen
+
+
+@pytest.mark.parametrize("fault", [Answer(429), Answer(500), Answer(502), Answer(503), Answer(504), Answer(reset=True)])
+def test_a_get_outlives_a_fault_of_the_server(
+    server: Server, client: GoogleClient, clock: Clock, fault: Answer
+) -> None:
+    seen = answers(server, fault, fault, Answer(json={"ok": True}))
+    assert client.get(f"{server.url}/x") == {"ok": True}
+    assert len(seen) == 3
+    assert clock.slept == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 501])
+def test_a_refusal_is_final(server: Server, client: GoogleClient, clock: Clock, status: int) -> None:
+    error = {"error": {"code": status, "message": "because", "status": "SO_IT_IS"}}
+    seen = answers(server, Answer(status, error))
+    with pytest.raises(ApiError) as caught:
+        client.get(f"{server.url}/x")
+    assert (caught.value.status, caught.value.reason, caught.value.message) == (status, "SO_IT_IS", "because")
+    assert len(seen) == 1
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize("fault", [Answer(500), Answer(503), Answer(reset=True)])
+def test_a_post_is_never_sent_twice_when_the_first_may_have_worked(
+    server: Server, client: GoogleClient, fault: Answer
+) -> None:
+    seen = answers(server, fault, Answer(json={}))
+    with pytest.raises((ApiError, UnreachableError)):
+        client.post(f"{server.url}/x", json={})
+    assert len(seen) == 1
+
+
+def test_a_post_is_sent_again_when_it_was_turned_away_or_declared_repeatable(
+    server: Server, client: GoogleClient
+) -> None:
+    seen = answers(server, Answer(429), Answer(json={"ok": 1}), Answer(503), Answer(json={"ok": 2}))
+    assert client.post(f"{server.url}/x", json={}) == {"ok": 1}
+    assert client.post(f"{server.url}/x", json={}, idempotent=True) == {"ok": 2}
+    assert len(seen) == 4
+
+
+def test_the_deadline_ends_the_repeats_with_the_last_failure(
+    server: Server, client: GoogleClient, clock: Clock
+) -> None:
+    answers(server, Answer(503, {"error": {"message": "still down", "status": "UNAVAILABLE"}}))
+    with pytest.raises(ApiError, match="still down"):
+        client.get(f"{server.url}/x")
+    assert clock.now < 10
+
+
+@pytest.mark.parametrize(("least", "answered"), [(5.0, True), (0.1, False)])
+def test_an_attempt_has_its_least_time_however_little_of_the_deadline_is_left(
+    server: Server, least: float, answered: bool
+) -> None:
+    server.routes.append(lambda _: Answer(chunks=[0.4, b"{}"]))
+    credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "t"})
+    with GoogleClient(credentials, deadline_seconds=0.001, least_seconds=least) as client:
+        if answered:
+            assert client.get(f"{server.url}/x") == {}
+        else:
+            with pytest.raises(UnreachableError, match="ReadTimeout"):
+                client.get(f"{server.url}/x")
+
+
+def test_the_server_may_ask_for_a_longer_wait(server: Server, client: GoogleClient, clock: Clock) -> None:
+    answers(server, Answer(429, headers={"retry-after": "7"}), Answer(json={}))
+    client.get(f"{server.url}/x")
+    assert clock.slept == [7.0]
+
+
+def test_nobody_listening_is_told_as_such(client: GoogleClient) -> None:
+    with pytest.raises(UnreachableError, match=r"GET http://127.0.0.1:9/x: no answer \(ConnectError"):
+        client.get("http://127.0.0.1:9/x?secret=1")
+
+
+def test_a_refused_token_is_renewed_once(server: Server, client: GoogleClient, clock: Clock) -> None:
+    seen = answers(server, Answer(401), Answer(json={"ok": True}), Answer(401))
+    assert client.get(f"{server.url}/x") == {"ok": True}
+    with pytest.raises(ApiError, match="401"):
+        client.get(f"{server.url}/x")
+    assert len(seen) == 4
+    assert server.paths().count("POST /token") == 3
+    assert clock.slept == []
+
+
+def test_each_request_carries_the_token_and_no_error_does(server: Server, client: GoogleClient) -> None:
+    seen = answers(
+        server, Answer(403, {"error": {"message": f"{ACCESS_TOKEN} may not", "status": "PERMISSION_DENIED"}})
+    )
+    with pytest.raises(ApiError) as caught:
+        client.get(f"{server.url}/x", params={"token": "planted-query"})
+    assert seen[0].headers["authorization"] == f"Bearer {ACCESS_TOKEN}"
+    assert "planted" not in str(caught.value) + repr(caught.value) + repr(client.credentials)
+
+
+def test_pages_are_joined_in_order(server: Server, client: GoogleClient) -> None:
+    seen = answers(
+        server, Answer(json={"things": [{"n": 1}, {"n": 2}], "nextPageToken": "t"}), Answer(json={"things": [{"n": 3}]})
+    )
+    assert [thing["n"] for thing in client.pages(f"{server.url}/x", "things", params={"pageSize": 2})] == [1, 2, 3]
+    assert [call.query for call in seen] == [{"pageSize": "2"}, {"pageSize": "2", "pageToken": "t"}]
+
+
+def test_a_list_without_entries_is_empty(server: Server, client: GoogleClient) -> None:
+    answers(server, Answer(json={}))
+    assert list(client.pages(f"{server.url}/x", "things")) == []

@@ -1,0 +1,209 @@
+"""The short benchmark: what it sends, what its figures say, and how it fails; on a fake service at the wire."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.bench.cell.cell import MeasuredCell
+from bezel.bench.result.columns import Columns
+from bezel.bench.result.document import Cell, Check, Distribution, Histogram, Metric
+from bezel.rest import Credentials
+from components.dynamic import Progress
+from smoke.base import SmokeError
+from smoke.benchmark import ShortBenchmarkProvider
+from smoke.outputs import figures
+from tests.support.bench.runs import answered, closed, failed
+from tests.support.rest.fake_google import Answer
+from tests.support.smoke.fake_service import MODEL, SERVICE, Project, recorded_stream
+
+ROOT = Path(__file__).parent.parent.parent
+WHOLE = b"".join(line for _, line in recorded_stream("chat-stream-usage.txt"))
+SPREAD = Distribution(
+    unit="ms", n=6, mean=2, min=1, max=3.25, p50=2, p90=None, p95=None, p99=None, p999=None,
+    histogram=Histogram(edges=[1, 4], counts=[6]),
+)  # fmt: skip
+
+
+def props(project: Project, **others: Any) -> dict[str, Any]:
+    return {
+        "url": project.vllm.url,
+        "revision": "llm-00001-abc",
+        "service": SERVICE,
+        "served_model": MODEL,
+        "requests": 6.0,
+        "concurrency": 2.0,
+        "prompt_tokens": 20.0,
+        "output_tokens": 6.0,
+        "public": True,
+        "deadline_seconds": 20.0,
+    } | others
+
+
+@pytest.fixture
+def opened(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The fake service for anybody."""
+    monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
+    project.open_paths = {"/health", "/metrics", "/tokenize", "/v1/chat/completions"}
+    return project
+
+
+def run(given: dict[str, Any]) -> dict[str, Any]:
+    return dict(ShortBenchmarkProvider().run(given, Progress(None))["figures"])
+
+
+def chats(project: Project) -> list[Any]:
+    return [call.json for call in project.vllm.calls if call.path == "/v1/chat/completions"]
+
+
+def test_every_request_is_sent_once_with_a_prompt_of_its_own(opened: Project) -> None:
+    found = run(props(opened))
+    assert (found["requests"], found["completed"], found["failed"], found["concurrency"]) == (6, 6, {}, 2)
+    assert (found["prompt_tokens"], found["output_tokens"]) == (6 * 19, 6 * 6)
+    assert found["ttft_ms"]["p50"] <= found["e2e_ms"]["p50"] <= found["e2e_ms"]["max"]
+    sent = chats(opened)
+    assert len({one["messages"][0]["content"] for one in sent}) == 6
+    assert {one["max_tokens"] for one in sent} == {6}
+    assert all(one["ignore_eos"] and one["stream_options"] == {"include_usage": True} for one in sent)
+    # The service counts no tokens: lengths are about right, and that is said.
+    assert any("prompt lengths are approximate" in note for note in found["notes"])
+
+
+@pytest.mark.slow
+def test_the_next_run_sends_other_prompts(opened: Project) -> None:
+    runs = [run(props(opened))["run"] for _ in range(2)]
+    assert len(set(runs)) == 2
+    assert len({one["messages"][0]["content"] for one in chats(opened)}) == 12
+
+
+def test_failures_are_counted_by_kind_and_the_rest_is_measured(opened: Project) -> None:
+    opened.chat_status = [429, 503, 200]
+    found = run(props(opened))
+    assert found["failed"] == {"http_429": 1, "http_5xx": 1}
+    assert (found["requests"], found["completed"], found["output_tokens"]) == (6, 4, 24)
+    assert "2 of 6 requests failed and are in no figure but `failed`" in found["notes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Answer(chunks=[0.6, WHOLE]), "Nothing came within 0 s: lower smoke.requests, or smoke.output_tokens"),
+        (Answer(403), "Grant the caller roles/run.invoker"),
+        (
+            Answer(404, {"error": {"message": "no such model"}}),
+            "is served, has a chat template, and that 20 + 6 tokens",
+        ),
+        (Answer(400, {"error": {"message": "too long by far"}}), "It says: too long by far"),
+    ],
+)
+def test_where_all_fails_the_kind_says_what_to_do(opened: Project, answer: Answer, told: str) -> None:
+    opened.vllm.routes.insert(0, lambda call: answer if call.path == "/v1/chat/completions" else None)
+    with pytest.raises(SmokeError) as caught:
+        run(props(opened, requests=3, deadline_seconds=0.3 if answer.chunks else 20.0))
+    assert told in str(caught.value)
+    assert str(caught.value).startswith("all ")
+
+
+@pytest.mark.slow
+def test_a_service_that_ends_while_it_is_measured_fails_the_deploy(
+    opened: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As when a lease ends under the load: every figure is of before."""
+    for name, value in opened.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    opened.health = [503]
+    with pytest.raises(SmokeError) as caught:
+        run(props(opened, deadline_seconds=1.0))
+    assert "the service answered the benchmark and does not answer after it" in str(caught.value)
+    assert "HTTP 503" in str(caught.value)
+    assert "repair: " in str(caught.value)
+
+
+def test_a_service_that_nobody_runs_is_no_traceback(opened: Project) -> None:
+    with pytest.raises(SmokeError, match=r"cannot be run: http://127\.0\.0\.1:9 takes no connection"):
+        run(props(opened, url="http://127.0.0.1:9"))
+
+
+@pytest.mark.slow
+def test_an_identity_token_is_sent_where_the_service_asks_for_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in project.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    assert run(props(project, public=False))["completed"] == 6
+    assert Credentials().identity_token(project.vllm.url) not in str(run(props(project, public=False)))
+
+
+@pytest.mark.slow
+def test_a_preview_loads_nothing_that_only_a_run_needs() -> None:
+    program = "import smoke.benchmark, sys; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    heavy = ("bezel.bench", "numpy", "orjson", "httptools", "httpx", "pydantic")
+    assert [name for name in loaded if name.startswith(heavy)] == []
+    assert "smoke.benchmark" in loaded
+
+
+def cell(**others: Any) -> Cell:
+    fields = {
+        "id": "smoke", "context_tokens": 20, "users": 2, "output_tokens": 11, "pattern": "closed", "prompts": "unique",
+        "state": "ok", "requests": 6, "seconds": 1.5, "load": {"prompts": {"seed": 3, "run": "ab"}},
+        "metrics": {
+            "requests_per_second": Metric(value=4.00049, unit="requests/s", n=6),
+            "input_tokens_per_second": Metric(value=None, unit="tokens/s", why="the server tells no cached tokens"),
+        },
+        "distributions": {"ttft": SPREAD},
+    }  # fmt: skip
+    return Cell(**(fields | others))
+
+
+def measured(given: Cell, samples: Any = None) -> MeasuredCell:
+    return MeasuredCell(given, Columns.of(samples or closed(2, 3).samples))
+
+
+def test_what_cannot_be_measured_is_absent_and_not_zero() -> None:
+    found = figures(measured(cell()), (), simulated=False)
+    assert found["requests_per_second"] == 4.0
+    assert found["ttft_ms"] == {"p50": 2.0, "max": 3.25}
+    assert not {"input_tokens_per_second", "tpot_ms", "e2e_ms"} & set(found)
+    assert (found["seed"], found["run"], found["notes"]) == (3, "ab", [])
+
+
+def test_tokens_are_those_of_answered_requests() -> None:
+    samples = [answered(0, 1), answered(1, 1), failed(2, 1, "http_429")]
+    given = cell(requests=3, failures={"http_429": 1})
+    found = figures(measured(given, samples), (), simulated=False)
+    assert (found["prompt_tokens"], found["output_tokens"], found["completed"]) == (200, 22, 2)
+
+
+def test_a_doubt_stands_beside_the_figures_and_a_check_that_passed_does_not() -> None:
+    checks = [
+        Check(name="counters", state="failed", text="the server counts twice as many"),
+        Check(name="steady_state", state="suspect", text="too short"),
+        Check(name="drained", state="passed", text="idle"),
+        Check(name="roofline", state="unknown", text="no checkpoint"),
+    ]
+    limited = cell(state="client_limited", reason="the client was measured", checks=checks)
+    found = figures(measured(limited), ("lengths are approximate",), simulated=True)
+    assert found["notes"] == [
+        "simulated: the server is a simulated one, no figure says anything of hardware",
+        "counters: the server counts twice as many",
+        "steady_state: too short",
+        "the client was measured",
+        "lengths are approximate",
+    ]
+    assert found["checks"] == {
+        "counters": "failed", "steady_state": "suspect", "drained": "passed", "roofline": "unknown",
+    }  # fmt: skip
+    assert found["state"] == "client_limited"
+
+
+def test_requests_that_were_not_even_begun_are_told() -> None:
+    planned = {"prompts": {"seed": 3, "run": "ab"}, "stop": {"requests": 96, "seconds": 300.0}}
+    found = figures(measured(cell(load=planned)), (), simulated=False)
+    assert found["notes"] == ["only 6 of 96 requests were begun within 300 s"]
+    planned["stop"]["requests"] = 6
+    assert figures(measured(cell(load=planned)), (), simulated=False)["notes"] == []

@@ -1,0 +1,33 @@
+"""What a server says of itself: counters summed without their dates, counts of an answer that can be true."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from smoke.client import counters, usage_fault
+from tests.support.smoke.fake_service import FIXTURES
+
+
+@pytest.mark.parametrize(("name", "sums"), [("metrics-ngram.txt", (762, 47)), ("metrics-mtp.txt", (5415, 0))])
+def test_recorded_counters_are_summed_without_their_dates(name: str, sums: tuple[int, int]) -> None:
+    found = counters((FIXTURES / name).read_text(), "vllm:spec_decode_")
+    drafted, accepted = "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"
+    assert (found[drafted], found[accepted]) == sums
+    assert all(value < 1e6 for value in found.values())
+    assert found["vllm:spec_decode_num_accepted_tokens_per_pos_total"] == sums[1]
+
+
+def test_a_label_may_hold_anything_and_a_server_without_drafts_has_no_counters() -> None:
+    text = (
+        '# HELP a_total x\na_total{m="b } 7 {",n="1"} 3.0\na_total{n="2"} 4 1795219792\n'
+        'a_created{n="2"} 9e9\nbroken\n\n'
+    )
+    assert counters(text, "a") == {"a_total": 7.0}
+    assert counters((FIXTURES / "metrics.txt").read_text(), "vllm:spec_decode_") == {}
+
+
+@given(st.integers(1, 10**6), st.integers(1, 64))
+def test_true_counts_have_no_fault(prompt_tokens: int, output: int) -> None:
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": output, "total_tokens": prompt_tokens + output}
+    assert usage_fault(usage, asked=64) is None
+    assert usage_fault(usage | {"completion_tokens": 65}, asked=64)

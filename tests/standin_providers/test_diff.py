@@ -1,0 +1,205 @@
+"""A change is an update or a replacement as the table says, at the place where it is, and nothing else is one."""
+
+from typing import Any
+
+import pytest
+from pulumi.runtime.proto import provider_pb2 as pb
+
+from bezel.standin_providers.lifecycle.values import UNKNOWN, decode
+from tests.support.standin_providers.client import Provider
+from tests.support.standin_providers.google import FakeGoogle
+from tests.support.standin_providers.programs import PROGRAMS, changed
+
+SERVICE = "gcp:cloudrunv2/service:Service"
+BUCKET = "gcp:storage/bucket:Bucket"
+KINDS = pb.PropertyDiff.Kind
+
+
+def refreshed(gcp: Provider, kind: str) -> tuple[str, dict[str, Any]]:
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    return resource_id, decode(gcp.read(kind, resource_id, made, gcp.inputs(kind, PROGRAMS[kind])).properties)
+
+
+def detailed(answer: Any) -> dict[str, str]:
+    return {path: KINDS.Name(item.kind) for path, item in answer.detailedDiff.items()}
+
+
+CONTAINER = "template.containers.0"
+# A rule's condition is a set of one: another age is another member, without the zeros that were read of the old one.
+GONE_WITH_IT = (
+    "daysSinceCustomTime",
+    "daysSinceNoncurrentTime",
+    "numNewerVersions",
+    "sendAgeIfZero",
+    "sendDaysSinceCustomTimeIfZero",
+    "sendDaysSinceNoncurrentTimeIfZero",
+    "sendNumNewerVersionsIfZero",
+    "sizeAboveBytes",
+    "sizeBelowBytes",
+)
+RULE_REPLACED = {
+    "lifecycleRules[0].condition.age": "UPDATE",
+    "lifecycleRules[0].condition.withState": "UPDATE",
+    **{f"lifecycleRules[0].condition.{name}": "DELETE" for name in GONE_WITH_IT},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "found"),
+    [
+        (SERVICE, f"{CONTAINER}.args.1", "--max-model-len=8192", {"template.containers[0].args[1]": "UPDATE"}),
+        (SERVICE, f"{CONTAINER}.args.1", None, {"template.containers[0].args[1]": "DELETE"}),
+        (
+            SERVICE,
+            f"{CONTAINER}.resources.limits",
+            {"cpu": "8", "nvidia.com/gpu": "2"},
+            {
+                "template.containers[0].resources.limits.cpu": "UPDATE",
+                'template.containers[0].resources.limits["nvidia.com/gpu"]': "UPDATE",
+            },
+        ),
+        (SERVICE, "template.scaling.minInstanceCount", 1, {"template.scaling.minInstanceCount": "UPDATE"}),
+        (SERVICE, "template.nodeSelector", {"accelerator": "nvidia-l4"}, {"template.nodeSelector": "ADD"}),
+        (SERVICE, "deletionProtection", True, {"deletionProtection": "UPDATE"}),
+        (SERVICE, "location", "europe-west4", {"location": "UPDATE_REPLACE"}),
+        (BUCKET, "lifecycleRules.0.condition.age", 60, RULE_REPLACED),
+        (BUCKET, "versioning.enabled", True, {"versioning.enabled": "UPDATE"}),
+        (BUCKET, "location", "EU", {"location": "UPDATE_REPLACE"}),
+        ("gcp:serviceaccount/account:Account", "accountId", "other", {"accountId": "UPDATE_REPLACE"}),
+        (
+            "gcp:secretmanager/secret:Secret",
+            "replication",
+            {"userManaged": {"replicas": [{"location": "us-central1"}]}},
+            {"replication.auto": "DELETE_REPLACE", "replication.userManaged": "ADD_REPLACE"},
+        ),
+        (
+            "gcp:secretmanager/secret:Secret",
+            "replication.auto",
+            {"customerManagedEncryption": {"kmsKeyName": "projects/p/locations/global/keyRings/r/cryptoKeys/k"}},
+            {"replication.auto.customerManagedEncryption": "ADD"},
+        ),
+        (
+            BUCKET,
+            "customPlacementConfig",
+            {"dataLocations": ["US-EAST1", "US-WEST1"]},
+            {"customPlacementConfig": "ADD_REPLACE"},
+        ),
+        ("gcp:secretmanager/secretVersion:SecretVersion", "secretData", "b", {"secretData": "UPDATE_REPLACE"}),
+        ("gcp:secretmanager/secretVersion:SecretVersion", "enabled", False, {"enabled": "UPDATE"}),
+        ("gcp:artifactregistry/repository:Repository", "description", "x", {"description": "UPDATE"}),
+        ("gcp:artifactregistry/repository:Repository", "format", "PYTHON", {"format": "UPDATE_REPLACE"}),
+        ("gcp:projects/service:Service", "disableOnDestroy", False, {"disableOnDestroy": "UPDATE"}),
+        ("gcp:projects/iAMMember:IAMMember", "role", "roles/viewer", {"role": "UPDATE_REPLACE"}),
+        ("gcp:storage/bucketObject:BucketObject", "content", "bye", {"content": "UPDATE", "detectMd5hash": "UPDATE"}),
+    ],
+)
+def test_a_change_shows_where_it_is(
+    kind: str, path: str, value: Any, found: dict[str, str], gcp: Provider, google: FakeGoogle
+) -> None:
+    del google
+    resource_id, made = refreshed(gcp, kind)
+    answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
+    shown = detailed(answer)
+    assert shown == found
+    assert list(answer.diffs) == sorted({name.split(".")[0].split("[")[0] for name in found})
+    assert list(answer.replaces) == sorted({name.split(".")[0] for name, how in found.items() if "REPLACE" in how})
+    assert not set(answer.stables) & set(answer.replaces)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        (SERVICE, "template.containers.0.envs", [{"name": "A", "value": "2"}, {"name": "B", "value": "1"}]),
+        (SERVICE, "scaling", None),  # a block of zeros
+        (SERVICE, "template.containers.0.resources.cpuIdle", None),
+        (BUCKET, "location", "US-CENTRAL1"),
+        ("gcp:storage/bucketIAMMember:BucketIAMMember", "bucket", "b/models"),
+        ("gcp:secretmanager/secretIamMember:SecretIamMember", "secretId", "hf"),
+        ("gcp:serviceaccount/account:Account", "disabled", False),
+    ],
+)
+def test_what_means_the_same_is_no_change(kind: str, path: str, value: Any, gcp: Provider) -> None:
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
+    assert detailed(answer) == {}
+    assert answer.changes == pb.DiffResponse.DIFF_NONE
+
+
+def test_what_is_in_a_block_says_for_itself_what_its_change_takes(gcp: Provider) -> None:
+    program = {**PROGRAMS[BUCKET], "customPlacementConfig": {"dataLocations": ["US-EAST1", "US-WEST1"]}}
+    resource_id, made = gcp.create(BUCKET, program)
+    answer = gcp.diff(BUCKET, resource_id, made, changed(program, "customPlacementConfig.dataLocations.1", "US-EAST4"))
+    assert detailed(answer) == {"customPlacementConfig.dataLocations[1]": "UPDATE_REPLACE"}
+    assert "customPlacementConfig" not in answer.stables
+    repository = "gcp:artifactregistry/repository:Repository"
+    program = changed(PROGRAMS[repository], "remoteRepositoryConfig.upstreamCredentials", {})
+    path = "remoteRepositoryConfig.upstreamCredentials.usernamePasswordCredentials"
+    program = changed(program, path, {"username": "a", "passwordSecretVersion": "s"})
+    resource_id, made = gcp.create(repository, program)
+    answer = gcp.diff(repository, resource_id, made, changed(program, f"{path}.username", "b"))
+    assert detailed(answer) == {f"{path}.username": "UPDATE"}
+    assert "remoteRepositoryConfig" in answer.stables
+
+
+def test_a_rule_that_was_changed_is_unchanged_from_then_on(gcp: Provider) -> None:
+    resource_id, made = gcp.create(BUCKET, PROGRAMS[BUCKET])
+    assert made["lifecycleRules"][0]["condition"]["withState"] == "ANY"
+    wanted = changed(PROGRAMS[BUCKET], "lifecycleRules.0.condition.age", 60)
+    updated = gcp.update(BUCKET, resource_id, made, wanted)
+    assert updated["lifecycleRules"][0]["condition"]["withState"] == ""
+    assert detailed(gcp.diff(BUCKET, resource_id, updated, wanted)) == {}
+
+
+def test_an_ignored_change_is_none_and_others_beside_it_show(gcp: Provider) -> None:
+    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    wanted["description"] = "new"
+    answer = gcp.diff(SERVICE, resource_id, made, wanted, ignoreChanges=["template.containers"])
+    assert list(answer.diffs) == ["description"]
+
+
+def test_a_map_that_was_never_read_shows_beside_a_change_in_its_object_and_nowhere_else(gcp: Provider) -> None:
+    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    assert made["template"]["labels"] is None
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {
+        "template.containers[0].args[1]": "UPDATE",
+        "template.annotations": "ADD",
+        "template.labels": "ADD",
+    }
+    updated = gcp.update(SERVICE, resource_id, made, wanted)
+    assert updated["template"]["labels"] == {}
+    assert updated["annotations"] is None, "that stays null until the first refresh"
+    elsewhere = changed(PROGRAMS[SERVICE], "description", "new")
+    assert detailed(gcp.diff(SERVICE, resource_id, made, elsewhere)) == {"description": "UPDATE"}
+
+
+def test_a_fixed_name_is_deleted_before_it_is_made_again_and_a_given_one_after(gcp: Provider) -> None:
+    resource_id, made = gcp.create(BUCKET, PROGRAMS[BUCKET])
+    moved = changed(PROGRAMS[BUCKET], "location", "EU")
+    assert gcp.diff(BUCKET, resource_id, made, moved).deleteBeforeReplace
+    nameless = {"location": "US"}
+    resource_id, made = gcp.create(BUCKET, nameless)
+    assert not gcp.diff(BUCKET, resource_id, made, {"location": "EU"}).deleteBeforeReplace
+
+
+def test_an_unknown_value_is_a_change_until_it_is_known(gcp: Provider) -> None:
+    resource_id, made = refreshed(gcp, SERVICE)
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.image", UNKNOWN)
+    assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {"template.containers[0].image": "UPDATE"}
+
+
+def test_a_new_template_leaves_the_revision_unknown_and_only_that(gcp: Provider) -> None:
+    resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
+    wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
+    foretold = gcp.update(SERVICE, resource_id, made, wanted, preview=True)
+    assert foretold["latestReadyRevision"] == foretold["latestCreatedRevision"] == foretold["generation"] == UNKNOWN
+    assert foretold["uri"] == made["uri"]
+
+    labelled = changed(PROGRAMS[SERVICE], "labels", {"app": "other"})
+    foretold = gcp.update(SERVICE, resource_id, made, labelled, preview=True)
+    assert foretold["latestReadyRevision"] == made["latestReadyRevision"]
+    assert foretold["generation"] == UNKNOWN
+
+    protected = changed(PROGRAMS[SERVICE], "deletionProtection", True)
+    assert gcp.update(SERVICE, resource_id, made, protected, preview=True)["generation"] == made["generation"]

@@ -1,0 +1,154 @@
+"""The rows against Google's discovery documents: what a row sends and reads is a property of that kind there.
+
+64-bit integers are strings on the wire, 32-bit ones are numbers: the document's type says which. A property that the
+document lacks, or has in another kind, stands in ELSEWHERE with the reason.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark, block, flag, text, whole
+from bezel.standin_providers.resources import TYPES
+from bezel.standin_providers.resources.iam_members import MemberType
+from tests.standin_providers.test_replacements import SCHEMAS, discovery
+from tests.support.record_results import check_results
+from tests.support.standin_providers.sdk import short
+
+TEXT = "the provider shows the number as the text that it is on the wire"
+NEWER = "newer than the document; the SDK has it"
+MADE = "made by the provider, of other properties or of the program's"
+ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
+    "gcp:cloudrunv2/service:Service": {
+        "generation": ("string int64", TEXT),
+        "observedGeneration": ("string int64", TEXT),
+        "template.containers.sourceCode.cloudStorageSource.generation": ("string int64", TEXT),
+        "template.containers.readinessProbe.successThreshold": ("nothing", NEWER),
+        "tags": ("nothing", NEWER),
+    },
+    "gcp:compute/network:Network": {"networkId": ("string int64", TEXT), "numericId": ("string int64", TEXT)},
+    "gcp:secretmanager/secretVersion:SecretVersion": {
+        "secret": ("nothing", "in the path of :addVersion"),
+        "secretData": ("nothing", "payload.data of :addVersion, and of :access"),
+        "isSecretDataBase64": ("nothing", "says how the payload is written"),
+        "enabled": ("nothing", "the state: set by :enable and :disable"),
+        "version": ("nothing", MADE),
+    },
+    "gcp:serviceaccount/account:Account": {
+        "accountId": ("nothing", "beside the account in the body of a create"),
+        "member": ("nothing", MADE),
+    },
+    "gcp:storage/bucket:Bucket": {
+        "project": ("nothing", "a parameter of the create's URL, read back by projectNumber"),
+        "url": ("nothing", MADE),
+    },
+    "gcp:storage/bucketObject:BucketObject": dict.fromkeys(
+        ("sourceMd5hash", "detectMd5hash", "md5hexhash", "outputName"), ("nothing", MADE)
+    ),
+}
+
+
+def shape(item: Field) -> str:
+    """The kind that a field's value has on the wire, in a discovery document's words."""
+    match item.kind:
+        case Kind.BLOCK:
+            return "array of object" if item.marks & Mark.LISTED else "object"
+        case Kind.BLOCKS:
+            named = "object of object" if item.marks & Mark.KEYED else "array of object"
+            return "object" if item.marks & Mark.WRAPPED else named
+    return {
+        Kind.TEXT: "string",
+        Kind.FLAG: "boolean",
+        Kind.WHOLE: "integer",
+        Kind.BIG: "string int64",
+        Kind.REAL: "number",
+        Kind.TABLE: "object of string",
+        Kind.ITEMS: "array of string",
+        Kind.ASSET: "none",
+    }[item.kind]
+
+
+def described(schema: dict[str, Any], document: str) -> tuple[str, dict[str, Any]]:
+    """A schema's kind and the schema of what is inside."""
+    if "$ref" in schema:
+        return "object", discovery(document)[schema["$ref"]]
+    kind = schema.get("type", "any")
+    inner = schema.get("items") or schema.get("additionalProperties")
+    if inner:
+        name, below = described(inner, document)
+        return f"{kind} of {name.split(' ')[0]}", below
+    width = schema.get("format") in ("int64", "uint64")
+    return (f"{kind} int64" if kind == "string" and width else kind), schema
+
+
+def differing(fields: Fields, schema: dict[str, Any], document: str, path: str = "") -> Iterator[tuple[str, str]]:
+    """(property, what the document says of it) wherever it is not what the row says."""
+    for item in fields:
+        if item.marks & (Mark.LOCAL | Mark.REFUSED):
+            continue
+        where, kind = schema, "object"
+        for step in item.path:
+            kind, where = described(where.get("properties", {}).get(step, {"type": "nothing"}), document)
+        if kind != shape(item):
+            yield path + item.name, kind
+        else:
+            yield from differing(item.fields, where, document, f"{path}{item.name}.")
+
+
+def test_every_type_with_a_body_of_its_own_is_compared() -> None:
+    members = {token for token, row in TYPES.items() if isinstance(row, MemberType)}
+    assert TYPES.keys() - members - {"gcp:projects/service:Service"} == SCHEMAS.keys()
+
+
+@pytest.mark.parametrize("token", SCHEMAS)
+def test_each_property_is_of_the_kind_that_google_documents(token: str) -> None:
+    document, name = SCHEMAS[token]
+    found = dict(differing(TYPES[token].fields, discovery(document)[name], document))
+    assert found == {path: kind for path, (kind, _) in ELSEWHERE.get(token, {}).items()}
+
+
+def test_a_property_in_another_place_or_of_another_kind_would_be_noticed() -> None:
+    document, name = SCHEMAS["gcp:cloudrunv2/service:Service"]
+    fields = (text("description"), text("descriptoin"), whole("generation"), block("template", flag("revision")))
+    assert dict(differing(fields, discovery(document)[name], document)) == {
+        "descriptoin": "nothing",
+        "generation": "string int64",
+        "template.revision": "string",
+    }
+
+
+def test_the_table_of_kinds() -> None:
+    rows = []
+    for token, (document, name) in sorted(SCHEMAS.items()):
+        found = sum(1 for _ in sent(TYPES[token].fields))
+        different = len(dict(differing(TYPES[token].fields, discovery(document)[name], document)))
+        rows.append([short(token), f"{document} {name}", found, found - different, different])
+    notes = [
+        {"what": f"{short(token)}.{path}", "why": why, "evidence": f"{' '.join(SCHEMAS[token])}: {kind}"}
+        for token, paths in ELSEWHERE.items()
+        for path, (kind, why) in paths.items()
+    ]
+    check_results(
+        "provider-kinds",
+        {
+            "title": "Google provider: places and kinds of properties",
+            "document": "fidelity",
+            "order": 14,
+            "about": "What a row sends or reads against Google's discovery document: that there is such a property at "
+            "that place, and of that kind (64-bit integers are strings on the wire, 32-bit ones numbers). Members of "
+            "policies and enabled services have no body of their own and are left out.",
+            "command": "pytest tests/standin_providers/test_discovery.py",
+            "stamp": None,
+            "columns": ["resource", "document", "compared", "equal", "explained"],
+            "rows": rows,
+            "notes": notes,
+        },
+    )
+
+
+def sent(fields: Fields) -> Iterator[Field]:
+    for item in fields:
+        if not item.marks & (Mark.LOCAL | Mark.REFUSED):
+            yield item
+            yield from sent(item.fields)

@@ -1,0 +1,132 @@
+"""The stand-in against localcloud's own daemon: what one sends, the other takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bezel.localcloud import control
+from bezel.pulumi_engine.event_log import unfinished
+from bezel.pulumi_engine.resource_ids import derived_id
+from bezel.standin_providers.google.errors import ProviderError
+from bezel.standin_providers.lifecycle.values import decode
+from bezel.standin_providers.plugin.docker_plugin import digest_of
+from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
+from tests.support.standin_providers.programs import PROGRAMS
+
+pytestmark = pytest.mark.slow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+APIS = ("artifactregistry", "compute", "iam", "run", "secretmanager")
+PARENTS = (
+    "gcp:serviceaccount/account:Account",
+    "gcp:storage/bucket:Bucket",
+    "gcp:secretmanager/secret:Secret",
+    "gcp:artifactregistry/repository:Repository",
+    "gcp:compute/network:Network",
+    "gcp:compute/router:Router",
+)
+LATER = (
+    "gcp:storage/bucketObject:BucketObject",
+    "gcp:storage/bucketIAMMember:BucketIAMMember",
+    "gcp:secretmanager/secretVersion:SecretVersion",
+    "gcp:secretmanager/secretIamMember:SecretIamMember",
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+    "gcp:serviceaccount/iAMMember:IAMMember",
+    "gcp:compute/subnetwork:Subnetwork",
+    "gcp:compute/firewall:Firewall",
+    "gcp:compute/routerNat:RouterNat",
+    "gcp:projects/iAMMember:IAMMember",
+    "gcp:projects/service:Service",
+)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    directory: Path = tmp_path_factory.mktemp("localcloud")
+    yield control.environment(control.start(directory))
+    control.stop(directory)
+
+
+@pytest.fixture(scope="module")
+def local(environment: dict[str, str]) -> Iterator[Provider]:
+    provider = ServedProvider(GooglePlugin(environment))
+    for api in APIS:
+        provider.create("gcp:projects/service:Service", {"service": f"{api}.googleapis.com"})
+    yield provider
+    provider.close()
+
+
+def program_of(kind: str) -> dict[str, Any]:
+    """A resource as elsewhere; a NAT lies in the router that is made here."""
+    if kind != "gcp:compute/routerNat:RouterNat":
+        return PROGRAMS[kind]
+    return {**PROGRAMS[kind], "router": PROGRAMS["gcp:compute/router:Router"]["name"]}
+
+
+@pytest.fixture(scope="module")
+def parents(local: Provider) -> dict[str, str]:
+    return {kind: local.create(kind, PROGRAMS[kind])[0] for kind in PARENTS}
+
+
+@pytest.mark.parametrize("kind", [*PARENTS, *LATER])
+def test_localcloud_takes_and_gives_back_each_resource(kind: str, local: Provider, parents: dict[str, str]) -> None:
+    program = program_of(kind)
+    if kind in parents:  # made by the fixture: here as an import finds them
+        resource_id, made = parents[kind], decode(local.read(kind, parents[kind]).properties)
+    else:
+        resource_id, made = local.create(kind, program)
+    again = local.read(kind, resource_id, made, local.inputs(kind, program))
+    assert again.id == resource_id
+    assert not local.diff(kind, resource_id, decode(again.properties), program).diffs
+    if kind not in parents:
+        local.delete(kind, resource_id, decode(again.properties))
+        assert local.read(kind, resource_id, made).id == ""
+
+
+def test_a_second_of_the_same_name_is_refused(local: Provider, parents: dict[str, str]) -> None:
+    assert parents
+    with pytest.raises(FailedError, match="Error creating Secret: googleapi: Error 409"):
+        local.create("gcp:secretmanager/secret:Secret", PROGRAMS["gcp:secretmanager/secret:Secret"])
+
+
+def named_by_a_log(kind: str, inputs: dict[str, Any], refusal: str, log: Path) -> str | None:
+    """The id of what a refused create is in the way of, as the next run tells it from the engine's log."""
+    metadata = {"op": "create", "urn": urn(kind)}
+    resource = {"urn": urn(kind), "custom": True, "type": kind, "inputs": inputs}
+    events: list[dict[str, Any]] = [
+        {"resourcePreEvent": {"metadata": metadata | {"new": resource}}},
+        {"diagnosticEvent": {"urn": urn(kind), "severity": "error", "message": refusal}},
+        {"resOpFailedEvent": {"metadata": metadata, "status": 0}},
+    ]
+    log.write_text("\n".join(json.dumps(event) for event in events))
+    (change,) = unfinished(log)
+    assert change.exists, refusal
+    return derived_id(kind, change.resource["inputs"], "bezel-local")
+
+
+@pytest.mark.parametrize("kind", sorted({*PARENTS, *LATER} - {"gcp:secretmanager/secretVersion:SecretVersion"}))
+def test_what_was_made_without_an_answer_is_found_again_by_its_inputs(
+    kind: str, local: Provider, parents: dict[str, str], tmp_path: Path
+) -> None:
+    program = program_of(kind)
+    made = parents[kind] if kind in parents else local.create(kind, program)[0]
+    found: str | None
+    try:
+        found, _ = local.create(kind, program)
+    except FailedError as refused:
+        found = named_by_a_log(kind, local.inputs(kind, program), refused.text, tmp_path / "events.jsonl")
+    assert found == made
+
+
+def test_a_digest_is_looked_up_and_never_made_up(environment: dict[str, str]) -> None:
+    endpoint = environment["BEZEL_REGISTRY_ENDPOINT"]
+    assert digest_of("docker.io/vllm/vllm-openai:v0.32.0", endpoint).startswith("sha256:")
+    with pytest.raises(ProviderError, match="has no image"):
+        digest_of("docker.io/vllm/vllm-openai:v0.0.1", endpoint)

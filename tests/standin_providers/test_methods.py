@@ -1,0 +1,161 @@
+"""Every request of the golden wire log is a method of Google's discovery documents, with its parameters and its body.
+
+What the published provider sends beside the documents (recorded, so the stand-in sends it too) stands in ODD.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.standin_providers.test_replacements import discovery
+from tests.support.record_results import check_results
+from tests.support.standin_providers.programs import GOLDEN
+from tests.support.standin_providers.sdk import short
+
+LOG: dict[str, dict[str, list[dict[str, Any]]]] = {
+    token: {name: part for name, part in life.items() if name != "state"}
+    for token, life in json.loads(GOLDEN.read_text()).items()
+}
+DOCUMENTS = {
+    "/artifactregistry/v1/": "artifactregistry.v1",
+    "/compute/v1/": "compute.v1",
+    "/crm/v1/": "cloudresourcemanager.v1",
+    "/iam/v1/": "iam.v1",
+    "/run/v2/": "run.v2",
+    "/secretmanager/v1/": "secretmanager.v1",
+    "/serviceusage/v1/": "serviceusage.v1",
+    "/serviceusage/v1beta1/": "serviceusage.v1beta1",
+    "/storage/v1/": "storage.v1",
+    "/upload/storage/v1/": "storage.v1",
+}
+# (request, what is odd) -> why it is sent nevertheless
+ODD: dict[tuple[str, str], str] = {
+    (
+        "POST /artifactregistry/v1/projects/bezel-local/locations/us-central1/repositories",
+        "no parameter repository_id",
+    ): "the document has repositoryId; a field may be named either way (proto3 JSON)",
+    (
+        "GET /storage/v1/b/models/anywhereCaches/",
+        "no such method",
+    ): "the document has no slash at the end",
+}
+
+
+@functools.cache
+def methods(name: str) -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
+    """(HTTP method, pattern of the path below the version, method) of a document."""
+    document = json.loads(
+        files("googleapiclient").joinpath(f"discovery_cache/documents/{name}.json").read_text("utf-8")
+    )
+    own = {key: dict(value) for key, value in document["parameters"].items()}
+    found = []
+
+    def walk(resource: dict[str, Any]) -> None:
+        for method in resource.get("methods", {}).values():
+            path = re.sub(r"^v\d\w*/", "", method.get("flatPath", method["path"]))
+            pattern = re.sub(r"{[^}]+}", "[^/:]+", re.sub(r"([.+])", r"\\\1", path))
+            found.append(
+                (method["httpMethod"], re.compile(pattern), {**method, "known": own | method.get("parameters", {})})
+            )
+        for inner in resource.get("resources", {}).values():
+            walk(inner)
+
+    walk(document)
+    return found
+
+
+def strangers(body: Any, schema: dict[str, Any], document: str, path: str = "") -> Iterator[str]:
+    """Keys of a body that its schema does not have."""
+    if "$ref" in schema:
+        schema = discovery(document)[schema["$ref"]]
+    if isinstance(body, list):
+        for item in body:
+            yield from strangers(item, schema.get("items", {}), document, path)
+    elif isinstance(body, dict):
+        for key, value in body.items():
+            inner = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
+            if inner is None:
+                yield f"no {path}{key} in the body"
+            else:
+                yield from strangers(value, inner, document, f"{path}{key}.")
+
+
+def odd(request: dict[str, Any]) -> list[str]:
+    """What of a request the documents do not know."""
+    verb, _, path = request["request"].partition(" ")
+    prefix = max((prefix for prefix in DOCUMENTS if path.startswith(prefix)), key=len)
+    document = DOCUMENTS[prefix]
+    # The log has names of objects as they are; on the wire they are one segment of the path.
+    below = re.sub(r"(?<=/o/).+", lambda name: quote(name[0], safe=""), path.removeprefix(prefix))
+    fitting = [method for name, pattern, method in methods(document) if name == verb and pattern.fullmatch(below)]
+    if not fitting:
+        return ["no such method"]
+    method = fitting[0]
+    found = [f"no parameter {name}" for name in request["query"] if name not in method["known"]]
+    body = request.get("body")
+    if isinstance(body, dict):
+        found += strangers(body, method.get("request", {}), document)
+    return found
+
+
+def requests(token: str) -> list[dict[str, Any]]:
+    return [request for part in LOG[token].values() for request in part]
+
+
+@pytest.mark.parametrize("token", LOG)
+def test_every_request_is_one_that_google_documents(token: str) -> None:
+    for request in requests(token):
+        assert {(request["request"], text) for text in odd(request)} <= ODD.keys()
+
+
+def test_every_oddity_is_still_sent() -> None:
+    sent = {(request["request"], text) for token in LOG for request in requests(token) for text in odd(request)}
+    assert sent == ODD.keys()
+
+
+@pytest.mark.parametrize(
+    ("sent", "text"),
+    [
+        ({"request": "PUT /run/v2/projects/p/locations/l/services/s", "query": {}}, "no such method"),
+        ({"request": "GET /run/v2/projects/p/locations/l/services/s", "query": {"mask": "x"}}, "no parameter mask"),
+        (
+            {"request": "POST /secretmanager/v1/projects/p/secrets", "query": {}, "body": {"lables": {}}},
+            "no lables in the body",
+        ),
+    ],
+)
+def test_what_google_does_not_document_would_be_noticed(sent: dict[str, Any], text: str) -> None:
+    assert odd(sent) == [text]
+
+
+def test_the_table_of_methods() -> None:
+    rows = []
+    for token in sorted(LOG):
+        all_of_it = requests(token)
+        strange = sum(bool(odd(request)) for request in all_of_it)
+        rows.append([short(token), len(all_of_it), len(all_of_it) - strange, strange])
+    notes = [
+        {"what": f"{request}: {text}", "why": why, "evidence": "recorded so: see the table of requests"}
+        for (request, text), why in ODD.items()
+    ]
+    check_results(
+        "provider-methods",
+        {
+            "title": "Google provider: requests against Google's documents",
+            "document": "fidelity",
+            "order": 15,
+            "about": "Every request of the stand-in's own golden log, which a checkout has without the recordings, "
+            "against Google's discovery documents: the method, its parameters, and each key of its body.",
+            "command": "pytest tests/standin_providers/test_methods.py",
+            "stamp": None,
+            "columns": ["resource", "compared", "equal", "explained"],
+            "rows": rows,
+            "notes": notes,
+        },
+    )

@@ -1,0 +1,243 @@
+"""The table against the installed SDK: no property that the SDK lacks, and no silent gap where it has more."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bezel.standin_providers.lifecycle.fields import Fields, Kind, Mark
+from bezel.standin_providers.resources import TYPES
+from tests.support.record_results import check_results
+from tests.support.standin_providers.client import Provider, ServedProvider
+from tests.support.standin_providers.google import FakeGoogle
+from tests.support.standin_providers.sdk import arguments_of, nested, parameters, short, snake
+
+pytestmark = pytest.mark.slow  # loads all of the SDK that there is for networks
+
+UNSEEN = "not in the recordings: how the provider sends and reads it is not known"
+GOOGLES = "Google's own, which the SDK lets a program set nevertheless"
+NOT_RUN = "localcloud runs no lifecycle rule, and the provider's way to send a zero in one was not recorded"
+NO_USE = "nothing that a network of nodes needs"
+
+# What a program cannot use on localcloud, and why; Check refuses each by name.
+LEFT_OUT: dict[str, dict[str, str]] = {
+    "gcp:cloudrunv2/service:Service": {
+        "functional_type": UNSEEN,
+        "ssh_enabled": UNSEEN,
+        "template.containers.build_infos": GOOGLES,
+        "template.sandboxes.templates.envs": UNSEEN,
+        "template.sandboxes.templates.volume_mounts": UNSEEN,
+        "template.sandboxes.templates.working_dir": UNSEEN,
+        "template.workload_identity_config": UNSEEN,
+    },
+    "gcp:compute/firewall:Firewall": dict.fromkeys(
+        (
+            "denies",
+            "destination_ranges",
+            "direction",
+            "disabled",
+            "enable_logging",
+            "log_config",
+            "params",
+            "source_service_accounts",
+            "source_tags",
+            "target_service_accounts",
+        ),
+        NO_USE,
+    ),
+    "gcp:compute/network:Network": dict.fromkeys(
+        (
+            "bgp_always_compare_med",
+            "bgp_best_path_selection_mode",
+            "bgp_inter_region_cost",
+            "delete_bgp_always_compare_med",
+            "delete_default_routes_on_create",
+            "enable_ula_internal_ipv6",
+            "internal_ipv6_range",
+            "mtu",
+            "network_firewall_policy_enforcement_order",
+            "network_profile",
+            "params",
+            "routing_mode",
+        ),
+        NO_USE,
+    ),
+    "gcp:compute/router:Router": dict.fromkeys(
+        (
+            "bgp",
+            "encrypted_interconnect_router",
+            "md5_authentication_keys",
+            "ncc_gateway",
+            "params",
+        ),
+        NO_USE,
+    ),
+    "gcp:compute/routerNat:RouterNat": dict.fromkeys(
+        (
+            "auto_network_tier",
+            "drain_nat_ips",
+            "enable_dynamic_port_allocation",
+            "enable_endpoint_independent_mapping",
+            "endpoint_types",
+            "icmp_idle_timeout_sec",
+            "initial_nat_ips",
+            "log_config",
+            "max_ports_per_vm",
+            "min_ports_per_vm",
+            "nat64_subnetworks",
+            "nat_ips",
+            "rules",
+            "source_subnetwork_ip_ranges_to_nat64",
+            "subnetworks",
+            "tcp_established_idle_timeout_sec",
+            "tcp_time_wait_timeout_sec",
+            "tcp_transitory_idle_timeout_sec",
+            "type",
+            "udp_idle_timeout_sec",
+        ),
+        NO_USE,
+    ),
+    "gcp:compute/subnetwork:Subnetwork": dict.fromkeys(
+        (
+            "allow_subnet_cidr_routes_overlap",
+            "external_ipv6_prefix",
+            "internal_ipv6_prefix",
+            "ip_collection",
+            "ipv6_access_type",
+            "log_config",
+            "params",
+            "private_ipv6_google_access",
+            "purpose",
+            "reserved_internal_range",
+            "resolve_subnet_mask",
+            "role",
+            "secondary_ip_ranges",
+            "send_secondary_ip_range_if_empty",
+            "stack_type",
+        ),
+        NO_USE,
+    ),
+    "gcp:secretmanager/secret:Secret": {"secret_type": UNSEEN},
+    "gcp:storage/bucket:Bucket": {
+        "enable_object_retention": "localcloud keeps no object against its deletion",
+        "encryption.customer_managed_encryption_enforcement_config": UNSEEN,
+        "encryption.customer_supplied_encryption_enforcement_config": UNSEEN,
+        "encryption.google_managed_encryption_enforcement_config": UNSEEN,
+        "ip_filter.allow_all_service_agent_access": UNSEEN,
+        "ip_filter.allow_cross_org_vpcs": UNSEEN,
+        "ip_filter.public_network_source": UNSEEN,
+        "ip_filter.vpc_network_sources": UNSEEN,
+        "lifecycle_rules.condition.send_age_if_zero": NOT_RUN,
+        "lifecycle_rules.condition.send_days_since_custom_time_if_zero": NOT_RUN,
+        "lifecycle_rules.condition.send_days_since_noncurrent_time_if_zero": NOT_RUN,
+        "lifecycle_rules.condition.send_num_newer_versions_if_zero": NOT_RUN,
+        "lifecycle_rules.condition.with_state": NOT_RUN,
+        "retention_policy.is_locked": "a lock is a call of its own, which was not recorded",
+        "soft_delete_policy.effective_time": GOOGLES,
+    },
+    "gcp:storage/bucketObject:BucketObject": {
+        "contexts": "localcloud's objects have no contexts",
+        "customer_encryption": "the key travels in headers, which localcloud does not read",
+        "force_empty_content_type": "localcloud gives every object a type",
+        "retention": "localcloud keeps no object against its deletion",
+    },
+}
+EACH = [(token, path) for token, paths in LEFT_OUT.items() for path in paths]
+
+
+def compared(fields: Fields, arguments: Any, inputs: Any, beside: Mark, path: str = "") -> Iterator[str]:
+    """`+path` for a property of ours that the SDK lacks, `-path` for one of the SDK's that we lack.
+
+    Properties with a mark of `beside` are left aside.
+    """
+    theirs = parameters(arguments)
+    ours = {snake(item.name): item for item in fields if not item.marks & beside}
+    yield from (f"+{path}{name}" for name in sorted(ours.keys() - theirs.keys()))
+    yield from (f"-{path}{name}" for name in sorted(theirs.keys() - ours.keys()))
+    for name, item in ours.items():
+        inner = nested(theirs[name], inputs) if item.kind in (Kind.BLOCK, Kind.BLOCKS) and name in theirs else None
+        if inner is not None:
+            yield from compared(item.fields, inner, inputs, beside, f"{path}{name}.")
+
+
+@pytest.mark.parametrize("token", TYPES)
+def test_the_row_has_the_properties_of_the_sdk(token: str) -> None:
+    # The provider's own, between the program's labels and Google's.
+    fields = tuple(item for item in TYPES[token].fields if not item.name.startswith("effective"))
+    found = set(compared(fields, *arguments_of(token), Mark.OUTPUT | Mark.REFUSED))
+    assert found == {f"-{path}" for path in LEFT_OUT.get(token, {})}
+
+
+@pytest.mark.parametrize("token", TYPES)
+def test_the_row_has_the_properties_that_the_sdk_shows_of_a_resource(token: str) -> None:
+    found = set(compared(TYPES[token].fields, *arguments_of(token, "_{}State"), Mark(0)))
+    assert found == {f"-{path}" for path, why in LEFT_OUT.get(token, {}).items() if why == UNSEEN}
+
+
+def asked_for(fields: Fields, path: str) -> tuple[dict[str, Any], str]:
+    """Inputs with a property at a path, and how Check names it."""
+    first, _, rest = path.partition(".")
+    name = re.sub(r"_(\w)", lambda found: found[1].upper(), first)
+    if not rest:
+        return {name: "x"}, name
+    item = next(found for found in fields if found.name == name)
+    inner, where = asked_for(item.fields, rest)
+    return ({name: [inner]}, f"{name}[0].{where}") if item.kind is Kind.BLOCKS else ({name: inner}, f"{name}.{where}")
+
+
+@pytest.fixture(scope="module")
+def checking() -> Iterator[Provider]:
+    """One provider for all: Check asks nobody and keeps nothing."""
+    from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+
+    with FakeGoogle() as google:
+        provider = ServedProvider(GooglePlugin(google.environment()))
+        yield provider
+        provider.close()
+        assert google.requests == []
+
+
+@pytest.mark.parametrize(("token", "path"), EACH)
+def test_what_is_left_out_is_refused_by_name(token: str, path: str, checking: Provider) -> None:
+    inputs, where = asked_for(TYPES[token].fields, path)
+    refusals = {failure.property: failure.reason for failure in checking.check(token, inputs).failures}
+    assert "Remove it" in refusals[where]
+    assert where.rsplit(".", 1)[-1] in refusals[where]
+
+
+def test_the_table_of_what_is_left_out() -> None:
+    rows = []
+    for token in sorted(TYPES):
+        paths = LEFT_OUT.get(token, {})
+        known = sum(1 for _ in settable(TYPES[token].fields))
+        rows.append([short(token), known + len(paths), known, len(paths)])
+    together: dict[tuple[str, str], list[str]] = {}
+    for token, path in EACH:
+        together.setdefault((token, LEFT_OUT[token][path]), []).append(path)
+    notes = [
+        {"what": f"{short(token)}: {', '.join(paths)}", "why": why, "evidence": "Check refuses each by name"}
+        for (token, why), paths in together.items()
+    ]
+    check_results(
+        "provider-properties",
+        {
+            "title": "Google provider: properties",
+            "document": "fidelity",
+            "order": 13,
+            "about": "Every property that the installed SDK lets a program set, nested ones too, against the rows of "
+            "the stand-in. One that a row lacks is refused by name in Check, so that nothing is dropped in silence.",
+            "command": "pytest tests/standin_providers/test_table.py",
+            "stamp": None,
+            "columns": ["resource", "compared", "known", "refused by name"],
+            "rows": rows,
+            "notes": notes,
+        },
+    )
+
+
+def settable(fields: Fields) -> Iterator[str]:
+    for item in fields:
+        if not item.marks & (Mark.OUTPUT | Mark.REFUSED) and not item.name.startswith("effective"):
+            yield item.name
+            yield from settable(item.fields)

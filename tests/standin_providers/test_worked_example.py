@@ -1,0 +1,65 @@
+"""docs/adding-a-resource-type.md runs: each of its blocks, in order, and prints what it shows."""
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.standin_providers.resources import TYPES
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "adding-a-resource-type.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
+TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
+
+
+@pytest.fixture
+def run() -> Iterator[dict[str, Any]]:
+    """The names of the document, with nothing of it left in the table afterwards."""
+    before = dict(TYPES)
+    names: dict[str, Any] = {}
+    yield names
+    TYPES.clear()
+    TYPES.update(before)
+    if "provider" in names:
+        names["provider"].close()
+    if "google" in names:
+        names["google"].__exit__()
+
+
+def wrong(blocks: list[tuple[str, str]], names: dict[str, Any]) -> list[str]:
+    """Run the blocks; what a block prints where the document shows something else after it."""
+    found = []
+    for index, (language, text) in enumerate(blocks):
+        if language == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(text, f"{DOCUMENT.name}, block {index}", "exec"), names)  # noqa: S102
+            following = dict(blocks[index + 1 : index + 2])
+            if out.getvalue() != following.get("output", ""):
+                found.append(out.getvalue())
+    return found
+
+
+def test_every_block_runs_and_prints_what_is_shown(run: dict[str, Any]) -> None:
+    assert {language for language, _ in BLOCKS} == {"python", "output"}
+    assert wrong(BLOCKS, run) == []
+
+
+def test_a_block_that_prints_something_else_would_be_noticed(run: dict[str, Any]) -> None:
+    assert wrong([("python", "print(1)\n"), ("output", "2\n"), ("python", "print(3)\n")], run) == ["1\n", "3\n"]
+
+
+@pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings")
+def test_the_row_does_what_the_published_provider_does(run: dict[str, Any]) -> None:
+    assert wrong(BLOCKS, run) == []
+    from tools.traffic.compare import Comparison
+
+    compared = list(Comparison(Path(str(TRAFFIC))).lives("iam.WorkloadIdentityPool"))
+    assert len(compared) > 10
+    assert [item for item in compared if item.found] == []

@@ -1,0 +1,86 @@
+"""What the product's messages tell a user to run and to set, read from its source: every text that is no docstring.
+
+A value that is filled in later is `1` here, which a command's parser takes for a word as well as for a number.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+FOLDERS = ("bezel", "components", "policies", "smoke", "stacks")
+# Their words are vLLM's own, and Google's.
+OTHERS_WORDS = ("bezel/simulated_vllm/", "bezel/localcloud/routing/iam_policies.py")
+PROGRAM = r"(?:\.venv/bin/)?(bezel|make|pulumi) "
+_QUOTED = re.compile(rf"`({PROGRAM}[^`]+)`")
+_SUBSTITUTED = re.compile(rf"\$\(({PROGRAM}[^)]+)\)")
+_ALONE = re.compile(r"\s*((?:\.venv/bin/)?(?:bezel|pulumi) [a-z][^`\n]+|make [a-z-]+(?: [A-Z]+=\S+)*)")
+_LATER = re.compile(r"\{[\w!.]*\}")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A text of the source, with where it stands."""
+
+    place: str
+    text: str
+
+
+@cache
+def texts() -> tuple[Told, ...]:
+    """Every text that the product may show."""
+    found = []
+    for folder in FOLDERS:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            name = file.relative_to(ROOT).as_posix()
+            if not name.startswith(OTHERS_WORDS):
+                found += [Told(f"{name}:{line}", text) for line, text in _texts(ast.parse(file.read_text()))]
+    return tuple(found)
+
+
+def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    left_out = {id(part) for part in _docstrings(tree)}
+    for node in ast.walk(tree):
+        if id(node) in left_out:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            text = ""
+            for part in node.values:
+                left_out.add(id(part))
+                if isinstance(part, ast.Constant):
+                    text += str(part.value)
+                elif not text[-1:].isalpha():  # what is put behind a word is a further one, or nothing
+                    text += "1"
+            yield node.lineno, text
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, _LATER.sub("1", node.value)
+
+
+def _docstrings(tree: ast.Module) -> Iterator[ast.expr]:
+    """Texts that stand alone as a statement."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            yield node.value
+            if isinstance(node.value, ast.JoinedStr):
+                yield from node.value.values
+
+
+def commands_in(text: str) -> list[str]:
+    """The commands that a text names: in backticks, in `$(...)`, or alone on the line that is the text."""
+    quoted = [found[0] for pattern in (_QUOTED, _SUBSTITUTED) for found in pattern.findall(text)]
+    alone = _ALONE.fullmatch(text)
+    return [command.strip() for command in [*quoted, *([alone[1]] if alone else [])]]
+
+
+def commands_of(program: str) -> list[tuple[str, list[str]]]:
+    """Every command of a program that a message names, with the places that do."""
+    found: dict[str, list[str]] = {}
+    for told in texts():
+        for command in commands_in(told.text):
+            plain = command.removeprefix(".venv/bin/")
+            if plain.startswith(f"{program} "):
+                found.setdefault(plain, []).append(told.place)
+    return sorted(found.items())

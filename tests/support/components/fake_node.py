@@ -1,0 +1,171 @@
+"""A node at the wire: metadata server, Secret Manager and Storage over HTTP, and its commands on PATH."""
+
+import base64
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[3] / "components" / "node" / "startup.sh"
+COMMANDS = Path(__file__).with_name("fake_node.sh")
+TOKEN = "ya29.token-that-nobody-may-see"
+SECRET = "hf_planted-value-that-nobody-may-see"
+DIGEST = "sha256:" + "a" * 64
+IMAGE = f"us-east5-docker.pkg.dev/p/hub/vllm/vllm-tpu@{DIGEST}"
+PHASES = ("network", "image", "weights", "compile", "healthy")
+MODEL = "/dev/shm/models/gemma"  # noqa: S108 - a folder of the node, below its own root
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, content):
+        self.send_response(status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_GET(self):
+        self.answer(*self.server.node.get(self.path, self.headers))
+
+    def do_PUT(self):
+        content = self.rfile.read(int(self.headers["content-length"]))
+        self.answer(*self.server.node.put(self.path, self.headers, content))
+
+
+class Node:
+    """One machine, which may be booted again and again.
+
+    Attributes:
+        attributes: What its metadata holds.
+        told: (phase, state, detail) in the order in which the guest attributes were written.
+        broken: path -> (status, how often): what a server answers instead.
+        healthy_after: Looks at /health until it is well.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.fake, self.root, self.home = folder / "fake", folder / "root", folder / "home"
+        for one in (self.fake, self.root, self.home, folder / "bin"):
+            one.mkdir()
+        for name in ("docker", "gsutil", "apt-get", "wget", "nvidia-ctk", "systemctl", "sleep", "curl", "python3"):
+            shutil.copy(COMMANDS, folder / "bin" / name)
+            (folder / "bin" / name).chmod(0o755)
+        self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, 0
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self.server.node = self
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        self.host = f"127.0.0.1:{self.server.server_address[1]}"
+        self.attributes = {
+            "bezel-image": IMAGE,
+            "bezel-arguments": json.dumps([MODEL, "--max-model-len", "16384", "--limit", '{"image": 4}']),
+            "bezel-environment": json.dumps({"VLLM_TPU_BUCKET_PADDING_GAP": "256"}),
+            "bezel-secrets-by-name": json.dumps({"HF_TOKEN": "hf-token"}),
+            "bezel-weights": "gs://models/gemma",
+            "bezel-model-folder": MODEL,
+            "bezel-compile-cache": "gs://models/compile-cache/key",
+            "bezel-port": self.host.rpartition(":")[2],
+            "bezel-device": "tpu",
+            "bezel-packages": "",
+        }
+        self.put_object("models/gemma/config.json", b"{}")
+        self.put_object("models/gemma/model.safetensors", b"w" * 1000)
+        self.environment = {
+            "PATH": f"{folder / 'bin'}:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+            "FAKE": str(self.fake),
+            "REAL_CURL": shutil.which("curl") or "",
+            "REAL_PYTHON": sys.executable,
+            "BEZEL_ROOT": str(self.root),
+            "GCE_METADATA_HOST": self.host,
+            "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": f"http://{self.host}/secretmanager/v1/",
+            "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"http://{self.host}/storage/v1/",
+        }
+
+    def boot(self) -> subprocess.CompletedProcess:
+        self.told, self.looks = [], 0
+        (self.fake / "calls").write_text("")
+        return subprocess.run(
+            ["/bin/bash", str(SCRIPT)],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def put_object(self, name: str, content: bytes) -> None:
+        path = self.fake / "bucket" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def fails(self, step: str, times: int = 1000, says: str = "it went wrong") -> None:
+        """Let a command fail: docker-pull, gsutil-rsync, gsutil-restore, gsutil-save, curl-health, ..."""
+        (self.fake / f"{step}.fail").write_text(f"{times}\n")
+        (self.fake / f"{step}.says").write_text(f"{says}\n")
+
+    def calls(self, *start: str) -> list[list[str]]:
+        """The command lines so far, those of a program and its first words."""
+        lines = [line.split("\037") for line in (self.fake / "calls").read_text().splitlines()]
+        return [line for line in lines if line[: len(start)] == list(start)]
+
+    def slept(self) -> list[int]:
+        return [int(line[1]) for line in self.calls("sleep")]
+
+    def states(self) -> dict[str, str]:
+        return {phase: state for phase, state, _ in self.told}
+
+    def detail(self, phase: str) -> str:
+        return [detail for told, _, detail in self.told if told == phase][-1]
+
+    def files(self) -> dict[str, bytes]:
+        """Everything that lies on the machine, beside what the fakes keep for themselves."""
+        places = [path for folder in (self.root, self.home) for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(self.root.parent)): path.read_bytes() for path in places}
+
+    def get(self, path, headers):
+        status, left = self.broken.get(path, (0, 0))
+        if left:
+            self.broken[path] = (status, left - 1)
+            return status, json.dumps({"error": {"code": status, "message": "refused for a test"}}).encode()
+        if path == "/health":
+            self.looks += 1
+            well = (self.fake / "running").exists() and self.looks > self.healthy_after
+            return (200 if well else 503), b""
+        if path.startswith("/computeMetadata/v1/"):
+            return self._metadata(path.removeprefix("/computeMetadata/v1/"), headers)
+        if path == "/secretmanager/v1/projects/p/secrets/hf-token/versions/latest:access":
+            if headers["authorization"] != f"Bearer {TOKEN}":
+                return 401, b"{}"
+            return 200, json.dumps({"payload": {"data": base64.b64encode(SECRET.encode()).decode()}}).encode()
+        return 404, b"not here"
+
+    def _metadata(self, path, headers):
+        if headers["metadata-flavor"] != "Google":
+            return 403, b"Missing Metadata-Flavor:Google header."
+        fixed = {
+            "project/project-id": "p",
+            "instance/service-accounts/default/token": json.dumps({"access_token": TOKEN, "expires_in": 3599}),
+        }
+        found = (fixed | {"instance/attributes/?recursive=true&alt=json": json.dumps(self.attributes)}).get(path)
+        return (404, b"<html>404</html>") if found is None else (200, found.encode())
+
+    def put(self, path, headers, content):
+        if headers["metadata-flavor"] != "Google":
+            return 403, b""
+        told = json.loads(content)
+        assert told.keys() == {"state", "at", "detail"}
+        self.told.append((path.rpartition("/bezel/")[2], told["state"], told["detail"]))
+        return 200, b""

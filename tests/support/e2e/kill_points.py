@@ -1,0 +1,354 @@
+"""One kill at one boundary of the wire, and everything that has to hold afterwards.
+
+A starting point (nothing deployed, or the stack deployed) is made once and copied for every point. Leaves out which
+points are tried: see `test_kill_points.py` and `tools/measure/kills.py`.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from bezel.localcloud import control
+from bezel.localcloud.processes.ports import free_port
+from tests.support.e2e.consistency import problems
+from tests.support.e2e.rehearsal import SECONDS, Rehearsal
+
+if TYPE_CHECKING:
+    import subprocess
+
+HOLD = "/localcloud/hold"
+SMALL = {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}
+OPERATIONS = ("up", "update", "refresh", "destroy")
+COMMANDS = {"up": "up", "update": "up", "refresh": "refresh", "destroy": "down"}
+# victim -> words of its command line; the daemon is no child of the run.
+VICTIMS = {
+    "engine": "/pulumi ",
+    "program": "pulumi-language-python-exec",
+    "dynamic provider": "pulumi.dynamic",
+    "stand-in": "bezel.standin_providers.gcp",
+    "localcloud": "",
+    "engine, SIGINT": "/pulumi ",
+    "engine, two SIGINT": "/pulumi ",
+}
+COMMAND = "command"  # `bezel` itself: its engine goes on, is interrupted, and ends in order
+WAIT = 120
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """One call on the wire, by its place among those that look like it."""
+
+    method: str
+    path: str
+    nth: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """A victim, and where it is struck."""
+
+    operation: str
+    victim: str
+    boundary: Boundary
+    when: str
+    stack: str = "l4-qat"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a strike; `problems` is empty where everything held."""
+
+    said: str
+    problems: tuple[str, ...]
+
+
+class NotThereError(Exception):
+    """The victim does not live at this boundary, or the run never came there."""
+
+
+class Grounds:
+    """Starting points, each made when it is first wanted, below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def copy(self, operation: str, to: Path) -> Rehearsal:
+        """A rehearsal on which the operation may begin, with its cloud started."""
+        bare = operation == "up"
+        rehearsal = self.started("bare" if bare else "deployed", _previewed if bare else _deployed, to)
+        if operation == "update":
+            rehearsal.set("vllm.max-num-seqs", 4)
+        return rehearsal
+
+    def started(self, name: str, prepare: Callable[[Rehearsal], None], to: Path) -> Rehearsal:
+        """A copy of what `prepare` has made of a new rehearsal, with its cloud started."""
+        self._make(name, prepare)
+        shutil.copytree(self._folder / name, to, symlinks=True, dirs_exist_ok=True)
+        _give_own_ports(to / "cloud")
+        rehearsal = Rehearsal(to / "checkout", to / "cloud")
+        assert rehearsal.local("start").code == 0
+        return rehearsal
+
+    def make(self) -> None:
+        """Make those of `copy` where they are missing."""
+        self._make("bare", _previewed)
+        self._make("deployed", _deployed)
+
+    def _make(self, name: str, prepare: Callable[[Rehearsal], None]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        # Other workers want the same: one makes it, the others wait.
+        with (self._folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if (self._folder / name).exists():
+                return
+            part = self._folder / f"{name}.part"
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            rehearsal = Rehearsal.new(part / "checkout", part / "cloud")
+            try:
+                prepare(rehearsal)
+            finally:
+                rehearsal.local("stop")
+            part.rename(self._folder / name)
+
+
+def _give_own_ports(cloud: Path) -> None:
+    """Let the services of a copy have addresses that no other copy has, and the state know them."""
+    with contextlib.closing(sqlite3.connect(cloud / "cloud.db")) as database:
+        for key, port in database.execute("SELECT key, value FROM settings WHERE key LIKE 'front %'").fetchall():
+            own = free_port()
+            database.execute("UPDATE settings SET value = ? WHERE key = ?", (str(own), key))
+            for state in (cloud / "state" / ".pulumi" / "stacks").rglob("*.json"):
+                state.write_text(state.read_text().replace(f"//127.0.0.1:{port}", f"//127.0.0.1:{own}"))
+        database.commit()
+
+
+def _previewed(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", SMALL)
+    run = rehearsal.local("preview", "l4-qat")
+    assert run.code == 0, run.text
+
+
+def _deployed(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", SMALL)
+    run = rehearsal.local("up", "l4-qat")
+    assert run.code == 0, run.text
+
+
+def boundaries(rehearsal: Rehearsal, operation: str) -> list[Boundary]:
+    """Run the operation undisturbed and count its calls of Google's APIs in the log of the wire."""
+    log = rehearsal.cloud / "logs" / "wire.jsonl"
+    before = len(log.read_text().splitlines()) if log.exists() else 0
+    run = rehearsal.local(COMMANDS[operation], "l4-qat")
+    assert run.code == 0, run.text
+    lines = [json.loads(line) for line in log.read_text().splitlines()[before:]]
+    seen: Counter[tuple[str, str]] = Counter()
+    found = []
+    for line in lines:
+        # Getting a token changes nothing, and localcloud's own routes are no API of Google.
+        if line["path"] == "/token" or line["path"].startswith("/localcloud/"):
+            continue
+        call = line["method"], re.sub(r"/operations/.*", "/operations/*", line["path"])
+        seen[call] += 1
+        found.append(Boundary(*call, seen[call]))
+    return found
+
+
+def strike(rehearsal: Rehearsal, point: Point) -> Outcome:
+    """Kill the victim at its boundary, recover, and say what does not hold then.
+
+    Raises:
+        NotThereError: There was nothing to kill, or no such boundary.
+    """
+    return _aftermath(rehearsal, struck(rehearsal, point))
+
+
+def struck(rehearsal: Rehearsal, point: Point) -> str:
+    """Kill the victim at its boundary and let the rest of the run end; what it printed.
+
+    Raises:
+        NotThereError: There was nothing to kill, or no such boundary.
+    """
+    with rehearsal.api() as api:
+        process = begin(rehearsal, api, point)
+        try:
+            kill(rehearsal, process, point)
+        except NotThereError:
+            api.delete(HOLD)  # the run goes on to its end
+            raise
+        else:
+            if point.victim != "localcloud":
+                ends_in_order = "SIGINT" in point.victim or point.victim in {"program", COMMAND}
+                dropped = point.when == "before" and not ends_in_order
+                api.delete(HOLD, params={"drop": int(dropped)})
+        finally:
+            own, _ = process.communicate(timeout=SECONDS)
+    return own
+
+
+def begin(rehearsal: Rehearsal, api: httpx.Client, point: Point) -> "subprocess.Popen[str]":
+    """Start the point's operation; it stands at the boundary now.
+
+    Raises:
+        NotThereError: It ended without coming there.
+    """
+    place = {"method": point.boundary.method, "path": point.boundary.path, "nth": point.boundary.nth}
+    assert api.put(HOLD, json=place | {"when": point.when}).is_success
+    process = rehearsal.start(COMMANDS[point.operation], point.stack)
+    deadline = time.monotonic() + WAIT
+    while not api.get(HOLD, params={"seconds": 1}).json()["reached"]:
+        if process.poll() is not None or time.monotonic() > deadline:
+            api.delete(HOLD)
+            process.communicate(timeout=SECONDS)
+            raise NotThereError("the run never came to this boundary")
+    return process
+
+
+def kill(rehearsal: Rehearsal, process: "subprocess.Popen[str]", point: Point) -> None:
+    """Strike the point's victim.
+
+    Raises:
+        NotThereError: It does not live at this boundary.
+    """
+    victim = _victim(rehearsal, process, point.victim)
+    if "SIGINT" not in point.victim:
+        os.kill(victim, signal.SIGKILL)
+        _until(lambda: not alive(victim), "the victim is gone")
+        return
+    os.kill(victim, signal.SIGINT)
+    if "two" in point.victim:
+        # The engine takes a second one for one only after it has handled the first.
+        _until(lambda: _handled(victim), "the first SIGINT is handled")
+        os.kill(victim, signal.SIGINT)
+
+
+def _victim(rehearsal: Rehearsal, process: "subprocess.Popen[str]", name: str) -> int:
+    if name == COMMAND:
+        return process.pid
+    if name == "localcloud":
+        endpoint = control.status(rehearsal.cloud)
+        assert endpoint is not None
+        return endpoint.pid
+    found = [pid for pid in descendants(process.pid) if VICTIMS[name] in command_line(pid)]
+    if not found:
+        raise NotThereError(f"no {name} lives at this boundary")
+    return found[-1]
+
+
+def _handled(process: int) -> bool:
+    """Whether no signal waits for the process (SigPnd and ShdPnd of proc(5))."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return True
+    return not any(int(value, 16) for value in re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)", status, re.MULTILINE))
+
+
+def _aftermath(rehearsal: Rehearsal, own: str) -> Outcome:
+    """The next `up` converges, a second one is empty, `down` leaves nothing behind; `own` told the struck command."""
+    found: list[str] = []
+    first = rehearsal.local("up", "l4-qat")
+    if first.code:
+        found.append(f"up after the kill ends with {first.code}:\n{first.text}")
+    second = rehearsal.local("up", "l4-qat", "--", "--expect-no-changes", "--skip-preview")
+    if second.code:
+        found.append(f"a second up ends with {second.code}:\n{second.text}")
+    down = rehearsal.local("down", "l4-qat")
+    if down.code:
+        found.append(f"down ends with {down.code}:\n{down.text}")
+    found += leftovers(rehearsal)
+    healed = said_of(own)
+    said = [f"itself: {healed}"] if healed else []
+    return Outcome("; ".join([*said, said_of(first.text)]).strip("; ") or "nothing", tuple(found))
+
+
+def leftovers(rehearsal: Rehearsal) -> list[str]:
+    """What is left of a stack after its `down`, in the cloud and on this machine; its cloud is stopped then."""
+    found = []
+    rehearsal.local("start")
+    left = {kind: names for kind, names in rehearsal.exists().items() if kind not in {"enabledApis", "objects"}}
+    if left != {"buckets": ["bezel-local-models"]}:
+        found.append(f"down leaves {left}")
+    rehearsal.local("stop")
+    found += problems(rehearsal.cloud)
+    return found + [f"still runs: {line}" for line in _processes(rehearsal)]
+
+
+def said_of(text: str) -> str:
+    """What a command told of a kill, in short."""
+    said = []
+    if "unlocking the stack" in text:
+        said.append("unlocked")
+    for line in text.splitlines():
+        if "never heard how" in line:
+            said.append(line.partition("never heard how ")[2].partition(" ended")[0] + " open")
+        found = re.match(r"  (made, and taken in|not made): (.*)", line)
+        said += [f"{found[1]}: {found[2].rpartition('/')[2]}"] if found else []
+    return "; ".join(said)
+
+
+def _processes(rehearsal: Rehearsal) -> list[str]:
+    """Command lines of processes that have to do with this rehearsal."""
+    mark = str(rehearsal.cloud.parent).encode()
+    deadline = time.monotonic() + 10
+    while True:
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if (
+                    int(entry.name) != os.getpid()
+                    and mark in (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                ):
+                    found.append(command_line(int(entry.name)))
+            except OSError:
+                continue
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.1)
+
+
+def descendants(process: int) -> list[int]:
+    """The process and everything below it."""
+    found, rest = [], [process]
+    while rest:
+        one = rest.pop()
+        found.append(one)
+        for task in Path(f"/proc/{one}/task").glob("*"):
+            try:
+                rest += [int(child) for child in (task / "children").read_text().split()]
+            except OSError:
+                continue
+    return found
+
+
+def command_line(process: int) -> str:
+    """The process's arguments, with spaces; "" once it is gone."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def alive(process: int) -> bool:
+    """Whether it runs; a zombie does not."""
+    return bool(command_line(process))
+
+
+def _until(condition: Callable[[], Any], what: str) -> None:
+    deadline = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.01)

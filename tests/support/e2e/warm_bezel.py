@@ -1,0 +1,58 @@
+"""Runs `bezel` many times: each in a process of its own, forked from one that has loaded what the command needs.
+
+Loading is half a second of CPU time, and these tests run it hundreds of times. What is run is the command's own `main`
+with arguments, folder and environment of its own; the script that the package installs is run by `Rehearsal.start` and
+by the tests of the command itself.
+"""
+
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import wait
+from pathlib import Path
+
+LOADED = ("bezel.cli.main", "bezel.cli.local", "bezel.planner", "bezel.localcloud.seed", "bezel.rest", "httpx")
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload([__name__, *LOADED])
+# To start a process looks how all others ended, too; of two threads that look at once the second reads 255.
+_LOOKING = threading.Lock()
+
+
+def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], said: Path, seconds: float) -> int:
+    """Run `bezel ARGUMENTS` in a folder; its exit code. Both of its streams go into the file `said`.
+
+    Raises:
+        TimeoutError: It did not end in time, and was killed.
+    """
+    process = _FORKING.Process(target=_bezel, args=([*arguments], str(folder), dict(environment), str(said)))
+    with _LOOKING:
+        process.start()
+    ended = wait([process.sentinel], seconds)
+    with _LOOKING:
+        if not ended:
+            process.kill()
+        process.join()
+        if not ended:
+            raise TimeoutError(f"bezel {' '.join(arguments)} did not end in {seconds:g} s:\n{said.read_text()}")
+        assert process.exitcode is not None
+        return process.exitcode
+
+
+def _bezel(arguments: list[str], folder: str, environment: dict[str, str], said: str) -> None:
+    output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for stream, place in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(stream, place)
+    # What multiprocessing has put in its place.
+    sys.stdin = os.fdopen(0)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    from bezel.cli.main import main
+
+    code = main(arguments)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(code)

@@ -1,0 +1,122 @@
+"""What the engine does with the two resources of a lease, and what it keeps of them: as little as a kill leaves it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from components.providers.tpu_node import TpuNodeProvider
+from components.providers.tpu_request import TpuRequestProvider
+from tests.support.leases.harness import NAME, PATIENCE, RUN, STACK, SUBNETWORKS, ZONES, body_of
+
+if TYPE_CHECKING:
+    from tests.support.leases.fake_lease_api import World
+
+Props = dict[str, Any]
+
+
+class KilledError(Exception):
+    """The process is dead: whatever it found is not recorded."""
+
+
+@dataclass
+class Stack:
+    """A stack with one lease, on a world.
+
+    Attributes:
+        request: Recorded outputs of the request, None without one.
+        node: Recorded outputs of the node, None without one.
+        did: What was done, in order.
+    """
+
+    world: World
+    kind: str
+    token: str = "planted-token-0"
+    request: Props | None = None
+    node: Props | None = None
+    did: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        clock = {"clock": staticmethod(lambda: self.world.clock)}
+        self.requests: TpuRequestProvider = type("Requests", (TpuRequestProvider,), clock)()
+        self.nodes: TpuNodeProvider = type("Nodes", (TpuNodeProvider,), clock)()
+
+    def inputs(self, *, image: str = "vllm@sha256:1", zones: tuple[str, ...] = ZONES, **more: Any) -> Props:
+        own = {
+            "project": "acme",
+            "name": NAME,
+            "stack": STACK,
+            "back_end": self.kind,
+            "zones": [{"zone": zone, "patience_seconds": PATIENCE} for zone in zones],
+            "subnetworks": SUBNETWORKS,
+            "body": body_of(self.kind, image=image),
+            "run_seconds": RUN,
+            "provisioning_deadline_seconds": 1800,
+            "boot_deadline_seconds": 3600,
+        }
+        return floated(own | more)
+
+    def up(self, *, renew: bool = False, **inputs: Any) -> None:
+        """Deploy."""
+        shared = self.inputs(**inputs)
+        assert self.requests.check({}, shared).failures == []
+        self._request(shared)
+        assert self.request is not None
+        own = {
+            "request": self.request["asked"],
+            "former_zones": self.request["former_zones"],
+            "renew": renew,
+            "hourly_usd": {"us-east5-a": 5.4},
+            "port": 8000.0,
+        }
+        news = shared | own
+        if self.node is None:
+            self.node = self._kept("node create", self.nodes.create(news).outs)
+        elif self._kept("node diff", self.nodes.diff("n", self.node, news)).changes:
+            self.node = self._kept("node update", self.nodes.update("n", self.node, news).outs)
+
+    def _request(self, news: Props) -> None:
+        if self.request is not None:
+            diff = self.requests.diff("r", self.request, news)
+            if diff.replaces:
+                assert diff.delete_before_replace
+                self._kept("request delete", self.requests.delete("r", self.request))
+                self.request = None
+            elif diff.changes:
+                self.request = self._kept("request update", self.requests.update("r", self.request, news).outs)
+        if self.request is None:
+            self.request = self._kept("request create", self.requests.create(news).outs)
+
+    def down(self) -> None:
+        """Destroy."""
+        self.node = None
+        if self.request is not None:
+            self._kept("request delete", self.requests.delete("r", self.request))
+            self.request = None
+
+    def refresh(self) -> None:
+        """Read both."""
+        assert self.request is not None
+        assert self.node is not None
+        self.request = self._kept("request read", self.requests.read("r", self.request).outs)
+        self.node = self._kept("node read", self.nodes.read("n", self.node).outs)
+
+    def _kept(self, what: str, found: Any) -> Any:
+        if self.token in self.world.dead:
+            raise KilledError(what)
+        self.did.append(what)
+        return floated(found) if isinstance(found, dict) else found
+
+
+def floated(value: Any) -> Any:
+    """As the engine hands it on: through JSON, every number a float, nulls dropped."""
+    value = json.loads(json.dumps(copy.deepcopy(value)), parse_int=float)
+    return _without_nulls(value)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

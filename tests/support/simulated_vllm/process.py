@@ -1,0 +1,80 @@
+"""The simulated vLLM server as a process on loopback, serving a tiny model on a made-up L4."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.bench.load.plan import Target
+from bezel.bench.server.http_probe import asker
+from bezel.localcloud.processes.ports import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[3]
+NAME = "tiny"
+_SECONDS = 30.0
+MODEL = {
+    "architectures": ["Gemma4ForCausalLM"],
+    "model_type": "gemma4_text",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "global_head_dim": 64,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "sliding_window": 128,
+    "vocab_size": 2048,
+    "max_position_embeddings": 16384,
+}
+
+
+@contextlib.contextmanager
+def simulated_vllm(folder: Path, *arguments: str, serving_speed: float = 1.0) -> Iterator[str]:
+    """A server of the model `tiny`; its address once it is healthy.
+
+    Args:
+        folder: Empty or not there; the model is written into it.
+        arguments: Of `vllm serve`, after the model.
+        serving_speed: Divides the engine's step times.
+    """
+    model = folder / NAME
+    model.mkdir(parents=True, exist_ok=True)
+    (model / "config.json").write_text(json.dumps(MODEL))
+    (model / "model.safetensors").write_bytes(b"\0" * 400_000)
+    port = free_port()
+    environment = os.environ | {
+        "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}",
+        "LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)}),
+        "LOCALCLOUD_HARDWARE": json.dumps({"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 8, "memory_gib": 32}),
+        "LOCALCLOUD_SPEED": "100000",
+        "LOCALCLOUD_SERVING_SPEED": f"{serving_speed:g}",
+    }
+    command = [sys.executable, "-m", "bezel.simulated_vllm", f"/mnt/models/{NAME}", f"--served-model-name={NAME}"]
+    with subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(url, process)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    ask = asker(Target(url, NAME), dict)
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if ask("/health", None).status == 200:
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"the simulated server did not start (exit code {process.poll()})")

@@ -1,0 +1,145 @@
+"""One resource of each type of the provider's table as a program declares it, and a change of it."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from tests.support.standin_providers.google_compute import STANDING
+
+# What goes over the wire in a whole life of each of them; test_requests.py writes and holds it.
+GOLDEN = Path(__file__).parents[2] / "standin_providers" / "goldens" / "requests.json"
+
+ROBOT = "serviceAccount:runtime@bezel-local.iam.gserviceaccount.com"
+
+PROGRAMS: dict[str, dict[str, Any]] = {
+    "gcp:cloudrunv2/service:Service": {
+        "name": "llm",
+        "location": "us-central1",
+        "deletionProtection": False,
+        "labels": {"app": "vllm"},
+        "scaling": {"minInstanceCount": 0},
+        "template": {
+            "containers": [
+                {
+                    "image": "docker.io/vllm/vllm-openai:v1",
+                    "args": ["--model=/mnt/models", "--max-model-len=4096"],
+                    "envs": [{"name": "B", "value": "1"}, {"name": "A", "value": "2"}],
+                    "ports": {"containerPort": 8080},
+                    "resources": {"limits": {"cpu": "4", "nvidia.com/gpu": "1"}, "cpuIdle": False},
+                    "startupProbe": {"httpGet": {"path": "/health"}, "periodSeconds": 10},
+                }
+            ],
+            "scaling": {"minInstanceCount": 0, "maxInstanceCount": 1},
+            "volumes": [{"name": "models", "gcs": {"bucket": "models", "readOnly": True}}],
+        },
+    },
+    "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": {
+        "name": "llm",
+        "location": "us-central1",
+        "role": "roles/run.invoker",
+        "member": "allUsers",
+    },
+    "gcp:serviceaccount/account:Account": {"accountId": "runtime", "displayName": "Runtime"},
+    "gcp:serviceaccount/iAMMember:IAMMember": {
+        "serviceAccountId": "projects/bezel-local/serviceAccounts/runtime@bezel-local.iam.gserviceaccount.com",
+        "role": "roles/iam.serviceAccountUser",
+        "member": ROBOT,
+    },
+    "gcp:storage/bucket:Bucket": {
+        "name": "models",
+        "location": "us-central1",
+        "uniformBucketLevelAccess": True,
+        "publicAccessPrevention": "enforced",
+        "versioning": {"enabled": False},
+        "lifecycleRules": [{"action": {"type": "Delete"}, "condition": {"age": 30}}],
+    },
+    "gcp:storage/bucketObject:BucketObject": {"bucket": "models", "name": "a/readme.txt", "content": "hello"},
+    "gcp:storage/bucketIAMMember:BucketIAMMember": {
+        "bucket": "models",
+        "role": "roles/storage.objectViewer",
+        "member": ROBOT,
+    },
+    "gcp:secretmanager/secret:Secret": {"secretId": "hf", "replication": {"auto": {}}},
+    "gcp:secretmanager/secretVersion:SecretVersion": {
+        "secret": "projects/bezel-local/secrets/hf",
+        "secretData": "not-a-real-token",
+    },
+    "gcp:secretmanager/secretIamMember:SecretIamMember": {
+        "secretId": "projects/bezel-local/secrets/hf",
+        "role": "roles/secretmanager.secretAccessor",
+        "member": ROBOT,
+    },
+    "gcp:artifactregistry/repository:Repository": {
+        "repositoryId": "hub",
+        "location": "us-central1",
+        "format": "DOCKER",
+        "mode": "REMOTE_REPOSITORY",
+        "remoteRepositoryConfig": {"dockerRepository": {"publicRepository": "DOCKER_HUB"}},
+    },
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": {
+        "repository": "hub",
+        "location": "us-central1",
+        "role": "roles/artifactregistry.reader",
+        "member": ROBOT,
+    },
+    "gcp:compute/network:Network": {"name": "nodes", "autoCreateSubnetworks": False},
+    "gcp:compute/subnetwork:Subnetwork": {
+        "name": "nodes-us-east5",
+        "network": "projects/bezel-local/global/networks/nodes",
+        "region": "us-east5",
+        "ipCidrRange": "10.64.0.0/20",
+        "privateIpGoogleAccess": True,
+    },
+    "gcp:compute/firewall:Firewall": {
+        "name": "nodes-from-gateway",
+        "network": "projects/bezel-local/global/networks/nodes",
+        "allows": [{"protocol": "tcp", "ports": ["8000"]}],
+        "sourceRanges": ["10.79.0.0/24", "10.80.0.0/24"],
+        "targetTags": ["bezel-node"],
+    },
+    "gcp:compute/router:Router": {
+        "name": "nodes-us-east5",
+        "network": "projects/bezel-local/global/networks/nodes",
+        "region": "us-east5",
+    },
+    "gcp:compute/routerNat:RouterNat": {
+        "name": "nodes-us-east5",
+        "router": STANDING,
+        "region": "us-east5",
+        "natIpAllocateOption": "AUTO_ONLY",
+        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+    },
+    "gcp:projects/service:Service": {"service": "run.googleapis.com", "disableOnDestroy": True},
+    "gcp:projects/iAMMember:IAMMember": {
+        "project": "bezel-local",
+        "role": "roles/logging.logWriter",
+        "member": ROBOT,
+    },
+}
+
+UPDATES: dict[str, tuple[str, Any]] = {
+    "gcp:cloudrunv2/service:Service": ("template.containers.0.args.1", "--max-model-len=8192"),
+    "gcp:serviceaccount/account:Account": ("displayName", "Other"),
+    "gcp:storage/bucket:Bucket": ("lifecycleRules.0.condition.age", 60),
+    "gcp:storage/bucketObject:BucketObject": ("content", "bye"),
+    "gcp:secretmanager/secret:Secret": ("labels", {"tier": "b"}),
+    "gcp:secretmanager/secretVersion:SecretVersion": ("enabled", False),
+    "gcp:artifactregistry/repository:Repository": ("description", "mirror"),
+    "gcp:compute/subnetwork:Subnetwork": ("privateIpGoogleAccess", False),
+    "gcp:compute/firewall:Firewall": ("allows.0.ports", ["9000"]),
+    "gcp:compute/router:Router": ("description", "for updates"),
+    "gcp:compute/routerNat:RouterNat": ("sourceSubnetworkIpRangesToNat", "ALL_SUBNETWORKS_ALL_PRIMARY_IP_RANGES"),
+}
+
+
+def changed(program: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    result = copy.deepcopy(program)
+    *parents, last = path.split(".")
+    into: Any = result
+    for part in parents:
+        into = into[int(part)] if part.isdigit() else into.setdefault(part, {})
+    if value is None:
+        del into[int(last) if last.isdigit() else last]
+    else:
+        into[int(last) if last.isdigit() else last] = value
+    return result

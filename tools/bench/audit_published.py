@@ -1,0 +1,54 @@
+"""Table of the audit's findings in a folder of published results: every CSV and JSON file below it, audited together.
+
+python -m tools.bench.audit_published FOLDER            the table, as Markdown
+python -m tools.bench.audit_published FOLDER --write    puts it into docs/audit.md
+
+The folder is not copied; only the table is stored.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bezel.bench.audit.findings import FAULTS
+from bezel.bench.audit.runner import Audit, audit_files
+from tools.docs.generated_sections import ROOT, put
+
+
+def table(audit: Audit) -> str:
+    """One row for each kind of finding and item, in the order of the kinds; then the items without findings."""
+    lines = ["| fault | item | finding | severity |\n|---|---|---|---|\n"]
+    for fault, name in FAULTS.items():
+        for finding in (one for one in audit.findings if one.fault == fault):
+            items = ", ".join(f"`{item}`" for item in finding.items)
+            lines.append(f"| {fault} {name} | {items} | {finding.arithmetic} | {finding.severity} |\n")
+    accused = {finding.items[0] for finding in audit.findings}
+    items = [one.item for one in audit.sources if not one.claims]
+    items += [claim.item for source in audit.sources for claim in source.claims]
+    missing = [name for fault, name in FAULTS.items() if fault not in {one.fault for one in audit.findings}]
+    silent = ", ".join(f"`{item}`" for item in items if item not in accused) or "none"
+    rest = "".join(f"- `{one.item}`: {one.text}.\n" for one in audit.questions)
+    total = f"{len(audit.findings)} findings in {len(accused)} of {len(items)} items. "
+    return (
+        f"{''.join(lines)}\n{total}Items without a finding of their own: {silent}. Faults that are not there: "
+        f"{', '.join(missing) or 'none'}.\n\nNot judged, for lack of data:\n\n{rest or '- nothing'}"
+    )
+
+
+def main(words: list[str]) -> None:
+    """Print the table, or put it into its document."""
+    folders = [Path(word) for word in words if not word.startswith("--")]
+    if len(folders) != 1 or not folders[0].is_dir():
+        raise SystemExit("name one folder of results: python -m tools.bench.audit_published FOLDER [--write]")
+    found = audit_files(sorted(path for path in folders[0].rglob("*") if path.suffix in (".csv", ".json")))
+    if found.unreadable:
+        raise SystemExit("\n".join(found.unreadable))
+    if "--write" not in words:
+        sys.stdout.write(table(found))
+        return
+    put(ROOT / "docs" / "audit.md", "tools.bench.audit_published FOLDER --write", table(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,101 @@
+"""Hit rate and false alarms of the audit: random errors injected into clean results, and clean ones, by held-out seeds.
+
+python -m tools.bench.audit_trials            the table, as Markdown
+python -m tools.bench.audit_trials --write    puts it into docs/audit.md
+
+Thresholds were chosen with seeds below 10,000; the table is from the seeds starting at HELD_OUT.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from bezel.bench.audit.findings import DRAIN, FAULTS
+from bezel.bench.audit.runner import audit_files
+from tests.support.bench.audit_clean import clean_case
+from tests.support.bench.audit_grids import UNITS, clean_grid, overloaded_grid
+from tests.support.bench.audit_injected import INJECTIONS, injected
+from tools.docs.generated_sections import ROOT, put
+
+HELD_OUT = 2_000_000
+CLEAN = 1000
+EACH = 100
+GRIDS = 120
+
+
+def clean() -> tuple[int, Counter[str]]:
+    """Number of clean cases with a finding, and number of cases of each kind."""
+    accused, kinds = 0, Counter[str]()
+    for seed in range(HELD_OUT, HELD_OUT + CLEAN):
+        case = clean_case(seed)
+        kinds[case.kind] += 1
+        with tempfile.TemporaryDirectory() as folder:
+            told = audit_files(case.write(Path(folder)))
+        accused += bool(told.findings or told.unreadable)
+    return accused, kinds
+
+
+def faulty(fault: int) -> tuple[Counter[str], Counter[str]]:
+    """For each way of injecting an error: how often it was injected, and how often reported on the right item."""
+    tried, found = Counter[str](), Counter[str]()
+    for seed in range(HELD_OUT, HELD_OUT + EACH):
+        one = injected(fault, seed)
+        tried[one.how] += 1
+        with tempfile.TemporaryDirectory() as folder:
+            told = audit_files(one.case.write(Path(folder)))
+        found[one.how] += any(each.fault == fault and one.item in each.items for each in told.findings)
+    return tried, found
+
+
+def told(text: str) -> set[int]:
+    """The kinds of findings reported for one grid."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "grid.csv"
+        path.write_text(text, encoding="utf-8")
+        return {one.fault for one in audit_files([path]).findings}
+
+
+def units() -> str:
+    """Grids of the other model in every unit: clean ones, and overloaded ones that were drained or not."""
+    lines = ["| unit | clean, accused | lost and drained, accused of 4 | not drained, found | precision | recall |\n"]
+    lines.append("|---|---|---|---|---|---|\n")
+    seeds = range(HELD_OUT, HELD_OUT + GRIDS)
+    for unit in UNITS:
+        clean_ = sum(bool(told(clean_grid(seed).text(unit))) for seed in seeds)
+        drained = sum(DRAIN in told(overloaded_grid(seed, drained=True).text(unit)) for seed in seeds)
+        left = [overloaded_grid(seed, drained=False) for seed in seeds]
+        found = sum(DRAIN in told(grid.text(unit)) for grid in left)
+        sure, share = f"{found / (found + clean_ + drained):.0%}", f"{found / GRIDS:.0%}"
+        counts = " | ".join(f"{number} of {GRIDS}" for number in (clean_, drained, found))
+        lines.append(f"| {unit} | {counts} | {sure} | {share} |\n")
+    return "".join(lines)
+
+
+def table() -> str:
+    """One row for each kind of finding, and one for each unit."""
+    lines = ["| fault | put in | found | ways: found of put in |\n|---|---|---|---|\n"]
+    all_tried = all_found = 0
+    for fault in INJECTIONS:
+        tried, found = faulty(fault)
+        all_tried, all_found = all_tried + tried.total(), all_found + found.total()
+        ways = ", ".join(f"{how.replace('_', ' ')} {found[how]}/{number}" for how, number in tried.items())
+        lines.append(f"| {fault} {FAULTS[fault]} | {tried.total()} | {found.total()} | {ways} |\n")
+    lines.append(f"| all | {all_tried} | {all_found} ({all_found / all_tried:.1%}) | |\n")
+    accused, kinds = clean()
+    of = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
+    return "".join(lines) + f"\n{accused} of {kinds.total()} clean cases were accused ({of}).\n\n{units()}"
+
+
+def main(flags: list[str]) -> None:
+    """Print the table, or put it into its document."""
+    if "--write" not in flags:
+        sys.stdout.write(table())
+        return
+    put(ROOT / "docs" / "audit.md", "tools.bench.audit_trials --write", table())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

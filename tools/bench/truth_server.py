@@ -1,0 +1,146 @@
+"""Mock server that knows the truth of what tools/bench/compare_clients.py measures: run it, read its log, compare."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from tools.bench.load_clients import Seen
+
+
+class Answered(NamedTuple):
+    """One response by the server's own clock: ns of the day, and tokens."""
+
+    arrival: int
+    first: int
+    last: int
+    done: int
+    tokens: int
+
+
+class Mock:
+    """The server, on one core, while the context lasts; `truth` afterwards."""
+
+    def __init__(
+        self, binary: Path, folder: Path, core: int, *flags: str, tls: tuple[Path, Path] | None = None
+    ) -> None:
+        self._log = folder / "truth.csv"
+        self._log.unlink(missing_ok=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self._port = free.getsockname()[1]
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._port}"
+        files = ["-cert", str(tls[0]), "-key", str(tls[1])] if tls else []
+        self._command = ["taskset", "-c", str(core), str(binary), "-addr", f"127.0.0.1:{self._port}", "-procs", "1"]
+        self._command += ["-log", str(self._log), *files, *flags]
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it listens."""
+        self._process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+            except OSError:
+                if time.monotonic() > until or self._process.poll() is not None:
+                    raise SystemExit(f"the mock server does not start: {' '.join(self._command)}") from None
+                time.sleep(0.05)
+            else:
+                return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it: it writes its log."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(30)
+
+    def truth(self) -> list[Answered]:
+        """Its responses, in order of the requests' arrival."""
+        with self._log.open() as file:
+            anchor = int(file.readline().split("=")[1])
+            rows = [
+                Answered(
+                    *(anchor + int(row[f"{name}_ns"]) for name in ("arrival", "first", "last", "done")),
+                    int(row["tokens"]),
+                )
+                for row in csv.DictReader(file)
+            ]
+        return sorted(rows)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of a client's figures against the truth.
+
+    Attributes:
+        ttft_ms_p50: Median difference between its TTFTs and the server's, both sorted: a client that does not identify
+            its requests allows no more.
+        ttft_ms_p99: The same at the 99th percentile.
+        paired_ms_p50: Median difference request by request; None where requests cannot be matched.
+        paired_ms_p99: The same at the 99th percentile.
+        tpot: Error of the mean TPOT, relative.
+        throughput: Error of the output tokens per second, relative.
+        tokens: Error of the number of tokens, relative.
+        answers: Error of the number of responses.
+    """
+
+    ttft_ms_p50: float
+    ttft_ms_p99: float
+    paired_ms_p50: float | None
+    paired_ms_p99: float | None
+    tpot: float | None
+    throughput: float
+    tokens: float
+    answers: int
+
+
+def errors(seen: Seen, truth: list[Answered]) -> Errors:
+    """Compare a client's figures with the truth."""
+    true_ttft = sorted((one.first - one.arrival) / 1e6 for one in truth)
+    apart = sorted(abs(a - b) for a, b in zip(sorted(seen.ttft_ms), true_ttft, strict=False))
+    paired = sorted(matched(seen.instants, truth))
+    true_tpot = [(one.last - one.first) / 1e6 / (one.tokens - 1) for one in truth if one.tokens > 1]
+    true_tokens = sum(one.tokens for one in truth)
+    span = (max(one.done for one in truth) - truth[0].arrival) / 1e9
+    return Errors(
+        at(apart, 0.5),
+        at(apart, 0.99),
+        at(paired, 0.5) if paired else None,
+        at(paired, 0.99) if paired else None,
+        mean(seen.tpot_ms) / mean(true_tpot) - 1 if true_tpot and seen.tpot_ms else None,
+        seen.tokens / seen.seconds / (true_tokens / span) - 1,
+        seen.tokens / true_tokens - 1,
+        seen.answered - len(truth),
+    )
+
+
+def matched(instants: list[list[int]], truth: list[Answered]) -> list[float]:
+    """|client's TTFT - server's| in ms of each request.
+
+    The log names no request. The one core that answers writes one token after the other, so last tokens arrive in the
+    order in which they left. Requests are matched by that order, which is independent of both ends of a TTFT.
+    """
+    if len(instants) != len(truth):
+        return []
+    rows = sorted(instants, key=lambda row: row[2])
+    answers = sorted(truth, key=lambda one: one.last)
+    return [abs((row[1] - row[0]) - (one.first - one.arrival)) / 1e6 for row, one in zip(rows, answers, strict=True)]
+
+
+def at(ordered: list[float], share: float) -> float:
+    """The percentile of ordered values (nearest rank)."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def mean(values: list[float]) -> float:
+    """The mean of one or more values."""
+    return sum(values) / len(values)

@@ -1,0 +1,48 @@
+"""Tables of docs/architecture.md: the layers of each import contract, with the first line of each room's docstring.
+
+.venv/bin/python -m tools.docs.architecture
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from tools.docs.generated_sections import ROOT, put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def tables() -> str:
+    """One table for each contract of layers: rooms from top to bottom; those of one row do not import each other."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    return "\n\n".join(_table(contract) for contract in contracts if contract["type"] == "layers") + "\n"
+
+
+def _table(contract: dict[str, Any]) -> str:
+    container = next(iter(contract.get("containers", [])), "")
+    title = f"**{contract['name'].capitalize()}**" + (f" (`{container}`)" if container else "")
+    rows = [title, "", "| row | room | what it owns |", "|---|---|---|"]
+    for number, layer in enumerate(contract["layers"], start=1):
+        for room in layer.split(" | "):
+            module = f"{container}.{room}" if container else room
+            rows.append(f"| {number} | `{room}` | {_summary(module)} |")
+    return "\n".join(rows)
+
+
+def _summary(module: str) -> str:
+    source = next(path for path in _places(module) if path.is_file()).read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(source)) or "").split("\n", 1)[0].replace("|", "\\|")
+
+
+def _places(module: str) -> Iterator[Any]:
+    path = ROOT.joinpath(*module.split("."))
+    yield path / "__init__.py"
+    yield path.with_suffix(".py")
+
+
+if __name__ == "__main__":
+    put(ROOT / "docs" / "architecture.md", "tools.docs.architecture", tables())

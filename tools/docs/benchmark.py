@@ -1,0 +1,58 @@
+"""Generated parts of the benchmark's documents: figures and columns from their definitions, and the result's schema.
+
+python -m tools.docs.benchmark            the tables, as Markdown
+python -m tools.docs.benchmark --schema   the JSON schema of a result
+python -m tools.docs.benchmark --write    puts them into docs/metrics.md and docs/bench-result.schema.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from bezel.bench.metrics.definitions import DEFINITIONS
+from bezel.bench.result.document import SCHEMA, Result
+from bezel.bench.result.sample_file import COLUMNS
+from tools.docs.generated_sections import ROOT, put
+
+DOCUMENT = ROOT / "docs" / "metrics.md"
+SCHEMA_FILE = ROOT / "docs" / "bench-result.schema.json"
+
+
+def tables() -> str:
+    """Tables of every figure, then of every column of the samples."""
+    figures = [(f"`{one.name}`", one.unit, one.formula, one.needs) for one in DEFINITIONS]
+    columns = [(f"`{name}`", text) for name, text in COLUMNS.items()]
+    return "\n".join(
+        [
+            "### Figures\n",
+            _table(("figure", "unit", "formula", "needs"), figures),
+            "### Columns of the samples\n",
+            _table(("column", "what it holds"), columns),
+        ]
+    )
+
+
+def schema() -> str:
+    """The JSON schema of a result, as text."""
+    made = Result.model_json_schema(by_alias=True, mode="serialization")
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **made}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [header, ("---",) * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main(flags: list[str]) -> None:
+    """Print one of the two, or write both."""
+    if "--write" not in flags:
+        sys.stdout.write(schema() if "--schema" in flags else tables())
+        return
+    SCHEMA_FILE.write_text(schema(), encoding="utf-8")
+    put(DOCUMENT, "tools.docs.benchmark", tables())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

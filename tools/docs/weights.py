@@ -1,0 +1,81 @@
+"""Tables of docs/weights.md, from the planner's table of loadings and the plan of one stack under each of them.
+
+python -m tools.docs.weights            the tables, as Markdown
+python -m tools.docs.weights --write    puts them into docs/weights.md
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from bezel.planner import make_plan
+from bezel.planner.base.money import figure
+from bezel.planner.sizing.memory import GIB
+from bezel.planner.vllm.loading import LOADINGS, MOUNT_FLAGS
+from bezel.pulumi_engine.project import Project
+from tools.docs.generated_sections import ROOT, put
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bezel.planner import Plan
+
+STACK = "l4-qat"
+
+
+def tables() -> str:
+    """Tables of the loadings, their effect on one stack, and the flags of the mount."""
+    plans = {name: _plan(name) for name in LOADINGS}
+    ways = [(f"`{name}`", loading.way, _options(plans[name])) for name, loading in LOADINGS.items()]
+    figures = [(f"`{name}`", *_figures(plan), LOADINGS[name].speed_source) for name, plan in plans.items()]
+    flags = [(f"`{flag}`", why) for flag, why in MOUNT_FLAGS.items()]
+    return "\n".join(
+        [
+            _table(("`weights.loading`", "what happens", "options of `vllm serve`"), ways),
+            f"For `{STACK}` ({plans['fuse'].model} on {plans['fuse'].service.accelerator}), estimated, not measured:\n",
+            _table(
+                ("", "model argument", "host memory", "cold start", "USD per cold start", "the speed rests on"), figures
+            ),
+            "A mount has these flags of GCS FUSE:\n",
+            _table(("flag", "why"), flags),
+        ]
+    )
+
+
+def _plan(loading: str) -> Plan:
+    settings = Project(ROOT).configuration(STACK) | {"weights": {"loading": loading}}
+    return make_plan(settings, project="my-project", stack=STACK)
+
+
+def _options(plan: Plan) -> str:
+    names = ("load-format", "model-loader-extra-config", "safetensors-load-strategy")
+    shown = [word for word in plan.service.arguments if word.removeprefix("--").partition("=")[0] in names]
+    return "<br>".join(f"`{word}`" for word in shown)
+
+
+def _figures(plan: Plan) -> tuple[str, ...]:
+    low, high = plan.start.seconds
+    costs = [figure(plan.cost.cold_start(seconds), 4) for seconds in plan.start.seconds]
+    return (
+        f"`{plan.service.weights.model}`",
+        f"{plan.fit.host_needed_bytes / GIB:.1f} of {plan.service.memory_gib} GiB",
+        f"{low:.0f} to {high:.0f} s",
+        f"{costs[0]} to {costs[1]}",
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
+
+
+def main(flags: list[str]) -> None:
+    """Print the tables, or write them into their document."""
+    if "--write" not in flags:
+        sys.stdout.write(tables())
+        return
+    put(ROOT / "docs" / "weights.md", "tools.docs.weights", tables())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

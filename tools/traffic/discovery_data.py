@@ -1,0 +1,247 @@
+"""Copy of Google's discovery documents for localcloud: `python -m tools.traffic.discovery_data` writes both files.
+
+The documents are part of google-api-python-client, which only a developer installs; localcloud needs the messages that
+callers send and the list of methods at run time. Owns the trimming and its notation. Leaves out the checks themselves
+(bezel/localcloud/http/messages.py and methods.py).
+
+Notation of a field or a query parameter: "string", "bool", "int32", "int64", "uint32", "uint64", "double", "bytes",
+"timestamp", "duration", "mask", "any", "enum:A|B", "@Message"; "[]" before it is a list, "{}" a map, and "!" is output
+only: it may be sent and means nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import googleapiclient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Json = dict[str, Any]
+
+DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
+DATA = Path(__file__).parents[2] / "bezel" / "localcloud" / "data"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One document.
+
+    Attributes:
+        api: Name of the API's messages here.
+        document: File name without its ending.
+        prefix: Prefix of Google's own path here.
+        serves: Ids of the methods that localcloud serves.
+        knows_all: Whether the other methods are listed by their paths too.
+    """
+
+    api: str
+    document: str
+    prefix: str
+    serves: tuple[str, ...]
+    knows_all: bool = True
+
+
+def _under(parent: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{parent}.{name}" for name in names.split())
+
+
+_POLICIES = "getIamPolicy setIamPolicy testIamPermissions"
+SOURCES = (
+    Source("run", "run.v2", "/run/", (
+        *_under("run.projects.locations.services", f"create get list patch delete {_POLICIES}"),
+        *_under("run.projects.locations.services.revisions", "get list"),
+        *_under("run.projects.locations.jobs", "create get list delete run"),
+        *_under("run.projects.locations.jobs.executions", "get list cancel delete"),
+        *_under("run.projects.locations.jobs.executions.tasks", "get list"),
+        *_under("run.projects.locations.operations", "get wait"),
+    )),
+    Source("storage", "storage.v1", "/storage/v1/", (
+        *_under("storage.buckets", "insert get list patch delete getIamPolicy setIamPolicy testIamPermissions"),
+        *_under("storage.objects", "insert get list delete rewrite"),
+        "storage.anywhereCaches.list",
+    )),
+    Source("iam", "iam.v1", "/iam/", _under(
+        "iam.projects.serviceAccounts", f"create get list patch delete enable disable {_POLICIES}"
+    )),
+    Source("iamcredentials", "iamcredentials.v1", "/iamcredentials/", _under(
+        "iamcredentials.projects.serviceAccounts", "generateAccessToken generateIdToken"
+    )),
+    Source("crm", "cloudresourcemanager.v1", "/crm/", _under(
+        "cloudresourcemanager.projects", f"get list {_POLICIES}"
+    )),
+    Source("secretmanager", "secretmanager.v1", "/secretmanager/", (
+        *_under("secretmanager.projects.secrets", f"create get list patch delete addVersion {_POLICIES}"),
+        *_under("secretmanager.projects.secrets.versions", "get list access enable disable destroy"),
+    )),
+    Source("artifactregistry", "artifactregistry.v1", "/artifactregistry/", (
+        *_under("artifactregistry.projects.locations.repositories", f"create get list patch delete {_POLICIES}"),
+        "artifactregistry.projects.locations.operations.get",
+    )),
+    Source("serviceusage", "serviceusage.v1", "/serviceusage/", (
+        *_under("serviceusage.services", "get list enable disable batchEnable"),
+        "serviceusage.operations.get",
+    )),
+    Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
+    Source("logging", "logging.v2", "/logging/", ("logging.entries.list",)),
+    Source("monitoring", "monitoring.v3", "/monitoring/", ("monitoring.projects.timeSeries.list",)),
+    Source("tpu", "tpu.v2alpha1", "/tpu/", (
+        *_under("tpu.projects.locations", "get list"),
+        *_under("tpu.projects.locations.queuedResources", "create get list delete reset"),
+        *_under("tpu.projects.locations.nodes", "get list delete getGuestAttributes"),
+        "tpu.projects.locations.operations.get",
+        "tpu.projects.locations.acceleratorTypes.list",
+        "tpu.projects.locations.runtimeVersions.list",
+    )),
+    # More than a thousand methods, so the others are not listed. The beta's document, which the provider uses, serves
+    # for v1 too: it has every served method and message of v1.
+    Source("compute", "compute.beta", "/compute/v1/", (
+        "compute.projects.get",
+        *_under("compute.regions", "get list"),
+        *_under("compute.zones", "get list"),
+        *_under("compute.globalOperations", "get wait"),
+        *_under("compute.regionOperations", "get wait"),
+        "compute.zoneOperations.get",
+        "compute.zoneOperations.wait",
+        *_under("compute.machineTypes", "get list"),
+        *_under("compute.instances", "insert get list aggregatedList delete getGuestAttributes getSerialPortOutput"),
+        *_under("compute.networks", "insert get list patch delete"),
+        *_under("compute.subnetworks", "insert get list patch delete setPrivateIpGoogleAccess"),
+        *_under("compute.firewalls", "insert get list patch update delete"),
+        *_under("compute.routers", "insert get list patch update delete"),
+    ), knows_all=False),
+)  # fmt: skip
+
+
+@cache
+def document(name: str) -> Json:
+    """A discovery document by its file name without the ending."""
+    found: Json = json.loads((DOCUMENTS / f"{name}.json").read_text())
+    return found
+
+
+def methods_of(part: Json) -> Iterator[Json]:
+    """Every method of a document, in its order."""
+    yield from part.get("methods", {}).values()
+    for resource in part.get("resources", {}).values():
+        yield from methods_of(resource)
+
+
+def served_methods() -> Json:
+    """The content of methods.json."""
+    served, others = [], {}
+    for source in SOURCES:
+        found = document(source.document)
+        for method in methods_of(found):
+            line = f"{method['httpMethod']} {path_of(source, method)}"
+            if method["id"] in source.serves:
+                served.append(_method(source, method, found))
+            elif source.knows_all:
+                others[line] = method["id"]
+    return {"source": _told(), "served": served, "others": dict(sorted(others.items()))}
+
+
+def request_messages() -> Json:
+    """The content of messages.json: the messages in requests of the served methods."""
+    messages: dict[str, dict[str, str]] = {}
+    for source in SOURCES:
+        found = document(source.document)
+        roots = [m["request"]["$ref"] for m in methods_of(found) if m["id"] in source.serves and "request" in m]
+        messages |= condensed(found, roots, source.api)
+    return {"source": _told(), "messages": messages}
+
+
+def path_of(source: Source, method: Json) -> str:
+    """The path here with every parameter as {}: the API's prefix and Google's own path."""
+    parts = method.get("flatPath", method["path"]).split("{")
+    return source.prefix + parts[0] + "".join("{}" + part.partition("}")[2] for part in parts[1:])
+
+
+def condensed(found: Json, roots: list[str], api: str) -> dict[str, dict[str, str]]:
+    """The messages of a discovery document that the root messages use, as `api.Message` -> fields."""
+    made: dict[str, dict[str, str]] = {}
+    waiting = [(name, found["schemas"][name]) for name in roots]
+    while waiting:
+        name, schema = waiting.pop()
+        if f"{api}.{name}" in made:
+            continue
+        fields = made[f"{api}.{name}"] = {}
+        for field, definition in sorted(schema.get("properties", {}).items()):
+            inner: list[tuple[str, Json]] = []
+            kind = _kind(definition, f"{name}.{field}", inner)
+            fields[field] = ("!" if definition.get("readOnly") else "") + kind
+            waiting += [(other, schema or found["schemas"][other]) for other, schema in inner]
+    return dict(sorted(made.items()))
+
+
+def _kind(definition: Json, place: str, inner: list[tuple[str, Json]]) -> str:
+    """The notation of a definition; messages in it are added to `inner`, those without a name with their schema."""
+    if "$ref" in definition:
+        inner.append((definition["$ref"], {}))
+        return f"@{definition['$ref']}"
+    if definition["type"] == "array":
+        return f"[]{_kind(definition['items'], place, inner)}"
+    if definition["type"] == "object" and "properties" in definition:
+        inner.append((place, definition))
+        return f"@{place}"
+    if definition["type"] == "object":
+        return f"{{}}{_kind(definition['additionalProperties'], place, inner)}"
+    return _scalar(definition)
+
+
+def _scalar(definition: Json) -> str:
+    if "enum" in definition:
+        return "enum:" + "|".join(definition["enum"])
+    formats = {
+        "byte": "bytes",
+        "google-datetime": "timestamp",
+        "date-time": "timestamp",
+        "google-duration": "duration",
+        "google-fieldmask": "mask",
+        "float": "double",
+    }
+    known = definition.get("format", "")
+    if known in {"int32", "int64", "uint32", "uint64"} or known in formats:
+        return formats.get(known, known)
+    return {"boolean": "bool", "number": "double", "integer": "int32"}.get(definition["type"], definition["type"])
+
+
+def _method(source: Source, method: Json, found: Json) -> Json:
+    query = {
+        name: ("[]" if definition.get("repeated") else "") + _scalar(definition)
+        for name, definition in sorted(method.get("parameters", {}).items())
+        if definition["location"] == "query"
+    }
+    required = [name for name in query if method["parameters"][name].get("required")]
+    made: Json = {"id": method["id"], "http": method["httpMethod"], "path": path_of(source, method)}
+    made |= {"version": found["version"], "query": query}
+    made |= {"required": required} if required else {}
+    for side in ("request", "response"):
+        if side in method:
+            made[side] = f"{source.api}.{method[side]['$ref']}"
+    return made
+
+
+def _told() -> str:
+    told = [f"{source.document} revision {document(source.document)['revision']}" for source in SOURCES]
+    return "Google's discovery documents: " + ", ".join(told)
+
+
+def written(content: Json) -> str:
+    """The text of a data file."""
+    return json.dumps(content, indent=1) + "\n"
+
+
+def main() -> None:
+    """Write both files."""
+    (DATA / "messages.json").write_text(written(request_messages()))
+    (DATA / "methods.json").write_text(written(served_methods()))
+
+
+if __name__ == "__main__":
+    main()

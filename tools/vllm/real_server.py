@@ -1,0 +1,77 @@
+"""Process of a real vLLM from a folder, on loopback: shared by the tools that compare with one.
+
+The folder holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
+`models/tiny-gemma4-assistant`. Every wait has a limit, and every started process is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.localcloud.services.cloud_run.runtime import real_vllm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_START_SECONDS = 300
+_COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cache-memory-bytes=64M")
+
+
+def kept(name: str) -> Path:
+    """A file that survives a run, in a private folder: in the shared temporary folder another user may place a link."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "real-vllm"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder / name
+
+
+def command(folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
+    """The command line of a server; `{assistant}` in an argument is the draft model's folder."""
+    model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
+    given = [one.format(assistant=assistant) if "{assistant}" in one else one for one in arguments]
+    return [str(folder / "venv/bin/vllm"), "serve", str(model), "--host=127.0.0.1", f"--port={port}", *_COMMON, *given]
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """End the server's own process group: terminate it, then kill it."""
+    try:
+        yield process
+    finally:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(15)
+
+
+def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> list[str]:
+    """Request /health until it returns 200; return each distinct response once, in order."""
+    answers: list[str] = []
+    deadline = time.monotonic() + _START_SECONDS
+    while "200" not in answers:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"the real vLLM did not start; its log is {log}")
+        try:
+            said = str(urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).status)
+        except urllib.error.HTTPError as error:
+            said = str(error.code)
+        except OSError:
+            said = "refused"
+        answers += [] if said in answers else [said]
+        time.sleep(0.1)
+    return answers
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Environment of a server and of its own load client, without any request beyond this machine."""
+    own = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
+    path = f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}"
+    return own | real_vllm.ENVIRONMENT | {"PATH": path}

@@ -1,0 +1,41 @@
+"""Record the variables of tpu-inference, which vLLM does not know, in the catalogue's file.
+
+    .venv/bin/python -m tools.vllm.tpu_variables ENVS VERSION
+
+ENVS is `tpu_inference/envs.py` of the release VERSION; nothing else of the package is needed. Leaves vLLM's own
+variables to `bezel catalog record-options`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bezel.catalog.loader import DATA
+from bezel.catalog.vllm import schema_recorder
+from bezel.cli.catalog.record_options import as_text
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_SECONDS = 60
+
+
+def main(envs: str, version: str) -> None:
+    """Record, and write the file; the caller has to correct its date and source."""
+    done = subprocess.run(
+        [sys.executable, str(Path(schema_recorder.__file__)), "--envs", envs],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=_SECONDS,
+    )
+    path = DATA / "tpu_inference.json"
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(as_text(kept | json.loads(done.stdout) | {"version": version}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
