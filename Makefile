@@ -47,7 +47,7 @@ check: setup lint types ## lint, types, import rules and the fast tests
 lint: setup ## ruff, the import table, the workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@.venv/imports/bin/lint-imports
-	@.venv/bin/shellcheck components/node/*.sh tests/components/*.sh
+	@.venv/bin/shellcheck components/node/*.sh tests/support/components/*.sh
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@.venv/bin/zizmor --offline --quiet .github/workflows
