@@ -3,8 +3,6 @@
 Two figures agree when their intervals overlap; nothing is concluded from digits that were not printed.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -32,7 +30,7 @@ class Figure:
         """Return the largest value before rounding."""
         return self.value + self.half
 
-    def scaled(self, factor: float) -> Figure:
+    def scaled(self, factor: float) -> "Figure":
         """Return the same figure in another unit."""
         return Figure(self.value * factor, self.half * factor)
 

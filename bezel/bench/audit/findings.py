@@ -4,8 +4,6 @@ Owns names, severities and the two kinds of output: a finding accuses, an open q
 detection of a fault, which is in the fault's own file.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

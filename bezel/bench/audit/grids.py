@@ -1,17 +1,10 @@
 """Grid view of rows: cells by context and users, with the table's main rate."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.bench.audit.figure import Figure
-from bezel.bench.audit.table import INPUT, OUTPUT, RATES, REQUESTS, TOTAL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from bezel.bench.audit.table import ResultSource, Row, System
+from bezel.bench.audit.table import INPUT, OUTPUT, RATES, REQUESTS, TOTAL, ResultSource, Row, System
 
 # Context, users, response length and name of the rate.
 Key = tuple[int | None, int | None, int | None, str]

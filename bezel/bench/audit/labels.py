@@ -4,17 +4,11 @@ Owns the words. Anything missing from the catalogue is unknown: no other machine
 the conclusions from a label.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bezel.catalog import accelerators, gpu_machines, models, tpus
-
-if TYPE_CHECKING:
-    from bezel.catalog import Accelerator, Architecture, Model, TpuSlice
+from bezel.catalog import Accelerator, Architecture, Model, TpuSlice, accelerators, gpu_machines, models, tpus
 
 # Families whose sizes look like Gemma 4's; a label that names one does not mean a model of the catalogue.
 _OTHER_FAMILIES = re.compile(

@@ -8,21 +8,15 @@ Every value that is not stated is assumed in favour of the figure: the smallest 
 are always right. Leaves out the conclusions from a share of the roof (bezel.bench.audit.checks.hardware.roofline).
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from bezel.bench.audit.labels import machine_in
+from bezel.bench.audit.figure import Figure
+from bezel.bench.audit.labels import MachineLabel, machine_in
 from bezel.bench.audit.plural import count
+from bezel.bench.audit.table import System
 from bezel.catalog import accelerators, models, tpus
 from bezel.planner.sizing.roofline import read_cache_bytes, read_weight_bytes, token_flops
-
-if TYPE_CHECKING:
-    from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.labels import MachineLabel
-    from bezel.bench.audit.table import System
 
 # Assumed tokens of a draft where drafts are used and their number is not stated.
 _DRAFT_TOKENS = 5

@@ -1,18 +1,11 @@
 """Renderer of an audit: as text for people, as plain values for JSON."""
 
-from __future__ import annotations
-
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from bezel.bench.audit.findings import FAULTS
+from bezel.bench.audit.findings import FAULTS, Finding
 from bezel.bench.audit.plural import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.findings import Finding
-    from bezel.bench.audit.runner import Audit
+from bezel.bench.audit.runner import Audit
 
 _COLUMNS = 100
 _CELLS = 4

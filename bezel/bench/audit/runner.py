@@ -3,10 +3,9 @@
 A file that cannot be read does not keep the others from being audited.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bezel.bench.audit.checks.figures import chunks, directions, lengths, means, outputs, sums
 from bezel.bench.audit.checks.hardware import kv_precision, roofline, speculation
@@ -14,14 +13,8 @@ from bezel.bench.audit.checks.labels import copies, labelling
 from bezel.bench.audit.checks.load import caps, drain, missing, queues, timeouts
 from bezel.bench.audit.findings import SEVERITIES, Finding, Open
 from bezel.bench.audit.readers.detect import read
-from bezel.bench.audit.table import Table
+from bezel.bench.audit.table import ResultSource, Table
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from bezel.bench.audit.table import ResultSource
 
 # In the order of the faults' numbers.
 _CHECKS = (

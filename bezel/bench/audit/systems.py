@@ -4,10 +4,9 @@ Owns the names that other tools' files give to settings. A field wins over a lab
 to the check of labels, so the label's words are stored too.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from bezel.bench.audit.figure import whole
 from bezel.bench.audit.labels import (
@@ -23,9 +22,6 @@ from bezel.bench.audit.labels import (
     shape_in,
 )
 from bezel.bench.audit.table import System
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _NAMES = {
     "hardware": ("hardware", "accelerator", "device", "gpu", "tpu", "machine"),

@@ -4,17 +4,13 @@ Rates are per second, latencies seconds (means, unless stated otherwise), shares
 its file, which only the reader knows.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.labels import MachineLabel
-    from bezel.catalog import Architecture, Model
+from bezel.bench.audit.figure import Figure
+from bezel.bench.audit.labels import MachineLabel
+from bezel.catalog import Architecture, Model
 
 # Figures of a row by name.
 REQUESTS = "requests_per_second"

@@ -1,7 +1,5 @@
 """Parser of other tools' names: units of rates, and columns of latencies."""
 
-from __future__ import annotations
-
 import re
 
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, median_of

@@ -1,18 +1,12 @@
 """Figures of a comparison of variants: the differences, each with its interval."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from bezel.bench.report.charts.forest import Change, Forest
 from bezel.bench.report.figure import Figure
 from bezel.bench.report.format import UNKNOWN
 from bezel.bench.report.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.result.document import Finding, Result
+from bezel.bench.result.document import Finding, Result
 
 _NAMES = ("difference", "no_difference_shown")
 

@@ -1,16 +1,10 @@
 """Curves of a chart: the loads of each line, the line's name, and the loads to emphasise. Pure."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.bench.report.format import number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.report.series import Spot, Subject
+from bezel.bench.report.series import Spot, Subject
 
 _MOST_OF_ONE, _MOST = 4, 5
 

@@ -5,21 +5,18 @@ its start and its end included), so a figure in it may differ from the same cell
 the reason. Generated texts are not stored, and so left out.
 """
 
-from __future__ import annotations
-
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bezel.bench.metrics.definitions import DEFINITIONS
 from bezel.bench.metrics.metric_inputs import latencies_of
+from bezel.bench.result.columns import Columns, Floats
+from bezel.bench.result.document import Cell, Result
+from bezel.bench.result.sample import KINDS
 from bezel.bench.validity.checks import most_in_flight
-
-if TYPE_CHECKING:
-    from bezel.bench.result.columns import Columns, Floats
-    from bezel.bench.result.document import Cell, Result
 
 _CELL_FIELDS = (
     *("id", "variant", "context_tokens", "users", "rate", "output_tokens", "pattern", "prompts", "repeat"),
@@ -114,8 +111,6 @@ def _gaps_each(rows: Columns) -> list[list[float]]:
 
 
 def _errors(cell: Cell, rows: Columns) -> list[str]:
-    from bezel.bench.result.sample import KINDS
-
     kinds = ("", *KINDS)
     told = {kind: f"{kind}: {text}" if text else kind for kind, text in cell.failure_examples.items()}
     return [told.get(kinds[code], kinds[code]) for code in rows.failure.tolist()]

@@ -1,22 +1,16 @@
 """Tables of a report: the summary side by side, findings, failed checks, failures, cells, manifests."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bezel.bench.report.charts.html import plain
 from bezel.bench.report.format import STATES, UNKNOWN, number, percent, shortened, span
 from bezel.bench.report.load_figures import COST, OFFERED, THROUGHPUT
+from bezel.bench.report.series import Spot, Subject
 from bezel.bench.report.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bezel.bench.report.series import Spot, Subject
-    from bezel.bench.result.document import Check, Numbers, Result
+from bezel.bench.result.document import Check, Numbers, Result
 
 _FIGURES = (THROUGHPUT, "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "goodput", COST)
 _UNITS = {THROUGHPUT: "tokens/s", "goodput": "requests/s", COST: "USD"}

@@ -1,14 +1,10 @@
 """Figure of the report: a picture that can be drawn at any width, its words, and the table behind it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+from xml.etree.ElementTree import Element
 
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
-    from bezel.bench.report.tables import Table
+from bezel.bench.report.tables import Table
 
 
 class Picture(Protocol):

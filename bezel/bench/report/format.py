@@ -1,7 +1,5 @@
 """Formatting of numbers and names for a reader. An unknown value is printed as "unknown". Pure."""
 
-from __future__ import annotations
-
 import math
 
 UNKNOWN = "unknown"

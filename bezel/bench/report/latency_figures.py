@@ -1,11 +1,9 @@
 """Figures of latency distributions (TTFT, ITL), and of the acceptance of drafts by position."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from bezel.bench.report.charts.axes import Axis
 from bezel.bench.report.charts.plot import Chart, Dot, Line
@@ -14,11 +12,7 @@ from bezel.bench.report.format import STATES, UNKNOWN, number, percent
 from bezel.bench.report.load_figures import failures_told
 from bezel.bench.report.series import Spot, Subject, nature
 from bezel.bench.report.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.result.document import Cell, Distribution
+from bezel.bench.result.document import Cell, Distribution
 
 _MOST, _LINES = 4, 5
 _SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}

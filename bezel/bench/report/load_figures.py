@@ -1,8 +1,6 @@
 """Figures over the load: throughput, latency against throughput with the knee, cost of a million tokens."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from bezel.bench.report.charts.axes import Axis
 from bezel.bench.report.charts.plot import Chart, Dot, Line
@@ -11,9 +9,6 @@ from bezel.bench.report.figure import Figure
 from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number, percent, span
 from bezel.bench.report.series import Spot, Subject, nature
 from bezel.bench.report.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 THROUGHPUT = "output_tokens_per_second"
 COST = "cost_per_million_output_tokens"

@@ -5,19 +5,13 @@ they contain no markup, no mention and no link, also for a reader that takes fol
 looks for Markdown in it. Bezel's own words are written unchanged.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.bench.report.charts.html import plain
 from bezel.bench.report.format import shortened
+from bezel.bench.report.report import Report
 from bezel.bench.report.tables import Table, is_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.report.report import Report
 
 # Words and figures of Bezel's own making; anything else in a cell may have come from outside.
 _TAME = re.compile(r"([A-Za-z0-9 ,.;:/%~·+()<=*'↓→-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))*")

@@ -1,18 +1,12 @@
 """Series of a report: each server of each result, its loads, and the figures of a load over its repeats. Pure."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from bezel.bench.report.charts.html import plain
 from bezel.bench.report.format import number, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bezel.bench.result.document import Cell, Result, State
+from bezel.bench.result.document import Cell, Result, State
 
 _LABEL = 40
 

@@ -1,7 +1,5 @@
 """Table of the report, for the page as for Markdown. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

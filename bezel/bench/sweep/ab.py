@@ -9,26 +9,18 @@ rounds, and as several figures of several arms are compared, each interval is wi
 (Bonferroni).
 """
 
-from __future__ import annotations
-
 import math
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from bezel.bench.metrics.statistics import t_quantile
-from bezel.bench.result.document import Finding
-from bezel.bench.sweep.run_once import INTERRUPTED, LostError
+from bezel.bench.result.document import Cell, Finding
+from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.journal import Taken
+from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.cell_request import CellWanted
-    from bezel.bench.sweep.journal import Taken
-    from bezel.bench.sweep.run_once import Once
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95

@@ -5,18 +5,13 @@ upwards and no further than necessary. From then on the fit selects the cell tha
 grid most for the fewest requests.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from bezel.bench.sweep.grid import Grid, Place
-    from bezel.bench.sweep.surface import Array, Fit
+from bezel.bench.sweep.grid import Grid, Place
+from bezel.bench.sweep.surface import Array, Fit
 
 # From one step of the scout to the next users grow about fourfold: a smaller gain than this means saturation.
 SATURATED = 1.15

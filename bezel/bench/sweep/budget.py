@@ -3,15 +3,10 @@
 Pure. An unknown price stays unknown: then only the time limit applies.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bezel.bench.sweep.grid import Grid, Place
+from bezel.bench.sweep.grid import Grid, Place
 
 RATES = ("requests_per_second", "output_tokens_per_second", "input_tokens_per_second")
 """Metrics of a sweep: with the grid, they give the duration of a cell."""

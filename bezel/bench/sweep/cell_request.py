@@ -1,13 +1,9 @@
 """Request for a cell: one load to be measured, and the type of its measure. Nothing here sends anything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bezel.bench.result.document import Cell
+from bezel.bench.result.document import Cell
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class CellWanted:
         return "-".join([*parts, *([f"r{self.repeat}"] if self.repeat else [])])
 
 
-Measure = Callable[[CellWanted], "Cell"]
+Measure = Callable[[CellWanted], Cell]
 """Sends the load once the server is idle, and returns its cell.
 
 A failing server gives a cell in the state failed; an exception (a mistake of the caller's, an interrupt) ends

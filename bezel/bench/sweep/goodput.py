@@ -8,28 +8,20 @@ Leaves out how a level is measured (`Measure`), and the goodput of a load within
 (`goodput` in `bezel.bench.metrics.definitions`).
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.result.document import Finding
+from bezel.bench.result.document import Cell, Finding
 from bezel.bench.result.failures import FAILED_SHARE
-from bezel.bench.sweep.run_once import INTERRUPTED, LostError, unreached
+from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.journal import Taken
+from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once, unreached
 from bezel.bench.sweep.wording import counted, edge
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.cell_request import CellWanted
-    from bezel.bench.sweep.journal import Taken
-    from bezel.bench.sweep.run_once import Once
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16

@@ -3,18 +3,13 @@
 Leaves out the knowledge of each cell: `bezel.bench.sweep.surface`, `bezel.bench.sweep.validity`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from bezel.bench.result.cell_status import infeasible
 from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from typing import Literal
 
 # As in published sweeps of this family: 13 contexts by 12 numbers of users.
 CONTEXTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)

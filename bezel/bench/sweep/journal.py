@@ -9,22 +9,16 @@ Leaves out the choice of the next load (`bezel.bench.sweep.run_once`). A cell th
 again, and its estimated time counts against the limits.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Self
 
+from bezel.bench.result.document import Cell, Manifest
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from typing import Self
-
-    from bezel.bench.result.document import Cell, Manifest
 
 
 @dataclass(frozen=True)
@@ -166,8 +160,6 @@ class Journal(Ledger):
 
     def _take(self, record: Mapping[str, Any], open_cells: dict[str, float]) -> None:
         """Take over an earlier record; `open_cells` are the cells begun, with their estimates."""
-        from bezel.bench.result.document import Cell, Manifest
-
         if "begin" in record:
             name = record["begin"]
             self.lost_seconds += open_cells.pop(name, 0.0)

@@ -4,13 +4,8 @@ A knee requires an observed plateau behind it: twice the users or more get hardl
 the server's maximum is unknown, and so is the knee.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from statistics import median_low
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SHARE = 0.9
 TIMES = 2  # times the users of the knee: the least extent of a plateau

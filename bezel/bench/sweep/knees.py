@@ -5,18 +5,12 @@ between which the surface only interpolates. Anything else is an extrapolation o
 run at.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from bezel.bench.result.document import Finding
+from bezel.bench.sweep.grid import Grid, Place
 from bezel.bench.sweep.knee import SHARE, knee
 from bezel.bench.sweep.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bezel.bench.sweep.grid import Grid, Place
 
 _SHOWN = 3
 

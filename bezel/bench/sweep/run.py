@@ -5,30 +5,21 @@ Owns the loop: the known cells, the next one, its estimated cost, the stored res
 (`bezel.bench.sweep.summarize`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bezel.bench.result.document import Cell
 from bezel.bench.sweep import acquisition
-from bezel.bench.sweep.budget import pace, tokens
-from bezel.bench.sweep.grid import refusals
+from bezel.bench.sweep.budget import Limits, Pace, pace, tokens
+from bezel.bench.sweep.cell_request import Measure
+from bezel.bench.sweep.grid import Bounds, Grid, Place, Refusal, refusals
+from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
-from bezel.bench.sweep.surface import fit
+from bezel.bench.sweep.surface import Array, Fit, fit
 from bezel.bench.sweep.validity import judged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.budget import Limits, Pace
-    from bezel.bench.sweep.cell_request import Measure
-    from bezel.bench.sweep.grid import Bounds, Grid, Place, Refusal
-    from bezel.bench.sweep.journal import Ledger
-    from bezel.bench.sweep.surface import Array, Fit
 
 SHARE = 0.25
 ERROR = 0.03

@@ -4,23 +4,16 @@ Shared by sweeps, searches and comparisons: earlier measurements, the limits, an
 stored cell. Leaves out the choice of the next load.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from bezel.bench.result.document import Cell
 from bezel.bench.result.failures import FAILED_SHARE
 from bezel.bench.result.sample import NO_ANSWER, REFUSED, RESET
-from bezel.bench.sweep.journal import Taken
+from bezel.bench.sweep.budget import Limits
+from bezel.bench.sweep.cell_request import CellWanted, Measure
+from bezel.bench.sweep.journal import Ledger, Taken
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.budget import Limits
-    from bezel.bench.sweep.cell_request import CellWanted, Measure
-    from bezel.bench.sweep.journal import Ledger
 
 INTERRUPTED = "it was interrupted"
 _NOBODY = (REFUSED, RESET, NO_ANSWER)

@@ -3,23 +3,17 @@
 Pure. Leaves out the document that contains it (`bezel.bench.result.document`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.result.document import Cell, Finding, Inferred
+from bezel.bench.result.document import Cell, Finding, Inferred, State
 from bezel.bench.sweep import acquisition
 from bezel.bench.sweep.budget import notes as notes_of
+from bezel.bench.sweep.grid import Place
 from bezel.bench.sweep.knees import knees
-
-if TYPE_CHECKING:
-    from bezel.bench.result.document import State
-    from bezel.bench.sweep.grid import Place
-    from bezel.bench.sweep.run import Ended, SweepStatus
-    from bezel.bench.sweep.surface import Fit
+from bezel.bench.sweep.run import Ended, SweepStatus
+from bezel.bench.sweep.surface import Fit
 
 # With fewer cells an inferred one would be a guess.
 LEAST = 6

@@ -16,19 +16,14 @@ parameters (Gauss-Newton), so the law's own uncertainty is part of every interva
 maximise the marginal likelihood times a wide prior.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-    Indices = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
-    _Places = tuple[Array, Indices, Indices]  # slopes of the law, rows, columns
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Indices = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+_Places = tuple[Array, Indices, Indices]  # slopes of the law, rows, columns
 
 _R, _P, _SHARP, _FALL = range(4)
 # Prior of the law's four functions: spread of the level; of the last two's variation with the context (not fitted).
@@ -147,7 +142,7 @@ class _Problem:
         spread = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
         return Fit(mean.reshape(shape), spread.reshape(shape), float(np.exp(scales[5])), covariance)
 
-    def _solve(self, scales: Array) -> _Solved:
+    def _solve(self, scales: Array) -> "_Solved":
         noise = float(np.exp(2 * scales[5]))
         priors = self._priors(scales)
         rows, columns = self.measured

@@ -4,15 +4,10 @@ Owns the rule that needs several cells. The results of a cell's own checks are i
 (`bezel.bench.validity.checks`).
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.grid import Grid, Place
+from bezel.bench.result.document import Cell
+from bezel.bench.sweep.grid import Grid, Place
 
 # An additional user never makes the others faster. Two runs of one system have differed by 14 %.
 SUPERLINEAR = 1.3

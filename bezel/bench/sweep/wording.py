@@ -1,7 +1,5 @@
 """Wording of loads and ranges of them: one complete phrase for each case. Pure."""
 
-from __future__ import annotations
-
 
 def counted(count: float, unit: str) -> str:
     """Format a number with its unit, which is given in the plural: "1 user", "8 users", "0.5 requests/s"."""

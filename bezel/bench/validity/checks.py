@@ -4,28 +4,21 @@ Each check is a function of plain values in bezel.bench.validity.load_checks or 
 consequences of their results are in bezel.bench.result.cell_status.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bezel.bench.load.patterns import user_windows
-from bezel.bench.load.plan import Closed, is_closed
+from bezel.bench.load.plan import Bodies, Closed, Load, is_closed
+from bezel.bench.metrics.metric_inputs import MetricInputs
+from bezel.bench.result.columns import Columns
+from bezel.bench.result.document import Check, Counters, Manifest, Metric, ServedBy
 from bezel.bench.result.sample import HTTP_4XX, HTTP_401, HTTP_403, HTTP_404, HTTP_429, KINDS, REFUSED
+from bezel.bench.server.drain import Drained
 from bezel.bench.validity import load_checks, server_checks
 from bezel.bench.validity.roofline import Work, hardware_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bezel.bench.load.plan import Bodies, Load
-    from bezel.bench.metrics.metric_inputs import MetricInputs
-    from bezel.bench.result.columns import Columns
-    from bezel.bench.result.document import Check, Counters, Manifest, Metric, ServedBy
-    from bezel.bench.server.drain import Drained
 
 _BEGINNING = 64  # characters: about a block of the prefix cache
 _LOOKED_AT = 256

@@ -4,23 +4,16 @@ Each is one function of plain values and returns one `Check`. Leaves those that 
 bezel.bench.validity.server_checks, and collecting the values to bezel.bench.validity.checks.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bezel.bench.metrics import statistics
-from bezel.bench.result.document import Check
+from bezel.bench.metrics.steady import Steady
+from bezel.bench.result.columns import Columns, Flags, Floats, Ints
+from bezel.bench.result.document import Check, Metric, Numbers
 from bezel.bench.result.failures import FAILED_SHARE
 from bezel.bench.result.sample import CLIENT, HTTP_401, HTTP_403
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bezel.bench.metrics.steady import Steady
-    from bezel.bench.result.columns import Columns, Flags, Floats, Ints
-    from bezel.bench.result.document import Metric, Numbers
 
 # A shared chat template may be cached; a larger share of a prompt may not.
 CACHED_SHARE = 0.02

@@ -4,18 +4,11 @@ Each is one function of plain values and returns one `Check`. Leaves those of th
 bezel.bench.validity.load_checks, and collecting the values to bezel.bench.validity.checks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bezel.bench.result.document import Check
-from bezel.bench.validity.roofline import shares
-
-if TYPE_CHECKING:
-    from bezel.bench.result.document import Counters, Manifest, Numbers, ServedBy
-    from bezel.bench.server.drain import Drained
-    from bezel.bench.validity.roofline import Hardware, Work
+from bezel.bench.result.document import Check, Counters, Manifest, Numbers, ServedBy
+from bezel.bench.server.drain import Drained
+from bezel.bench.validity.roofline import Hardware, Work, shares
 
 DISAGREEMENT = 0.02
 SUSPECT_FLOPS = 0.60

@@ -4,8 +4,6 @@ Every claim becomes a row too, so that the checks of rates apply to it. A claim 
 sentence only the options of vLLM that it cites are read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,11 +3,10 @@
 The format is recognised by the content, never by the name. Leaves each format to its reader.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bezel.bench.audit.labels import machine_in, shape_in
 from bezel.bench.audit.readers.claims import is_claims, read_claims
@@ -15,12 +14,8 @@ from bezel.bench.audit.readers.grid import read_grid
 from bezel.bench.audit.readers.guidellm import is_guidellm, read_guidellm
 from bezel.bench.audit.readers.result import is_result, read_result
 from bezel.bench.audit.readers.vllm import is_vllm, read_vllm
+from bezel.bench.audit.table import ResultSource
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bezel.bench.audit.table import ResultSource
 
 LARGEST_BYTES = 128 * 1024 * 1024
 KNOWN = (

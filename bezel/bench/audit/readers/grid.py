@@ -3,20 +3,15 @@
 Leaves out rows that are not cells: a file with a line that does not fit its header is refused, not guessed at.
 """
 
-from __future__ import annotations
-
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.bench.audit.figure import figure, whole
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import ResultSource, Row
 from bezel.bench.audit.units import latency_of, rate_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _COLUMNS = {
     "context": ("context_tokens", "context", "context_length", "input_tokens", "prompt_tokens", "input_len", "isl"),

@@ -4,8 +4,6 @@ Traps of the format: time per output token includes the time to the first, so it
 latencies are (last - first) / (tokens - 1) of a request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,18 +1,13 @@
 """Reader of Bezel's own result: every requested cell, with its state, its figures and the server's counters."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.bench.audit.figure import Figure, figure
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import INPUT, LATENCIES, OUTPUT, REQUESTS, ResultSource, Row, median_of
-
-if TYPE_CHECKING:
-    from bezel.bench.audit.table import System
-    from bezel.bench.result.document import Cell, Result, ServedBy
+from bezel.bench.audit.table import INPUT, LATENCIES, OUTPUT, REQUESTS, ResultSource, Row, System, median_of
+from bezel.bench.result.document import Cell, Result, ServedBy, parse
 
 _LATENCIES = {name: f"{name}_mean" for name in LATENCIES} | {median_of(name): f"{name}_p50" for name in LATENCIES}
 
@@ -29,8 +24,6 @@ def read_result(document: Any, item: str, label: str) -> ResultSource:
         bezel.bench.result.document.ResultError: it is not of the version that this program reads, or violates
         it.
     """
-    from bezel.bench.result.document import parse
-
     result = parse(json.dumps(document), item)
     rows = tuple(_row(result, cell, number, label) for number, cell in enumerate(result.cells))
     grid = result.kind == "sweep" and all(

@@ -4,8 +4,6 @@ Traps of the format (vLLM 0.32): `max_concurrent_requests` counts whole seconds 
 throughput counts completed requests only.
 """
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Mapping
 from typing import Any

@@ -1,15 +1,10 @@
 """Axes of a chart: mapping from values to pixels, and positions of ticks. Pure."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.bench.report.format import rounded_up
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)

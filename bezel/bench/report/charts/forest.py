@@ -1,18 +1,13 @@
 """Forest plot as SVG: differences with their intervals, one line each, around a line of no difference."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from bezel.bench.report.charts.axes import Axis, scale
 from bezel.bench.report.charts.html import add, el
 from bezel.bench.report.charts.plot import canvas, marker, text
 from bezel.bench.report.format import shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from xml.etree.ElementTree import Element
 
 
 @dataclass(frozen=True)

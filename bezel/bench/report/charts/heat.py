@@ -4,23 +4,16 @@ Measured cells are solid, inferred ones hatched and marked "~"; cells that faile
 the client have their own mark and strokes and no colour, because they have no figure to compare.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
-from bezel.bench.report.charts.html import add, el
+from bezel.bench.report.charts.html import Value, add, el
 from bezel.bench.report.charts.labels import text_width
 from bezel.bench.report.charts.palette import cividis, ink_on
 from bezel.bench.report.charts.plot import canvas, text
 from bezel.bench.report.format import compact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from xml.etree.ElementTree import Element
-
-    from bezel.bench.report.charts.html import Value
 
 _LEFT, _TOP, _BELOW, _GAP = 52.0, 40.0, 62.0, 1.0
 LEGEND = (

@@ -4,8 +4,6 @@ Texts from a server or a file are hostile here: they become text and never marku
 and none that changes the direction of the text after it.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from xml.etree.ElementTree import Element, tostring
 

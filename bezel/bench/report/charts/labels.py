@@ -1,7 +1,5 @@
 """Placement of a chart's labels: beside their point, clear of other labels, markers and, where possible, lines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 _CHARACTER, _UP, _DOWN = 6.9, 11.0, 4.0

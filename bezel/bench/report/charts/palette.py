@@ -5,8 +5,6 @@ mark: series differ in marker and dash too, states in letters and strokes. Pure.
 Sources: M. Okabe, K. Ito, Color Universal Design (2008); J. Nunez et al., PLOS ONE 13(7), 2018 (cividis).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 # Those of the eight with enough contrast; orange, sky blue and yellow lack it on white, blue on black.

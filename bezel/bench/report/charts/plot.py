@@ -4,20 +4,15 @@ Lines differ in colour, dash and marker, so that any one of the three may be los
 width: a chart is redrawn for a narrow place instead of being scaled down to it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from bezel.bench.report.charts.axes import Axis, Scale, scale
 from bezel.bench.report.charts.html import add, el
 from bezel.bench.report.charts.labels import Labels, text_width
 from bezel.bench.report.charts.palette import SERIES
 from bezel.bench.report.format import compact, percent, shortened
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 _LEFT, _RIGHT, _BELOW, _LEGEND_LINE, _TITLE = 48.0, 16.0, 42.0, 19.0, 22.0
 

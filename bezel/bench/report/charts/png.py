@@ -3,21 +3,16 @@
 Drawn by resvg. Its text needs a font of the machine: without one, labels would silently be missing, so that is refused.
 """
 
-from __future__ import annotations
-
 import textwrap
 from functools import cache
-from typing import TYPE_CHECKING
 
 from bezel.bench.report.charts.html import add, el, svg
 from bezel.bench.report.charts.palette import LIGHT
 from bezel.bench.report.charts.plot import text
 from bezel.bench.report.charts.style import alone
+from bezel.bench.report.figure import Figure
 from bezel.bench.report.format import shortened
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from bezel.bench.report.figure import Figure
 
 WIDTH, HEIGHT, ZOOM = 1280.0, 720.0, 1.5
 _DRAWN, _BROAD = 760.0, 900.0

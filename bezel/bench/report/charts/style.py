@@ -1,7 +1,5 @@
 """Style sheets: of the page (light and dark, narrow and on paper), and of a standalone picture."""
 
-from __future__ import annotations
-
 from bezel.bench.report.charts.palette import DARK, LIGHT, SERIES
 
 _DASHES = ("none", "7 4", "2 3", "9 3 2 3", "4 2")

@@ -6,16 +6,10 @@
 Needs the source's statement of what was counted, or the server's counters of drafts beside the count.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.bench.audit.findings import CHUNKS, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.table import Row, Table
+from bezel.bench.audit.table import Row, Table
 
 _WITHIN = 0.03
 _APART = 1.10

@@ -7,19 +7,11 @@
 An output token costs many times what an input token does. Needs the unit, or the totals.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
-from bezel.bench.audit.findings import UNITS, Finding, Open
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL
+from bezel.bench.audit.findings import UNITS, Finding, Open, Severity
+from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, Claim, ResultSource, Row, Table
 from bezel.bench.audit.units import rate_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.findings import Severity
-    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
 
 _WITHIN = 0.03
 _REPAIR = "give input and output tokens a second apart, and a price for each"

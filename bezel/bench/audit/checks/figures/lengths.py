@@ -6,17 +6,11 @@ In a grid it shows as a context at which every load fails alike, even a single u
 Needs the reported cause and max-model-len, or the grid.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.bench.audit.findings import LENGTHS, Finding
+from bezel.bench.audit.table import ResultSource, Row, Table
 from bezel.planner.sizing.kv_cache import engine_kv_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.table import ResultSource, Row, Table
 
 _MEMORY = ("oom", "out of memory", "out-of-memory")
 _WAITING = ("timeout", "timed out", "time-out", "deadline exceeded")

@@ -8,21 +8,13 @@ Needs the runs, or the files. Two runs give no useful interval: with two values 
 difference.
 """
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
-from bezel.bench.audit.figure import figure
+from bezel.bench.audit.figure import Figure, figure
 from bezel.bench.audit.findings import MEANS, MISSING, Finding
-from bezel.bench.audit.grids import keyed, main_rate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.grids import Key
-    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+from bezel.bench.audit.grids import Key, keyed, main_rate
+from bezel.bench.audit.table import Claim, ResultSource, Row, Table
 
 # Two repeats of one experiment agree within the first share of their mean, more of them within the second; values
 # further apart are of another experiment.

@@ -5,17 +5,10 @@ must be the same, or every cell must be present for each length; both sides of a
 the output lengths.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from bezel.bench.audit.findings import OUTPUTS, Finding
-from bezel.bench.audit.table import REQUESTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+from bezel.bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
 
 _TIMES = 1.25
 _REPAIR = "compare output tokens a second, or measure all with one fixed length (ignore_eos and max_tokens)"

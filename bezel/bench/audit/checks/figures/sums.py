@@ -9,19 +9,12 @@ With drafts a chunk carries up to (1 + draft tokens) tokens, and its gap (itl) m
 three of the figures of one row, means or medians; the output tokens, where not stated, follow from two rates.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.findings import SUMS, Finding
 from bezel.bench.audit.limits import tokens_a_step
-from bezel.bench.audit.table import OUTPUT, REQUESTS, median_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.table import ResultSource, Row, Table
+from bezel.bench.audit.table import OUTPUT, REQUESTS, ResultSource, Row, Table, median_of
 
 _LEAST_TOKENS = 4
 _ABOVE = 1.8  # times what the other figures allow; means of ratios and unequal lengths explain less

@@ -7,19 +7,13 @@ Reported only where the bytes match another element size within 5 % and fit the 
 model, the figures and the number of chips that share the cache.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.bench.audit.figure import figure
 from bezel.bench.audit.findings import KV_PRECISION, Finding
+from bezel.bench.audit.table import Claim, Table
+from bezel.catalog import Architecture
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES, layers_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.table import Claim, Table
-    from bezel.catalog import Architecture
 
 _WITHIN = 0.05
 _APART = 0.25

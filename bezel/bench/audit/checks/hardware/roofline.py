@@ -8,22 +8,14 @@ Cached prompt tokens are subtracted where they are stated. Needs machine and mod
 prompt for all requests is a fault by itself, because the prefix cache serves it.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from bezel.bench.audit.findings import ROOFLINE, Finding, Open
-from bezel.bench.audit.limits import compute_roof, decode_roof, flops, token_roof
+from bezel.bench.audit.limits import Roof, compute_roof, decode_roof, flops, token_roof
 from bezel.bench.audit.plural import count
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, median_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bezel.bench.audit.limits import Roof
-    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, Claim, ResultSource, Row, Table, median_of
 
 # No known server exceeds this share of the dense peak: kernels, scheduling and attention take the rest.
 SUSPECT = 0.60

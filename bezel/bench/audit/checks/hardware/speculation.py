@@ -7,20 +7,13 @@ Needs the method and the output length, or the server's counters of drafts. Wher
 not state the length, the memory bandwidth bounds it: requests/s x output tokens <= sequences x tokens a step x steps/s.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.bench.audit.findings import SPECULATION, Finding
 from bezel.bench.audit.limits import decode_roof
 from bezel.bench.audit.plural import count
-from bezel.bench.audit.table import REQUESTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+from bezel.bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
 
 _SHORT = 16
 """Output tokens: below this drafts can change only a handful of steps."""

@@ -9,22 +9,15 @@ matched by the columns that both files have. Figures that were multiplied by one
 found by bezel.bench.audit.checks.labels.scaled.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bezel.bench.audit.checks.labels import scaled
+from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.findings import COPIES, Finding
-from bezel.bench.audit.table import LATENCIES, RATES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.table import Claim, ResultSource, Row, System, Table
+from bezel.bench.audit.table import LATENCIES, RATES, Claim, ResultSource, Row, System, Table
 
 _BITS = 30.0
 _CELLS = 3

@@ -7,22 +7,16 @@
 Needs two statements on one thing, or the catalogue.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.bench.audit.figure import figure
 from bezel.bench.audit.findings import LABELS, Finding
 from bezel.bench.audit.labels import checkpoint_of, machine_in
+from bezel.bench.audit.table import Claim, ResultSource, System, Table
 from bezel.catalog import vllm_options, vllm_versions
 from bezel.planner.sizing.tpu_memory import DEFAULT_UTILIZATION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.bench.audit.table import Claim, ResultSource, System, Table
 
 _GB = {"GB": 1e9, "GiB": 2**30}
 _WEIGHTS_OFF = 0.25

@@ -8,18 +8,13 @@ file's own curves beyond their rounding, 0.3 % at least. Factors beyond a quarte
 chips, are a conversion. Leaves out the conclusion from the evidence (bezel.bench.audit.checks.labels.copies).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.table import LATENCIES, RATES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _Key = tuple[float | None, ...]
 _QUARTER = 1.25

@@ -7,20 +7,13 @@ Needs the cap, single requests or their number, or a rate with a mean latency. A
 more users can be a cap or a queue: that is reported as an open question.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator, Sequence
 
-from typing import TYPE_CHECKING
-
+from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.findings import CAPS, QUEUES, Finding, Open
 from bezel.bench.audit.grids import series
 from bezel.bench.audit.plural import count
-from bezel.bench.audit.table import REQUESTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.table import Claim, ResultSource, Row, Table
+from bezel.bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
 
 _REACHED = 0.9  # of the users, where single requests are known
 _MEAN = 0.6  # of the users on average: start and end of the load lower it

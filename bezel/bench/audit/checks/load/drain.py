@@ -11,22 +11,15 @@ most cells after such a loss are not late by it, or as many are slow without one
 users in the order of measuring, of requests or of tokens that can be converted into requests, and success rates.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.bench.audit.findings import DRAIN, Finding
-from bezel.bench.audit.grids import answered, answers, series
+from bezel.bench.audit.grids import Answers, answered, answers, series
 from bezel.bench.audit.plural import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bezel.bench.audit.grids import Answers
-    from bezel.bench.audit.table import ResultSource, Row, Table
+from bezel.bench.audit.table import ResultSource, Row, Table
 
 _FACTOR = 2.0
 _LOST = 0.03  # of the requests: fewer are errors, not an overload

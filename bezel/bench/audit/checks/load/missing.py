@@ -7,19 +7,12 @@
 Needs a grid for the first, a state beside a success rate for the second, or the intended number of requests.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator, Mapping, Sequence
 
-from typing import TYPE_CHECKING
-
-from bezel.bench.audit.findings import MISSING, Finding
+from bezel.bench.audit.findings import MISSING, Finding, Severity
 from bezel.bench.audit.grids import answered, main_rate
 from bezel.bench.audit.plural import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from bezel.bench.audit.findings import Severity
-    from bezel.bench.audit.table import ResultSource, Row, Table
+from bezel.bench.audit.table import ResultSource, Row, Table
 
 _FULL = 0.5  # of contexts x users: below it no full grid was intended
 _SIDES = 3

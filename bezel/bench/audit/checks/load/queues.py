@@ -7,19 +7,13 @@ Two systems that admit different numbers of requests are not comparable. Needs c
 instances, if need be from another item of the same audit; or a grid with success rates.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator, Sequence
 
-from typing import TYPE_CHECKING
-
+from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.findings import QUEUES, Finding
 from bezel.bench.audit.grids import series
 from bezel.bench.audit.plural import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bezel.bench.audit.figure import Figure
-    from bezel.bench.audit.table import Claim, ResultSource, Row, System, Table
+from bezel.bench.audit.table import Claim, ResultSource, Row, System, Table
 
 _TIMES = 4
 _NO_MORE = 1.10

@@ -8,17 +8,10 @@ is stated. Needs the success rate, the rate and the users; where more requests t
 apply.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from bezel.bench.audit.findings import TIMEOUTS, Finding
-from bezel.bench.audit.table import REQUESTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bezel.bench.audit.table import ResultSource, Row, Table
+from bezel.bench.audit.table import REQUESTS, ResultSource, Row, Table
 
 # A success above the first does not come from a timeout, and one below the second (3 %) is inconclusive.
 _MOST, _LEAST = 0.985, 0.03
