@@ -20,31 +20,31 @@ export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/be
 .DEFAULT_GOAL := help
 .PHONY: help setup up preview outputs down recover check test test-long lint types reports mutate kills contract
 
-help: ## this list
+help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
-setup: ## uv, .venv, the Pulumi CLI, HAProxy and Chromium; nothing to do the second time
+setup: ## install uv, .venv, the Pulumi CLI, HAProxy and Chromium, once
 	@$(PYTHON) tools/toolchain
 
-up: setup ## deploy STACK (l4-qat) on the embedded cloud, check it, measure it, price it
+up: setup ## deploy STACK (l4-qat) on the embedded cloud, check, measure and price it
 	@$(LOCAL) up $(STACK) $(HOW)
 
-preview: setup ## what `make up` would change
+preview: setup ## show the changes that `make up` would make
 	@$(LOCAL) preview $(STACK) $(HOW)
 
-outputs: setup ## the stack's outputs as JSON
+outputs: setup ## print the stack's outputs as JSON
 	@$(LOCAL) outputs $(STACK)
 
 down: setup ## destroy STACK and stop the embedded cloud
 	@$(LOCAL) down $(STACK) $(HOW)
 
-recover: setup ## after a kill: unlock STACK and find out how its unfinished changes ended (`make up` does it too)
+recover: setup ## unlock STACK after a kill and reconcile its unfinished changes (`make up` does it too)
 	@$(LOCAL) recover $(STACK)
 
-check: setup lint types ## lint, types, import rules and the fast tests
+check: setup lint types ## run lint, type checks, import rules and the fast tests
 	@.venv/bin/pytest -q -n 3 --dist worksteal -m "not slow"
 
-lint: setup ## ruff, the import table, the workflow files
+lint: setup ## check formatting, imports between packages and workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@.venv/imports/bin/lint-imports
 	@.venv/bin/shellcheck components/node/*.sh tests/support/components/*.sh
@@ -52,25 +52,25 @@ lint: setup ## ruff, the import table, the workflow files
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@.venv/bin/zizmor --offline --quiet .github/workflows
 
-types: setup ## mypy, strict
+types: setup ## check types (mypy, strict)
 	@.venv/bin/mypy
 	@cd tools/toolchain && ../../.venv/bin/mypy --config-file ../../pyproject.toml --explicit-package-bases *.py
 	@cd tools/pulumi/host && MYPYPATH=../../.. ../../../.venv/bin/mypy --config-file ../../../pyproject.toml --explicit-package-bases *.py
 
-test: check ## what has to hold, with the real engine on the embedded cloud
+test: check ## run all tests, with the real engine on the embedded cloud
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long"
 
-test-long: setup ## each further stack deployed, and lives of kills: what takes minutes by itself
+test-long: setup ## run tests that take minutes each: further stacks, series of kills
 	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m long
 
-reports: setup ## docs/fidelity.md and docs/reliability.md, of the tables in tests/results
+reports: setup ## regenerate docs/fidelity.md and docs/reliability.md from tests/results
 	@.venv/bin/python -m tools.docs.reports
 
-mutate: setup ## take each rule out in turn and see which test notices; goes on where it stopped
+mutate: setup ## remove each rule in turn and record which test fails (resumable)
 	@.venv/bin/python -m tools.mutation.mutate --record
 
-kills: setup ## kill each part of a run at boundaries of the wire; goes on where it stopped
+kills: setup ## kill each process of a run at each of its requests (resumable)
 	@.venv/bin/python -m tools.measure.kills
 
-contract: setup ## run the tests of the vLLM contract against a real one in FOLDER (see tools/vllm/contract.py)
+contract: setup ## run the vLLM contract tests against a real vLLM in FOLDER (see tools/vllm/contract.py)
 	@.venv/bin/python -m tools.vllm.contract $(FOLDER) --record
