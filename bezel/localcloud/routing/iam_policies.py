@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Callable
 
 from bezel.localcloud.access.conditions import ConditionError, parsed
 from bezel.localcloud.access.permissions import roles
@@ -10,13 +11,50 @@ from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, b64
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.store import Store
-from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 _MEMBER = re.compile(
     r"allUsers|allAuthenticatedUsers|(serviceAccount|user|group|domain|principal|principalSet|projectOwner|projectEditor|projectViewer|deleted):\S+"
 )
+_VERSION = "options.requestedPolicyVersion"
 # Google's own accounts, which exist in every project.
 _GOOGLES = re.compile(r".*@([a-z0-9-]+\.)*gserviceaccount\.com")
+
+
+def serve_policy(
+    api: Api,
+    path: str,
+    on: str,
+    needs: str,
+    name_of: Callable[[Call], str],
+    *,
+    read: str = "GET",
+    query: str = _VERSION,
+) -> None:
+    """Register the three methods of a resource's policy: get, set, and test of the caller's permissions.
+
+    Args:
+        api: The resource's API.
+        path: Path of the resource.
+        on: The resource that the permissions are needed on.
+        needs: Prefix of the permissions, such as "run.services".
+        name_of: Returns the name of the resource, or raises NOT_FOUND.
+        read: HTTP method of getIamPolicy.
+        query: Query parameter with the requested version, "" where the body has it.
+    """
+
+    @api.route(read, f"{path}:getIamPolicy", needs=f"{needs}.getIamPolicy", on=on, query=query)
+    def get_policy(call: Call) -> Json:
+        in_body = (call.body.get("options") or {}).get("requestedPolicyVersion", "")
+        return read_policy(call.cloud.store, name_of(call), call.query(_VERSION, str(in_body)))
+
+    @api.route("POST", f"{path}:setIamPolicy", needs=f"{needs}.setIamPolicy", on=on)
+    def set_policy(call: Call) -> Json:
+        return write_policy(call.cloud.store, name_of(call), call.body)
+
+    @api.route("POST", f"{path}:testIamPermissions")
+    def test_permissions(call: Call) -> Json:
+        return held_permissions(call, name_of(call), call.body.get("permissions") or [])
 
 
 def read_policy(store: Store, name: str, version: str = "") -> Json:

@@ -105,6 +105,50 @@ class Call:
         """A resource name from a template such as "projects/{project}/secrets/{secret}"."""
         return template.format_map({key: self.param(key) for key in self.request.path_params})
 
+    def require(self, permission: str, resource: str) -> None:
+        """Check that the caller has a permission on a resource.
+
+        Raises:
+            ApiError: PERMISSION_DENIED.
+        """
+        if not self.cloud.access.allows(self.caller, permission, resource):
+            raise permission_denied(permission, resource)
+
+    def act_as(self, account: str, permission: str = "iam.serviceAccounts.actAs") -> None:
+        """Check that a service account exists and that the caller may act as it.
+
+        Args:
+            account: Its e-mail.
+            permission: The permission as the API's error spells it.
+
+        Raises:
+            ApiError: PERMISSION_DENIED.
+        """
+        name, allows = f"projects/{PROJECT}/serviceAccounts/{account}", self.cloud.access.allows
+        exists = self.cloud.store.get("account", account) is not None
+        if not exists or not allows(self.caller, "iam.serviceAccounts.actAs", name):
+            raise permission_denied(permission, f"service account {account}")
+
+    def stored(self, kind: str, name: str, missing: str) -> Json:
+        """Return the row of a resource.
+
+        Raises:
+            ApiError: NOT_FOUND with the text `missing`.
+        """
+        row = self.cloud.store.get(kind, name)
+        if row is None:
+            raise ApiError("NOT_FOUND", missing)
+        return row
+
+    def check_absent(self, kind: str, name: str, taken: str) -> None:
+        """Check that no resource has a name.
+
+        Raises:
+            ApiError: ALREADY_EXISTS with the text `taken`.
+        """
+        if self.cloud.store.get(kind, name) is not None:
+            raise ApiError("ALREADY_EXISTS", taken)
+
     def page(self, items: Items, key: str, *, default: int = 100, most: int = 1000) -> Json:
         """Return one page of (name, body): its bodies under `key`, and the token of the next page if there is one.
 
@@ -120,6 +164,10 @@ class Call:
         shown, token = self.paged(items, default=default, most=most)
         page: Json = {key: [body for _, body in shown]} if shown else {}
         return page | ({"nextPageToken": token} if token else {})
+
+    def page_in_order(self, bodies: list[Json], key: str, *, default: int = 100, most: int = 1000) -> Json:
+        """As `page`, for a list whose order is not that of its names."""
+        return self.page([(f"{n:09d}", body) for n, body in enumerate(bodies)], key, default=default, most=most)
 
     def paged(self, items: Items, *, default: int, most: int) -> tuple[Items, str]:
         """As `page`, but return the items and the token of the next page ("" after the last one) to the handler."""
@@ -238,9 +286,7 @@ def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
     if location != "-" and location not in api.locations:
         raise ApiError("PERMISSION_DENIED", f"Permission denied on 'locations/{location}' (or it may not exist).")
     if rule.needs:
-        resource = call.name(rule.on)
-        if not cloud.access.allows(caller, rule.needs, resource):
-            raise permission_denied(rule.needs, resource)
+        call.require(rule.needs, call.name(rule.on))
     return call
 
 

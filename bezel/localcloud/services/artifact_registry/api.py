@@ -1,21 +1,14 @@
 """Artifact Registry v1: repositories, among them remote ones that mirror an upstream registry."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("artifactregistry.googleapis.com", "Artifact Registry API", locations=regions() | {"us", "europe", "asia"})
 _LOCATION = "/artifactregistry/v1/projects/{project:id}/locations/{location:id}"

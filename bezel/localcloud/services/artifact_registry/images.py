@@ -4,8 +4,6 @@ The manifests are made up and constant, so that a digest is a real digest: the h
 published images' digests.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -13,10 +11,8 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.json_types import Json
 
 INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"

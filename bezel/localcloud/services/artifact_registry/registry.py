@@ -3,26 +3,20 @@
 `?ns=<registry>` names the requested registry, as containerd does for a mirror; without it, Docker Hub is assumed.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import contextlib
-from typing import TYPE_CHECKING
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel.localcloud.core.errors import ApiError, permission_denied
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.faults.platform import hides_image
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.router import caller_of
 from bezel.localcloud.services.artifact_registry.images import Manifest, Reference, upstream_manifest, upstream_tags
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bezel.localcloud.routing.context import Context
 
 DOCKER_HUB = "docker.io"
 BUILT_HERE = "localhost"  # registry of images that users build and push themselves, see images.toml

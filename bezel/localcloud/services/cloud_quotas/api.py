@@ -4,22 +4,15 @@ The shape is that of QuotaInfo in Google's reference of Cloud Quotas v1, Novembe
 and requests for an increase: a project's quotas are in data/cloud_run.toml and data/machines.toml.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT_NUMBER
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.faults.platform import gpu_quota
 from bezel.localcloud.machines.capacity import metric_of, quota_places
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.cloud_run.quotas import CPU_METRIC, MEMORY_METRIC, gpu_quota_of
 from bezel.localcloud.services.cloud_run.spec import limits
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
 
 api = Api("cloudquotas.googleapis.com", "Cloud Quotas API", locations=frozenset({"global"}))
 _INFO = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/{service:id}/quotaInfos/{quota:id}"

@@ -1,24 +1,18 @@
 """Cloud Run v2: services, revisions, policies and operations. Leaves out their instances: see runtime/controller.py."""
 
-from __future__ import annotations
-
 import uuid
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json, seconds_of, timestamp, without_zeros
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import masked
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.cloud_run import status
 from bezel.localcloud.services.cloud_run.checks import violations
 from bezel.localcloud.services.cloud_run.egress import egress_violations
-
-if TYPE_CHECKING:
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.routing.router import Call
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 _LOCATION = "/run/v2/projects/{project:id}/locations/{location:id}"

@@ -1,19 +1,12 @@
 """Validation of a service as Cloud Run does it before anything is created: each violation with its field. Pure."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from bezel.localcloud.core.json_types import seconds_of
+from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.http.messages import snake
 from bezel.localcloud.services.cloud_run.quotas import own_violations
 from bezel.localcloud.services.cloud_run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.localcloud.core.json_types import Json
 
 Violation = tuple[str, str]
 _RESERVED = {"PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION"}

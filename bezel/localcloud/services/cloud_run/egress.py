@@ -3,18 +3,12 @@
 Supports one interface. Leaves out which firewall rules admit this traffic: see compute/vpc.py.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.services.cloud_run.checks import Violation
 from bezel.localcloud.services.compute.links import last, relative
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.services.cloud_run.checks import Violation
 
 _FIELD = "service.template.vpc_access"
 _LONGEST_PREFIX = 26  # Cloud Run takes blocks of sixteen addresses, twice as many as instances (its documentation)

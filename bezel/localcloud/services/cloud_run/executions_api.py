@@ -1,19 +1,12 @@
 """Cloud Run v2: the executions of jobs and their tasks: read, cancel, delete."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.regions import regions
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.cloud_run import job_status
 from bezel.localcloud.services.cloud_run.jobs_api import JOB, NAME, PARENT, check_etag, forget, missing, validated
 from bezel.localcloud.services.cloud_run.status import short
-
-if TYPE_CHECKING:
-    from bezel.localcloud.routing.router import Call
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 _ONE = JOB + "/executions/{execution:id}"

@@ -1,11 +1,6 @@
 """Failures of revisions: the platform's message, the operation's code, the failed condition. Pure."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.json_types import Json
 
 
 class RevisionFailureError(Exception):

@@ -4,19 +4,11 @@ A task's container is checked by the rules for a service's (checks.py). Sources:
 Cloud Run's pages on jobs (a timeout of 168 hours and 10 retries at most, 10,000 tasks).
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from bezel.localcloud.core.json_types import seconds_of
-from bezel.localcloud.services.cloud_run.checks import violations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.services.cloud_run.checks import Violation
+from bezel.localcloud.core.json_types import Json, seconds_of
+from bezel.localcloud.services.cloud_run.checks import Violation, violations
 
 TASK_SECONDS = 600.0
 RETRIES = 3

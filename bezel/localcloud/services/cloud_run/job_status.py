@@ -1,22 +1,15 @@
 """States of jobs, executions and tasks in run v2's JSON: created, counted, ended. Pure."""
 
-from __future__ import annotations
-
 import random
 import string
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
+from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel.localcloud.services.cloud_run.job_checks import RETRIES, TASK_SECONDS
 from bezel.localcloud.services.cloud_run.status import condition, short
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 
 JOB_TYPE = "type.googleapis.com/google.cloud.run.v2.Job"
 EXECUTION_TYPE = "type.googleapis.com/google.cloud.run.v2.Execution"

@@ -1,16 +1,14 @@
 """Cloud Run v2: jobs: create, read, run, delete. Leaves out their executions: see runtime/jobs.py."""
 
-from __future__ import annotations
-
 import copy
 import uuid
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
 from bezel.localcloud.core.regions import regions
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.context import Context
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.cloud_run import job_status
 from bezel.localcloud.services.cloud_run.egress import egress_violations
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
@@ -18,10 +16,6 @@ from bezel.localcloud.services.cloud_run.job_checks import UNSERVED, execution_v
 from bezel.localcloud.services.cloud_run.references import check_image, resolve_environment
 from bezel.localcloud.services.cloud_run.spec import revision_spec
 from bezel.localcloud.services.cloud_run.status import short
-
-if TYPE_CHECKING:
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.routing.router import Call
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 PARENT = "projects/{project}/locations/{location}"

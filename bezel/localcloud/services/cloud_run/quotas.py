@@ -8,20 +8,12 @@ holds an instance. GPUs with and without zonal redundancy are counted separately
 thousandths of a GPU.
 """
 
-from __future__ import annotations
-
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bezel.localcloud.services.cloud_run.spec import limits, revision_spec
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
-
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.services.cloud_run.spec import RevisionSpec, limits, revision_spec
 
 # Metric names from quota listings that users published, 2026.
 CPU_METRIC, MEMORY_METRIC = "run.googleapis.com/cpu_allocation", "run.googleapis.com/mem_allocation"

@@ -1,13 +1,12 @@
 """References of a revision, checked when the platform makes it: quota, image, secrets, buckets."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER, RUN_AGENT
 from bezel.localcloud.faults.platform import gpu_quota, hides_secret
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import parse_reference
 from bezel.localcloud.services.artifact_registry.registry import find_image
 from bezel.localcloud.services.cloud_run.failures import (
@@ -18,13 +17,8 @@ from bezel.localcloud.services.cloud_run.failures import (
     secret_failure,
 )
 from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_wanted
+from bezel.localcloud.services.cloud_run.spec import Mount, RevisionSpec
 from bezel.localcloud.services.secret_manager.api import find_version, payload_of
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.spec import Mount, RevisionSpec
-
 
 _READING = ("storage.objects.list", "storage.objects.get")
 _ADDRESS = re.compile(r"gs://([a-z0-9][a-z0-9._-]+)")

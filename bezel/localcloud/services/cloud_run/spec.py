@@ -1,19 +1,13 @@
 """Spec of a revision, read from its JSON with the platform's defaults filled in. Pure."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bezel.localcloud.core.json_types import seconds_of
+from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
 
 GIB = 1024**3
 _UNITS = {"": 1, "k": 1000, "M": 1000**2, "G": 1000**3, "Ki": 1024, "Mi": 1024**2, "Gi": GIB}

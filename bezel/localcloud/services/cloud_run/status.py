@@ -1,17 +1,11 @@
 """Conditions, names and messages of services and revisions in run v2's words. Pure."""
 
-from __future__ import annotations
-
 import random
 import string
-from typing import TYPE_CHECKING
 
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 
 SERVICE_TYPE = "type.googleapis.com/google.cloud.run.v2.Service"
 LATEST = "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"

@@ -4,17 +4,11 @@ The rules are those of run v2's discovery document (TrafficTarget, ServiceScalin
 and on manual scaling.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.services.cloud_run.spec import limits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bezel.localcloud.core.json_types import Json
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,15 @@
 """Compute v1 and beta: the project, its regions and zones, and operations. Both versions have the same handlers."""
 
-from __future__ import annotations
-
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.regions import region_of_zone, regions, zones
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.errors import not_found
 from bezel.localcloud.services.compute.operations import root, shown, stored_name
 from bezel.localcloud.services.compute.vpc_api import listed, serves
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _WAIT_SECONDS = 120.0  # of the platform's time; source: the page on handling API responses, about `wait`

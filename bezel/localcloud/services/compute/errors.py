@@ -1,7 +1,5 @@
 """Errors in Compute Engine's words. Pure."""
 
-from __future__ import annotations
-
 from bezel.localcloud.core.errors import ApiError
 
 

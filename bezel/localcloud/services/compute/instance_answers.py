@@ -1,18 +1,13 @@
 """Compute Engine's JSON of instances. Pure."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.machines.lifecycle import Life
 from bezel.localcloud.services.compute.vpc import loopback
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
 
 # State of a request -> status of an instance; the status before a machine is made depends on whether the request waits.
 _STATUSES = {"PROVISIONING": "STAGING", "ACTIVE": "RUNNING", "SUSPENDING": "STOPPING", "DELETING": "STOPPING"}

@@ -4,19 +4,13 @@ Leaves out instances from templates and machine images, several interfaces, furt
 stopped instead of deleted when their time is over.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bezel.localcloud.machines.capacity import FLEXIBLE, goods_of_machine_type, limits
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, goods_of_machine_type, limits
 from bezel.localcloud.services.compute.errors import missing, not_found, unserved, wrong
 from bezel.localcloud.services.compute.links import last, relative
 from bezel.localcloud.services.compute.vpc_kinds import check_name
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.machines.capacity import Goods
 
 _MODELS = {"STANDARD", "SPOT", FLEXIBLE}
 _UNSERVED = (

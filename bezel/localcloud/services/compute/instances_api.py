@@ -3,35 +3,28 @@
 Leaves out the later states of an instance: see services/machines/reconciler.py.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, error_info
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.regions import region_of_zone
 from bezel.localcloud.machines import capacity, refusals
 from bezel.localcloud.machines.capacity import FLEXIBLE, Held
 from bezel.localcloud.machines.lifecycle import Life, begun, moved
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.errors import already_exists, not_found, unserved, wrong
 from bezel.localcloud.services.compute.instance_answers import instance
-from bezel.localcloud.services.compute.instance_requests import wanted
+from bezel.localcloud.services.compute.instance_requests import InstanceRequest, wanted
 from bezel.localcloud.services.compute.links import linked
 from bezel.localcloud.services.compute.operations import metadata_of, once, root
 from bezel.localcloud.services.compute.vpc import loopback
 from bezel.localcloud.services.compute.vpc_api import listed, serves, without_nulls
 from bezel.localcloud.services.machines import networks
 from bezel.localcloud.services.machines.reconciler import INSTANCE, external
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
-    from bezel.localcloud.services.compute.instance_requests import InstanceRequest
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _INSTANCES = "/zones/{zone:id}/instances"

@@ -1,7 +1,5 @@
 """Names and links of Compute Engine: rows hold `projects/P/global/networks/N`, responses show URLs. Pure."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

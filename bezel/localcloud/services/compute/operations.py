@@ -1,21 +1,14 @@
 """Operations of Compute Engine: stored with all others, shown in their own shape, one per request id."""
 
-from __future__ import annotations
-
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.routing import idempotency
+from bezel.localcloud.routing.context import Context
+from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.compute.errors import not_found
 from bezel.localcloud.services.compute.links import region_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.routing.router import Call
 
 _TYPE = "localcloud/compute"
 _SHOWN = "operation-"  # prefix of Google's operation names

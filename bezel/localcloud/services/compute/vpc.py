@@ -4,18 +4,12 @@ Pure but for reading the store. Supports ingress rules by source address; a rule
 no connection here.
 """
 
-from __future__ import annotations
-
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.store import Store
 from bezel.localcloud.services.compute.links import relative
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
 
 # The setting with the first address that a cloud assigns. Addresses are bound on this computer in the end, and two
 # clouds on it, with networks of the same ranges, would otherwise collide at each first one.

@@ -4,31 +4,24 @@ Every kind has the same methods, so one set of handlers serves all. Leaves out a
 all parts of a router but its NATs.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import random
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.regions import regions
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call, Handler
 from bezel.localcloud.services.compute.errors import already_exists, missing, not_found, wrong
 from bezel.localcloud.services.compute.links import linked
 from bezel.localcloud.services.compute.operations import once, root, timed
 from bezel.localcloud.services.compute.vpc_checks import check_placed, check_unused
 from bezel.localcloud.services.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked, network_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call, Handler
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 VERSIONS = ("v1", "beta")

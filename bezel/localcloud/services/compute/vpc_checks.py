@@ -1,17 +1,12 @@
 """Checks of a network, a subnetwork, a firewall rule or a router against the other resources before it is stored."""
 
-from __future__ import annotations
-
 import ipaddress
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.store import Store
 from bezel.localcloud.services.compute.errors import in_use, not_found, wrong
 from bezel.localcloud.services.compute.vpc import users
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.services.compute.vpc_kinds import Kind
+from bezel.localcloud.services.compute.vpc_kinds import Kind
 
 
 def check_placed(store: Store, kind: Kind, name: str, body: Json) -> None:

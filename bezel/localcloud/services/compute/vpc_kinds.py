@@ -4,20 +4,15 @@ Owns the checks of one resource by itself. Leaves out checks against other resou
 (bezel/localcloud/services/compute/vpc_checks.py) and the network's effect (bezel/localcloud/services/compute/vpc.py).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.services.compute.errors import missing, unserved, wrong
 from bezel.localcloud.services.compute.links import relative
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.localcloud.core.json_types import Json
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)

@@ -1,21 +1,15 @@
 """IAM v1: service accounts."""
 
-from __future__ import annotations
-
 import random
 import re
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, without_zeros
 from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.iam_policies import forget_member, held_permissions, read_policy, write_policy
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("iam.googleapis.com", "Identity and Access Management (IAM) API")
 _ROOT = "/iam/v1/projects/{project:id}/serviceAccounts"

@@ -1,17 +1,9 @@
 """IAM Credentials v1: short-lived tokens for another service account."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.access.tokens import LIFETIME
 from bezel.localcloud.core.errors import ApiError, invalid
-from bezel.localcloud.core.json_types import seconds_of, timestamp
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.core.json_types import Json, seconds_of, timestamp
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("iamcredentials.googleapis.com", "IAM Service Account Credentials API")
 _ONE = "/iamcredentials/v1/projects/{project:id}/serviceAccounts/{account:id}"

@@ -1,20 +1,14 @@
 """Token endpoint (JWT bearer grant) and the issuer's public keys."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.tokens import LIFETIME
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bezel.localcloud.routing.context import Context
+from bezel.localcloud.routing.context import Context
 
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 

@@ -1,20 +1,14 @@
 """Logging v2: entries.list."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.access.permissions import PROJECT_NAME
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT_NUMBER
 from bezel.localcloud.http.paging import opened, sealed
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.logging.filters import parse_filter
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
 
 api = Api("logging.googleapis.com", "Cloud Logging API")
 _MAX_PAGE = 1000

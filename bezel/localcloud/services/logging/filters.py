@@ -6,22 +6,17 @@ parentheses, comments. As in Google's, OR binds closer than AND, the three words
 regular expressions is compared without regard to case. Functions such as `log_id(...)` are refused by name.
 """
 
-from __future__ import annotations
-
 import operator
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.core.json_types import Json
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from bezel.localcloud.core.json_types import Json
-
-    Test = Callable[[Json], bool]
+Test = Callable[[Json], bool]
 
 _SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
 _TIMES = {"timestamp", "receiveTimestamp"}

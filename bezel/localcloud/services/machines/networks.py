@@ -1,15 +1,9 @@
 """Checks of a machine's network and account, which both APIs make before they accept a request."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
+from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.compute.links import region_of
-
-if TYPE_CHECKING:
-    from bezel.localcloud.routing.router import Call
 
 
 def subnetwork_of(call: Call, network: str, subnetwork: str, region: str) -> str:

@@ -5,25 +5,20 @@ Owns every change of a request that no call makes. Leaves out the life cycle its
 machine.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.disk_full import is_full
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.capacity import Held
 from bezel.localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Conditions, Life, advanced, moved
 from bezel.localcloud.machines.node_spec import NodeSpec
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.compute.vpc import free_address, loopback
 from bezel.localcloud.services.machines.tpu_answers import failure, queued_resource
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.context import Context
 
 log = logging.getLogger(__name__)
 QUEUED, INSTANCE, NODE, LATE = "queuedResource", "instance", "node", "lateFill"

@@ -1,17 +1,10 @@
 """TPU API's JSON of queued resources and nodes. Pure."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.machines.lifecycle import Life
 from bezel.localcloud.machines.refusals import failed
 from bezel.localcloud.services.compute.vpc import loopback
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.errors import ApiError
-    from bezel.localcloud.core.json_types import Json
 
 _PORT = 8470  # port in every TPU node's endpoint
 # State of a queued resource -> its node's.

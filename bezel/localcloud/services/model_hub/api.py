@@ -4,22 +4,17 @@ Responds like the hub's own API: a revision's commit, its tree with sizes and ha
 public. It stands in for another company's service, so it requires no Google token.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel.catalog import NotInCatalogueError
 from bezel.localcloud.core.paths import HUB_PREFIX
 from bezel.simulated_vllm.synthetic_weights import model_files
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 _REPOSITORY = HUB_PREFIX + "{kind}/{owner}/{name}"
 _LARGE = ".safetensors"

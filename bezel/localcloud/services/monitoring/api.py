@@ -4,21 +4,15 @@ The shape is that of Google's discovery document; filters compare labels for equ
 comparisons and aggregations are refused with 501: no response is made up.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.localcloud.core.errors import ApiError, invalid
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.core.usage_series import Point, Series
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.core.usage_series import Point, Series
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
 METRIC, RESOURCE = "serviceruntime.googleapis.com/quota/allocation/usage", "consumer_quota"

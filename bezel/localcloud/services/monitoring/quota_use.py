@@ -9,25 +9,18 @@ publish the delay until a point can be read: here it is between half a minute an
 itself. A daemon that starts knows no earlier sample.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from bezel.localcloud.core.usage_series import Point, Series
 from bezel.localcloud.machines import capacity
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run.quotas import amounts
-from bezel.localcloud.services.cloud_run.spec import revision_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
+from bezel.localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
 
 log = logging.getLogger(__name__)
 _SAMPLED, _REPEATED, _KEPT = 60.0, 86_400.0, 100_000.0  # seconds; the first passes as fast as the platform's waits

@@ -1,17 +1,10 @@
 """Resource Manager v1: the project and its IAM policy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("cloudresourcemanager.googleapis.com", "Cloud Resource Manager API")
 _PROJECT = "/crm/v1/projects/{project:id}"

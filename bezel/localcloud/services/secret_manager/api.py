@@ -1,22 +1,16 @@
 """Secret Manager v1: secrets and their versions. Only :access returns a payload."""
 
-from __future__ import annotations
-
 import base64
 import re
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.checksums import crc32c
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.store import Store
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("secretmanager.googleapis.com", "Secret Manager API")
 _ROOT = "/secretmanager/v1/projects/{project:id}/secrets"

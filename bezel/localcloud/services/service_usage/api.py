@@ -1,17 +1,11 @@
 """Service Usage v1: the enabled APIs of the project."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT_NUMBER
-from bezel.localcloud.routing.router import Api
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
+from bezel.localcloud.routing.router import Api, Call
 
 api = Api("serviceusage.googleapis.com", "Service Usage API")
 _NAME = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*\.googleapis\.com")

@@ -1,19 +1,17 @@
 """Cloud Storage v1: buckets, their policies, and objects read and listed; uploads are in uploads.py."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.responses import FileResponse, Response
 
 from bezel.localcloud.core.errors import ApiError, invalid
-from bezel.localcloud.core.json_types import b64, timestamp
+from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.storage.preconditions import (
     OF_BUCKETS,
     OF_OBJECTS,
@@ -21,10 +19,6 @@ from bezel.localcloud.services.storage.preconditions import (
     conditions_of,
     stale,
 )
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
 _BUCKET = "/storage/v1/b/{bucket:id}"

@@ -1,13 +1,7 @@
 """Preconditions of Cloud Storage: the generations that a caller expects."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from bezel.localcloud.core.errors import ApiError
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.json_types import Json
 
 # Query parameters of a handler that calls `check_preconditions`, for buckets and for objects.
 OF_BUCKETS = "ifMetagenerationMatch ifMetagenerationNotMatch"

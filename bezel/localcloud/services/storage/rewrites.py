@@ -1,22 +1,16 @@
 """Copies within Cloud Storage: objects.rewrite, in one step or, between locations, in several."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import uuid
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import measured
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.storage.api import POLICY, bucket_of, object_shown
 from bezel.localcloud.services.storage.preconditions import OF_OBJECTS, check_preconditions, conditions_of
 from bezel.localcloud.services.storage.uploads import check_permitted, place_object
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
 # Bytes that one call copies between two locations or storage classes; Google documents only that it is bounded.

@@ -1,27 +1,20 @@
 """Uploads of Cloud Storage: media, multipart, and resumable (one PUT, or chunks with Content-Range)."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import uuid
+from collections.abc import AsyncIterator
 from email.message import Message
-from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import Upload, measured
 from bezel.localcloud.http.messages import checked_message
-from bezel.localcloud.routing.router import Api, json_object
+from bezel.localcloud.routing.router import Api, Call, json_object
 from bezel.localcloud.services.storage.api import POLICY, bucket_of, object_shown
 from bezel.localcloud.services.storage.preconditions import OF_OBJECTS, check_preconditions, conditions_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB

@@ -3,28 +3,20 @@
 Leaves out the later states of a request: see services/machines/reconciler.py.
 """
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.machines import capacity, refusals
 from bezel.localcloud.machines.capacity import FLEXIBLE, Held
 from bezel.localcloud.machines.lifecycle import Life, begun, moved
 from bezel.localcloud.routing import idempotency
-from bezel.localcloud.routing.router import Api
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.vpc import loopback
 from bezel.localcloud.services.machines import networks, tpu_answers
 from bezel.localcloud.services.machines.reconciler import NODE, QUEUED, external
-from bezel.localcloud.services.tpu.requests import RUNTIMES, accelerator_types, wanted
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.router import Call
-    from bezel.localcloud.services.tpu.requests import QueuedResourceRequest
+from bezel.localcloud.services.tpu.requests import RUNTIMES, QueuedResourceRequest, accelerator_types, wanted
 
 _ZONES = {name: accelerator_types(list(zone.stock)) for name, zone in capacity.zones().items()}
 api = Api("tpu.googleapis.com", "Cloud TPU API", locations=frozenset(name for name, kinds in _ZONES.items() if kinds))

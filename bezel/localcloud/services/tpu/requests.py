@@ -3,20 +3,13 @@
 Leaves out several nodes or slices, reservations, and times of day instead of durations.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.errors import ApiError, invalid
-from bezel.localcloud.core.json_types import seconds_of
-from bezel.localcloud.machines.capacity import FLEXIBLE, goods, limits
+from bezel.localcloud.core.json_types import Json, seconds_of
+from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, goods, limits
 from bezel.localcloud.services.compute.links import last, relative
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.machines.capacity import Goods
 
 ID = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 RUNTIMES = ("v2-alpha-tpuv6e", "tpu-ubuntu2204-base")

@@ -4,22 +4,17 @@ Owns starting, assigning and ending instances. Leaves out an instance itself (in
 revision (controller.py).
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-    from bezel.localcloud.services.cloud_run.spec import ProbeSpec
+from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec
 
 log = logging.getLogger(__name__)
 # Reasons for the start of an instance, in the words of the platform's log.

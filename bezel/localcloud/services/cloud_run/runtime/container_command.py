@@ -1,23 +1,16 @@
 """Command line and environment of a container: the process that localcloud starts in place of the image."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.processes.sockets import LISTEN_VARIABLE, PREFIX
 from bezel.localcloud.services.cloud_run.failures import container_failure
-from bezel.localcloud.services.cloud_run.spec import GIB
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
+from bezel.localcloud.services.cloud_run.spec import GIB, RevisionSpec
 
 # Commands that serve in a vLLM image; its own entrypoint is the first.
 _ENTRYPOINTS = (("vllm", "serve"), ("python3", "-m", "vllm.entrypoints.openai.api_server"))

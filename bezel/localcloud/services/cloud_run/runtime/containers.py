@@ -3,23 +3,17 @@
 The same for an instance of a service and a task of a job. Leaves out the process itself (instance.py).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bezel.localcloud.core.paths import HUB_PREFIX
 from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
 from bezel.localcloud.processes.variables import handed_on, note_of_kept_back
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import program_of
 from bezel.localcloud.services.cloud_run.references import resolve_environment, resolve_mounts
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container, program, serve_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
+from bezel.localcloud.services.cloud_run.spec import RevisionSpec
 
 
 def container_command(

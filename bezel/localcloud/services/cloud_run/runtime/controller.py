@@ -4,19 +4,20 @@ Owns deployments, pools of instances and ingresses of all services; after a rest
 out the API's messages (api.py) and the path of one request (ingress.py).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
 import random
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.core.disk_full import written
 from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.logbook import LogSource
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run import egress, status, traffic
 from bezel.localcloud.services.cloud_run.failures import (
     KilledError,
@@ -26,20 +27,12 @@ from bezel.localcloud.services.cloud_run.failures import (
 )
 from bezel.localcloud.services.cloud_run.references import check_image, check_quota
 from bezel.localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, Scaling
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.containers import container_command
 from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
 from bezel.localcloud.services.cloud_run.runtime.routed import RevisionRoute
-from bezel.localcloud.services.cloud_run.spec import revision_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from bezel.localcloud.core.clock import InstanceTiming
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
-    from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
 
 log = logging.getLogger(__name__)
 _KILLS = 3  # number of killed containers that one start replaces before it fails

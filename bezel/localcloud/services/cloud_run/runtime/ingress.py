@@ -3,8 +3,6 @@
 Requests are read whole (the platform bounds them at 32 MiB), responses are passed on chunk by chunk as they arrive.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import html
@@ -13,27 +11,24 @@ import re
 import socket
 import time
 import uuid
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from typing import NoReturn
+
+from starlette.types import Receive, Scope, Send
 
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.core.logbook import LogSource
 from bezel.localcloud.faults.wire import FaultMiddleware
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run.runtime.autoscaler import NoInstanceError
+from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+from bezel.localcloud.services.cloud_run.runtime.routed import RevisionRoute
 from bezel.localcloud.services.cloud_run.runtime.upstream import NotListeningError, Upstream, UpstreamError
 from bezel.localcloud.services.cloud_run.spec import limits
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import Receive, Scope, Send
-
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-    from bezel.localcloud.services.cloud_run.runtime.routed import RevisionRoute
-
-    Headers = list[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
 
 log = logging.getLogger(__name__)
 _HOP_BY_HOP = frozenset(
@@ -113,7 +108,7 @@ class Ingress:
         finally:
             self._note(request, routed, message)
 
-    def _authorized(self, request: _Request) -> Headers:
+    def _authorized(self, request: "_Request") -> Headers:
         service = self._cloud.store.get("service", self._name) or {}
         if service.get("ingress", _PUBLIC) != _PUBLIC or service.get("defaultUriDisabled"):
             raise _RefusedError(*_NOT_FOUND)
@@ -140,7 +135,7 @@ class Ingress:
         unsigned = f"Bearer {token.rpartition('.')[0]}.SIGNATURE_REMOVED_BY_GOOGLE".encode()
         return [*((key, value) for key, value in request.headers if key != name), (name, unsigned)]
 
-    async def _serve(self, request: _Request, headers: Headers, routed: RevisionRoute) -> None:
+    async def _serve(self, request: "_Request", headers: Headers, routed: RevisionRoute) -> None:
         serving = asyncio.ensure_future(self._forward(request, headers, routed))
         gone = asyncio.ensure_future(request.gone())
         try:
@@ -158,7 +153,7 @@ class Ingress:
                 task.cancel()
             await asyncio.gather(serving, gone, return_exceptions=True)
 
-    async def _forward(self, request: _Request, headers: Headers, routed: RevisionRoute) -> None:
+    async def _forward(self, request: "_Request", headers: Headers, routed: RevisionRoute) -> None:
         while True:
             try:
                 instance = await routed.pool.acquire()
@@ -183,7 +178,7 @@ class Ingress:
                 routed.pool.release(instance)
             return
 
-    async def _exchange(self, request: _Request, headers: Headers, instance: Instance) -> None:
+    async def _exchange(self, request: "_Request", headers: Headers, instance: Instance) -> None:
         request.instance = instance.source
         kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP | _OURS]
         came_through = [value for key, value in headers if key == b"x-forwarded-for"]
@@ -202,7 +197,7 @@ class Ingress:
                 await request.chunk(piece)
             await request.end()
 
-    def _note(self, request: _Request, routed: RevisionRoute | None, message: str) -> None:
+    def _note(self, request: "_Request", routed: RevisionRoute | None, message: str) -> None:
         location, service = self._name.split("/")[3], self._name.rpartition("/")[2]
         source = request.instance or (routed.source if routed else LogSource(location, service, ""))
         entry = {

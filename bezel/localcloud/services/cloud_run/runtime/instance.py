@@ -3,8 +3,6 @@
 Owns the process from start to the last byte of its output. Leaves out the number of instances (autoscaler.py).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -13,16 +11,13 @@ import tempfile
 import uuid
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.clock import InstanceTiming
+from bezel.localcloud.core.logbook import Logbook, LogSource
 from bezel.localcloud.processes.process_guard import Output, guard
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command
 from bezel.localcloud.services.cloud_run.runtime.probes import passes
-
-if TYPE_CHECKING:
-    from bezel.localcloud.core.clock import InstanceTiming
-    from bezel.localcloud.core.logbook import Logbook, LogSource
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command
-    from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
 
 INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"
 REPORT_VARIABLE = "LOCALCLOUD_START_REPORT"

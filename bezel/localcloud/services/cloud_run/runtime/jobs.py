@@ -4,32 +4,24 @@ Owns running executions. Leaves out the API's messages (jobs_api.py) and the sha
 fails for good lets the others continue. Other behaviour of Cloud Run is unknown and not modelled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
+from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.core.disk_full import written
-from bezel.localcloud.core.json_types import seconds_of
+from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.core.logbook import TaskSource
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run import job_status
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.containers import container_command
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
 from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata
-from bezel.localcloud.services.cloud_run.spec import revision_spec
+from bezel.localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
 from bezel.localcloud.services.cloud_run.status import short
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.localcloud.core.clock import InstanceTiming
-    from bezel.localcloud.core.json_types import Json
-    from bezel.localcloud.routing.context import Context
-    from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
-    from bezel.localcloud.services.cloud_run.spec import RevisionSpec
 
 log = logging.getLogger(__name__)
 _PROVISION_SECONDS = 5.0  # of the platform's time, before an execution's first container starts

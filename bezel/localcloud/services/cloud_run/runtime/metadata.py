@@ -1,22 +1,15 @@
 """Metadata server of a job's execution: the location of its tasks, and the tokens of their account."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from bezel.localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.http.serving import HttpServer
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from bezel.localcloud.routing.context import Context
 
 
 class TaskMetadata:

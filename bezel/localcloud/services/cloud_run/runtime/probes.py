@@ -1,13 +1,9 @@
 """One attempt of a health probe against an instance."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bezel.localcloud.services.cloud_run.spec import ProbeSpec
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec
 
 _HEADERS = "Host: 127.0.0.1\r\nUser-Agent: GoogleHC/1.0\r\nConnection: close\r\n"
 

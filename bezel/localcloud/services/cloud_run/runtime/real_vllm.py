@@ -5,20 +5,15 @@ memory, parallelism, quantisation, kernels. Names, lengths, batching, parsers an
 change is a note for the log. Leaves out processes: the caller starts the command.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bezel.catalog import vllm_options
 from bezel.simulated_vllm.configuration.checkpoint import Checkpoint, read_checkpoint
 from bezel.simulated_vllm.configuration.kv_layout import kv_layout
 from bezel.simulated_vllm.configuration.options import VERSION, human_int
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _DROPPED = {
     "gpu-memory-utilization": "this machine's memory is not the accelerator's",

@@ -4,19 +4,15 @@ A connection serves one exchange: a reused one could be closed by the instance a
 request.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Self
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self
 
 import h11
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from types import TracebackType
-
-    Headers = list[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
 
 _READ = 64 * 1024
 
