@@ -1,6 +1,6 @@
 """Google's error model: canonical codes, their HTTP statuses, and the JSON body of a refusal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bezel.localcloud.core.json_types import Json
 
@@ -121,6 +121,21 @@ def service_disabled(api: str, title: str, project: str) -> ApiError:
         "activationUrl": url,
     }
     return ApiError("PERMISSION_DENIED", text, [error_info("SERVICE_DISABLED", metadata)])
+
+
+def unserved(what: str, instead: str = "leave it out") -> ApiError:
+    """501 for a feature of Google's that localcloud does not support."""
+    return ApiError("UNIMPLEMENTED", f"localcloud does not serve {what}: {instead}.")
+
+
+def refuse_unserved(body: Json, fields: Iterable[str], of: str) -> None:
+    """Check that a body sets none of the fields that localcloud does not support.
+
+    Raises:
+        ApiError: UNIMPLEMENTED with the names of those that it sets.
+    """
+    if refused := [field for field in sorted(fields) if body.get(field)]:
+        raise unserved(f"{', '.join(refused)} of {of}")
 
 
 def invalid(message: str, *violations: tuple[str, str]) -> ApiError:

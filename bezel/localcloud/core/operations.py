@@ -12,6 +12,8 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import Store
 
+EMPTY = {"@type": "type.googleapis.com/google.protobuf.Empty"}
+"""Response of an operation without a result."""
 _KEPT_SECONDS = 86_400.0
 _KEPT = 1000
 

@@ -2,18 +2,21 @@
 
 import re
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, timestamp
+from bezel.localcloud.core.operations import EMPTY
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import masked
-from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.router import Api, Call
 
 api = Api("artifactregistry.googleapis.com", "Artifact Registry API", locations=regions() | {"us", "europe", "asia"})
 _LOCATION = "/artifactregistry/v1/projects/{project:id}/locations/{location:id}"
 _ONE = _LOCATION + "/repositories/{repository:id}"
-_NAME = "projects/{project}/locations/{location}/repositories/{repository}"
+_PARENT = "projects/{project}/locations/{location}"
+_NAME = _PARENT + "/repositories/{repository}"
+_NEEDS = "artifactregistry.repositories"  # prefix of the permissions
 _TYPE = "type.googleapis.com/google.devtools.artifactregistry.v1.Repository"
 _CREATE_SECONDS, _DELETE_SECONDS = 10.0, 5.0  # of the platform's time
 _UPDATABLE = frozenset(
@@ -25,36 +28,26 @@ _UNSERVED = frozenset({"kmsKeyName", "mavenConfig", "platformLogsConfig", "virtu
 _METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
 
 
-@api.route(
-    "POST",
-    _LOCATION + "/repositories",
-    needs="artifactregistry.repositories.create",
-    query="repositoryId",
-    body="repository",
-)
+@api.route("POST", _LOCATION + "/repositories", needs=_NEEDS + ".create", query="repositoryId", body="repository")
 def create(call: Call) -> Json:
     """Create a repository."""
     repository_id, body = call.query("repositoryId"), call.body
     if not re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", repository_id):
-        raise invalid(
-            f"Invalid repository ID {repository_id!r}.", ("repository_id", "lower case letters, digits, hyphens")
-        )
+        why = "lower case letters, digits, hyphens"
+        raise invalid(f"Invalid repository ID {repository_id!r}.", ("repository_id", why))
     mode, remote = body.get("mode", "STANDARD_REPOSITORY"), body.get("remoteRepositoryConfig")
     _refuse_unserved(body, mode)
     if not body.get("format"):
         raise invalid("Repository format is required.", ("repository.format", "DOCKER"))
     if (mode == "REMOTE_REPOSITORY") != bool(remote):
-        raise invalid(
-            "A remote repository needs remote_repository_config, others must not have it.", ("repository.mode", mode)
-        )
-    location = call.param("location")
-    name = f"projects/{PROJECT}/locations/{location}/repositories/{repository_id}"
-    now = timestamp(call.cloud.pace.now())
+        text = "A remote repository needs remote_repository_config, others must not have it."
+        raise invalid(text, ("repository.mode", mode))
+    name, now = f"{call.name(_PARENT)}/repositories/{repository_id}", timestamp(call.cloud.pace.now())
     repository = {
         "name": name,
         "createTime": now,
         "updateTime": now,
-        "registryUri": f"{location}-docker.pkg.dev/{PROJECT}/{repository_id}",
+        "registryUri": f"{call.param('location')}-docker.pkg.dev/{PROJECT}/{repository_id}",
         "satisfiesPzi": True,
         "vulnerabilityScanningConfig": {
             "lastEnableTime": now,
@@ -64,27 +57,25 @@ def create(call: Call) -> Json:
     } | {key: value for key, value in body.items() if key in _KEPT and value not in ("", False, {}, [])}
     repository["mode"] = mode
     with call.cloud.store.transaction():
-        if call.cloud.store.get("repository", name):
-            raise ApiError("ALREADY_EXISTS", "the repository already exists")
+        call.check_absent("repository", name, "the repository already exists")
         call.cloud.store.put("repository", name, repository)
-        parent = f"projects/{PROJECT}/locations/{location}"
-        return call.cloud.operations.timed(parent, _METADATA, {"@type": _TYPE} | repository, _CREATE_SECONDS)
+        response = {"@type": _TYPE} | repository
+        return call.cloud.operations.timed(call.name(_PARENT), _METADATA, response, _CREATE_SECONDS)
 
 
-@api.route("GET", _LOCATION + "/repositories", needs="artifactregistry.repositories.list", query="pageSize pageToken")
+@api.route("GET", _LOCATION + "/repositories", needs=_NEEDS + ".list", query="pageSize pageToken")
 def list_repositories(call: Call) -> Json:
     """Repositories of a location."""
-    prefix = call.name("projects/{project}/locations/{location}/repositories/")
-    return call.page(call.cloud.store.rows("repository", prefix), "repositories")
+    return call.page(call.cloud.store.rows("repository", call.name(_PARENT + "/repositories/")), "repositories")
 
 
-@api.route("GET", _ONE, needs="artifactregistry.repositories.get", on=_NAME)
+@api.route("GET", _ONE, needs=_NEEDS + ".get", on=_NAME)
 def get(call: Call) -> Json:
     """One repository."""
     return _repository(call)
 
 
-@api.route("PATCH", _ONE, needs="artifactregistry.repositories.update", on=_NAME, query="updateMask", body="repository")
+@api.route("PATCH", _ONE, needs=_NEEDS + ".update", on=_NAME, query="updateMask", body="repository")
 def patch(call: Call) -> Json:
     """Change the fields that the mask names (without one, all that can be changed) and return the repository."""
     _refuse_unserved(call.body)
@@ -101,59 +92,31 @@ def patch(call: Call) -> Json:
     return repository
 
 
-@api.route("DELETE", _ONE, needs="artifactregistry.repositories.delete", on=_NAME)
+@api.route("DELETE", _ONE, needs=_NEEDS + ".delete", on=_NAME)
 def delete(call: Call) -> Json:
     """Delete a repository with its contents."""
     with call.cloud.store.transaction():
         name = _repository(call)["name"]
         call.cloud.store.delete("repository", name)
-        parent = call.name("projects/{project}/locations/{location}")
-        empty = {"@type": "type.googleapis.com/google.protobuf.Empty"}
-        return call.cloud.operations.timed(parent, _METADATA, empty, _DELETE_SECONDS)
+        return call.cloud.operations.timed(call.name(_PARENT), _METADATA, EMPTY, _DELETE_SECONDS)
 
 
-@api.route(
-    "GET",
-    _ONE + ":getIamPolicy",
-    needs="artifactregistry.repositories.getIamPolicy",
-    on=_NAME,
-    query="options.requestedPolicyVersion",
-)
-def get_policy(call: Call) -> Json:
-    """Policy of a repository."""
-    return read_policy(call.cloud.store, _repository(call)["name"], call.query("options.requestedPolicyVersion"))
-
-
-@api.route("POST", _ONE + ":setIamPolicy", needs="artifactregistry.repositories.setIamPolicy", on=_NAME)
-def set_policy(call: Call) -> Json:
-    """Replace the policy of a repository."""
-    return write_policy(call.cloud.store, _repository(call)["name"], call.body)
-
-
-@api.route("POST", _ONE + ":testIamPermissions")
-def test_permissions(call: Call) -> Json:
-    """The requested permissions that the caller has on a repository."""
-    return held_permissions(call, _repository(call)["name"], call.body.get("permissions") or [])
+serve_policy(api, _ONE, _NAME, _NEEDS, lambda call: str(_repository(call)["name"]))
 
 
 @api.route("GET", _LOCATION + "/operations/{operation:id}")
 def get_operation(call: Call) -> Json:
     """An operation."""
-    return call.cloud.operations.get(call.name("projects/{project}/locations/{location}/operations/{operation}"))
+    return call.cloud.operations.get(call.name(_PARENT + "/operations/{operation}"))
 
 
 def _refuse_unserved(body: Json, mode: str = "STANDARD_REPOSITORY") -> None:
-    if refused := sorted(body.keys() & _UNSERVED):
-        text = f"localcloud does not serve {', '.join(refused)} of a repository: leave it out."
-        raise ApiError("UNIMPLEMENTED", text)
+    refuse_unserved(body, _UNSERVED, "a repository")
     if body.get("format", "DOCKER") != "DOCKER" or mode not in {"STANDARD_REPOSITORY", "REMOTE_REPOSITORY"}:
-        text = f"localcloud serves standard and remote repositories of format DOCKER, not {body.get('format')} {mode}."
-        raise ApiError("UNIMPLEMENTED", text)
+        what = f"localcloud serves standard and remote repositories of format DOCKER, not {body.get('format')} {mode}."
+        raise ApiError("UNIMPLEMENTED", what)
 
 
 def _repository(call: Call) -> Json:
     name = call.name(_NAME)
-    found = call.cloud.store.get("repository", name)
-    if found is None:
-        raise ApiError("NOT_FOUND", f"Requested entity was not found: {name}")
-    return found
+    return call.stored("repository", name, f"Requested entity was not found: {name}")

@@ -3,12 +3,11 @@
 import random
 import re
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json, without_zeros
 from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.update_mask import masked
-from bezel.localcloud.routing.iam_policies import forget_member, held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.iam_policies import forget_member, serve_policy
 from bezel.localcloud.routing.router import Api, Call
 
 api = Api("iam.googleapis.com", "Identity and Access Management (IAM) API")
@@ -45,10 +44,8 @@ def create(call: Call) -> Json:
         raise invalid(text, ("account_id", "6 to 30 lower case letters, digits and hyphens"))
     email = f"{account_id}@{PROJECT}.iam.gserviceaccount.com"
     with call.cloud.store.transaction():
-        if call.cloud.store.get("account", email):
-            raise ApiError(
-                "ALREADY_EXISTS", f"Service account {account_id} already exists within project projects/{PROJECT}."
-            )
+        taken = f"Service account {account_id} already exists within project projects/{PROJECT}."
+        call.check_absent("account", email, taken)
         account = new_account(email, given.get("displayName", ""), given.get("description", ""))
         call.cloud.store.put("account", email, account)
     return account
@@ -63,7 +60,7 @@ def list_accounts(call: Call) -> Json:
 @api.route("GET", _ONE, needs="iam.serviceAccounts.get", on=_NAME)
 def get(call: Call) -> Json:
     """One account, by e-mail or unique id."""
-    return _account(call.cloud.store, call.param("account"))
+    return _account(call)
 
 
 @api.route("PATCH", _ONE, needs="iam.serviceAccounts.update", on=_NAME)
@@ -74,7 +71,7 @@ def patch(call: Call) -> Json:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
     given = call.body.get("serviceAccount") or {}
     with call.cloud.store.transaction():
-        account = _account(call.cloud.store, call.param("account"))
+        account = _account(call)
         changed = masked(account, given, mask, "iam.ServiceAccount", _SETTABLE)
         account = {key: value for key, value in account.items() if key not in _SETTABLE} | without_zeros(changed)
         call.cloud.store.put("account", account["email"], account)
@@ -86,7 +83,7 @@ def delete(call: Call) -> Json:
     """Delete an account; its grants stay in the policies as a deleted member's, without effect."""
     store = call.cloud.store
     with store.transaction():
-        account = _account(store, call.param("account"))
+        account = _account(call)
         store.delete("account", account["email"])
         store.delete_policy(account["name"])
         forget_member(store, account)
@@ -105,45 +102,18 @@ def enable(call: Call) -> Json:
     return _set_disabled(call, disabled=False)
 
 
-@api.route(
-    "POST",
-    _ONE + ":getIamPolicy",
-    needs="iam.serviceAccounts.getIamPolicy",
-    on=_NAME,
-    query="options.requestedPolicyVersion",
-)
-def get_policy(call: Call) -> Json:
-    """Policy of an account: the members that may act as it."""
-    name = _account(call.cloud.store, call.param("account"))["name"]
-    return read_policy(call.cloud.store, name, call.query("options.requestedPolicyVersion"))
-
-
-@api.route("POST", _ONE + ":setIamPolicy", needs="iam.serviceAccounts.setIamPolicy", on=_NAME)
-def set_policy(call: Call) -> Json:
-    """Replace the policy of an account."""
-    name = _account(call.cloud.store, call.param("account"))["name"]
-    return write_policy(call.cloud.store, name, call.body)
-
-
-@api.route("POST", _ONE + ":testIamPermissions")
-def test_permissions(call: Call) -> Json:
-    """The requested permissions that the caller has on an account."""
-    name = _account(call.cloud.store, call.param("account"))["name"]
-    return held_permissions(call, name, call.body.get("permissions") or [])
+serve_policy(api, _ONE, _NAME, "iam.serviceAccounts", lambda call: str(_account(call)["name"]), read="POST")
 
 
 def _set_disabled(call: Call, *, disabled: bool) -> Json:
     with call.cloud.store.transaction():
-        account = _account(call.cloud.store, call.param("account"))
+        account = _account(call)
         account.pop("disabled", None)
         call.cloud.store.put("account", account["email"], account | ({"disabled": True} if disabled else {}))
     return {}
 
 
-def _account(store: Store, key: str) -> Json:
-    if found := store.get("account", key):
-        return found
-    for _, body in store.rows("account"):
-        if body["uniqueId"] == key:
-            return body
-    raise ApiError("NOT_FOUND", f"Unknown service account: {key}")
+def _account(call: Call) -> Json:
+    key, rows = call.param("account"), call.cloud.store.rows("account")
+    email = next((email for email, body in rows if body["uniqueId"] == key), key)
+    return call.stored("account", email, f"Unknown service account: {key}")

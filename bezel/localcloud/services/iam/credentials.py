@@ -1,7 +1,7 @@
 """IAM Credentials v1: short-lived tokens for another service account."""
 
 from bezel.localcloud.access.tokens import LIFETIME
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, invalid, unserved
 from bezel.localcloud.core.json_types import Json, seconds_of, timestamp
 from bezel.localcloud.routing.router import Api, Call
 
@@ -40,7 +40,7 @@ def generate_identity_token(call: Call) -> Json:
 
 def _check_delegates(body: Json) -> None:
     if body.get("delegates"):
-        raise ApiError("UNIMPLEMENTED", "localcloud does not serve a chain of delegates: leave 'delegates' out.")
+        raise unserved("a chain of delegates", "leave 'delegates' out")
 
 
 def _email(call: Call) -> str:

@@ -4,12 +4,12 @@ import base64
 import re
 
 from bezel.localcloud.core.checksums import crc32c
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.update_mask import masked
-from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.router import Api, Call
 
 api = Api("secretmanager.googleapis.com", "Secret Manager API")
@@ -31,15 +31,14 @@ _UNSERVED = frozenset(
 def create(call: Call) -> Json:
     """Create a secret without a version."""
     secret_id, body = call.query("secretId"), call.body
-    _refuse_unserved(body)
+    refuse_unserved(body, _UNSERVED, "a secret")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", secret_id):
         raise invalid(f"Secret ID {secret_id!r} is not of the form [A-Za-z0-9_-]{{1,255}}.", ("secret_id", secret_id))
     if not body.get("replication"):
         raise invalid("Secret replication is required.", ("secret.replication", "is required"))
     name = f"projects/{PROJECT}/secrets/{secret_id}"
     with call.cloud.store.transaction():
-        if call.cloud.store.get("secret", name):
-            raise ApiError("ALREADY_EXISTS", f"Secret [{_shown(name)}] already exists.")
+        call.check_absent("secret", name, f"Secret [{_shown(name)}] already exists.")
         secret = {"name": _shown(name), "createTime": timestamp(call.cloud.pace.now()), "etag": _etag(call.cloud.store)}
         secret |= {key: value for key, value in body.items() if key in _KEPT and value}
         call.cloud.store.put("secret", name, secret)
@@ -50,8 +49,7 @@ def create(call: Call) -> Json:
 def list_secrets(call: Call) -> Json:
     """Secrets of the project, newest first."""
     secrets = [body for _, body in call.cloud.store.rows("secret")]
-    ordered = sorted(secrets, key=lambda body: str(body["createTime"]), reverse=True)
-    return _listed(call, ordered, "secrets")
+    return _listed(call, sorted(secrets, key=lambda body: str(body["createTime"]), reverse=True), "secrets")
 
 
 @api.route("GET", _ONE, needs="secretmanager.secrets.get", on=_NAME)
@@ -66,7 +64,7 @@ def patch(call: Call) -> Json:
     body, mask = call.body, call.mask()
     if not mask:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
-    _refuse_unserved(body)
+    refuse_unserved(body, _UNSERVED, "a secret")
     with call.cloud.store.transaction():
         name, secret = _secret(call)
         _check_etag(body.get("etag", ""), secret)
@@ -93,28 +91,7 @@ def delete(call: Call) -> Json:
     return {}
 
 
-@api.route(
-    "GET",
-    _ONE + ":getIamPolicy",
-    needs="secretmanager.secrets.getIamPolicy",
-    on=_NAME,
-    query="options.requestedPolicyVersion",
-)
-def get_policy(call: Call) -> Json:
-    """Policy of a secret."""
-    return read_policy(call.cloud.store, _secret(call)[0], call.query("options.requestedPolicyVersion"))
-
-
-@api.route("POST", _ONE + ":setIamPolicy", needs="secretmanager.secrets.setIamPolicy", on=_NAME)
-def set_policy(call: Call) -> Json:
-    """Replace the policy of a secret."""
-    return write_policy(call.cloud.store, _secret(call)[0], call.body)
-
-
-@api.route("POST", _ONE + ":testIamPermissions")
-def test_permissions(call: Call) -> Json:
-    """The requested permissions that the caller has on a secret."""
-    return held_permissions(call, _secret(call)[0], call.body.get("permissions") or [])
+serve_policy(api, _ONE, _NAME, "secretmanager.secrets", lambda call: _secret(call)[0])
 
 
 @api.route("POST", _ONE + ":addVersion", needs="secretmanager.versions.add", on=_NAME)
@@ -232,21 +209,12 @@ def _set_state(call: Call, state: str) -> Json:
 
 def _secret(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
-    found = call.cloud.store.get("secret", name)
-    if found is None:
-        raise ApiError("NOT_FOUND", f"Secret [{_shown(name)}] not found.")
-    return name, found
+    return name, call.stored("secret", name, f"Secret [{_shown(name)}] not found.")
 
 
 def _listed(call: Call, ordered: list[Json], key: str) -> Json:
-    page = call.page([(f"{n:09d}", body) for n, body in enumerate(ordered)], key, default=25_000, most=25_000)
+    page = call.page_in_order(ordered, key, default=25_000, most=25_000)
     return page | ({"totalSize": len(ordered)} if ordered else {})
-
-
-def _refuse_unserved(body: Json) -> None:
-    if refused := sorted(body.keys() & _UNSERVED):
-        text = f"localcloud does not serve {', '.join(refused)} of a secret: leave it out."
-        raise ApiError("UNIMPLEMENTED", f"{text} Nothing here expires, rotates, publishes or has keys of its own.")
 
 
 def _check_etag(given: str, current: Json) -> None:
