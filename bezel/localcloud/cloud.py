@@ -12,7 +12,7 @@ from bezel.localcloud.access import keys
 from bezel.localcloud.access.permissions import PROJECT_NAME, Access
 from bezel.localcloud.access.tokens import Tokens
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
-from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
+from bezel.localcloud.core.json_types import timestamp
 from bezel.localcloud.core.logbook import Logbook
 from bezel.localcloud.core.new_project import BUILT_IN_BINDINGS, ENABLED_FROM_THE_START
 from bezel.localcloud.core.objects import ObjectFiles
@@ -119,11 +119,6 @@ class Cloud:
         """Whether the project has enabled an API."""
         found = self.store.get("api", api)
         return found is not None and found["state"] == "ENABLED"
-
-    @staticmethod
-    def shown(service: Json) -> Json:
-        """A service as the API shows it."""
-        return without_zeros(service)
 
     def prepare(self) -> None:
         """Create the initial resources, repair the state after a kill, and write the key file with its address."""

@@ -5,6 +5,7 @@ import hashlib
 from typing import Any
 
 from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.core.json_types import Json
 
 Items = list[tuple[str, Any]]
 
@@ -25,6 +26,11 @@ def page_of(items: Items, size: int, token: str, method: str) -> tuple[Items, st
     rest = [item for item in items if item[0] > after] if after else items
     shown = rest[:size]
     return shown, sealed(shown[-1][0], method) if len(rest) > size else ""
+
+
+def newest_first(rows: Items) -> list[Json]:
+    """The bodies of resources in the order of lists that show the newest one first."""
+    return sorted((body for _, body in rows), key=lambda body: str(body["createTime"]), reverse=True)
 
 
 def sealed(key: str, method: str) -> str:

@@ -143,7 +143,3 @@ class Context(Protocol):
 
     def is_enabled(self, api: str) -> bool:
         """Whether the project has enabled an API."""
-
-    @staticmethod
-    def shown(service: Json) -> Json:
-        """A service as the API shows it."""

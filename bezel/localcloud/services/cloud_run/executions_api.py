@@ -1,12 +1,13 @@
 """Cloud Run v2: the executions of jobs and their tasks: read, cancel, delete."""
 
 from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.json_types import Json, timestamp
+from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel.localcloud.core.regions import regions
+from bezel.localcloud.http.paging import newest_first
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.cloud_run import job_status
-from bezel.localcloud.services.cloud_run.jobs_api import JOB, NAME, PARENT, check_etag, forget, missing, validated
-from bezel.localcloud.services.cloud_run.status import short
+from bezel.localcloud.services.cloud_run.jobs_api import JOB, NAME, forget
+from bezel.localcloud.services.cloud_run.resources import PARENT, check_etag, found, validated
+from bezel.localcloud.services.cloud_run.status import short, typed
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 _ONE = JOB + "/executions/{execution:id}"
@@ -18,16 +19,14 @@ _DELETE_SECONDS = 2.0  # of the platform's time
 @api.route("GET", JOB + "/executions", needs="run.executions.list", on=NAME, query="pageSize pageToken")
 def list_executions(call: Call) -> Json:
     """Executions of a job, newest first."""
-    found = call.cloud.store.rows("execution", f"{call.name(NAME)}/executions/")
-    newest_first = sorted(found, key=lambda item: item[1]["createTime"], reverse=True)
-    rows = [(f"{n:06d}", call.cloud.shown(body)) for n, (_, body) in enumerate(newest_first)]
-    return call.page(rows, "executions")
+    rows = call.cloud.store.rows("execution", f"{call.name(NAME)}/executions/")
+    return call.page_in_order([without_zeros(body) for body in newest_first(rows)], "executions")
 
 
 @api.route("GET", _ONE, needs="run.executions.get", on=_EXECUTION)
 def get(call: Call) -> Json:
     """One execution."""
-    return call.cloud.shown(_execution(call))
+    return without_zeros(_execution(call))
 
 
 @api.route("POST", _ONE + ":cancel", needs="run.executions.cancel", on=_EXECUTION)
@@ -42,7 +41,7 @@ def cancel(call: Call) -> Json:
         execution = _execution(call)
         check_etag(execution, call.body.get("etag", ""))
         name = execution["name"]
-        metadata = {"@type": job_status.EXECUTION_TYPE} | cloud.shown(execution)
+        metadata = typed("Execution", execution)
         pending = cloud.store.get("jobRun", name)
         if pending is None:
             raise ApiError("FAILED_PRECONDITION", f"Execution {short(name)} has completed: it cannot be cancelled.")
@@ -62,7 +61,7 @@ def delete(call: Call) -> Json:
         execution = _execution(call)
         check_etag(execution, call.query("etag"))
         name = execution["name"]
-        metadata = {"@type": job_status.EXECUTION_TYPE} | cloud.shown(execution)
+        metadata = typed("Execution", execution)
         response = metadata | {"deleteTime": timestamp(cloud.pace.now())}
         if call.flag("validateOnly"):
             return validated(call, metadata, response)
@@ -73,22 +72,16 @@ def delete(call: Call) -> Json:
 @api.route("GET", _ONE + "/tasks", needs="run.tasks.list", on=_EXECUTION, query="pageSize pageToken")
 def list_tasks(call: Call) -> Json:
     """Tasks of an execution, in order of their indices."""
-    found = call.cloud.store.rows("task", f"{_execution(call)['name']}/tasks/")
-    by_index = sorted(found, key=lambda item: item[1]["index"])
-    return call.page([(f"{body['index']:06d}", call.cloud.shown(body)) for _, body in by_index], "tasks")
+    rows = call.cloud.store.rows("task", f"{_execution(call)['name']}/tasks/")
+    by_index = sorted((body for _, body in rows), key=lambda body: int(body["index"]))
+    return call.page_in_order([without_zeros(body) for body in by_index], "tasks")
 
 
 @api.route("GET", _ONE + "/tasks/{task:id}", needs="run.tasks.get", on=_TASK)
 def get_task(call: Call) -> Json:
     """One task."""
-    found = call.cloud.store.get("task", call.name(_TASK))
-    if found is None:
-        raise missing("TASK", call.param("task"), call.param("location"))
-    return call.cloud.shown(found)
+    return without_zeros(found(call, "task", _TASK))
 
 
 def _execution(call: Call) -> Json:
-    found = call.cloud.store.get("execution", call.name(_EXECUTION))
-    if found is None:
-        raise missing("EXECUTION", call.param("execution"), call.param("location"))
-    return found
+    return found(call, "execution", _EXECUTION)

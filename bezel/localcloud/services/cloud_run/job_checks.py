@@ -5,7 +5,7 @@ Cloud Run's pages on jobs (a timeout of 168 hours and 10 retries at most, 10,000
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.services.cloud_run.checks import Violation, violations
@@ -22,20 +22,15 @@ _SHARED = ("containers", "volumes", "nodeSelector", "executionEnvironment")
 UNSERVED = ("runExecutionToken", "startExecutionToken")
 
 
-def job_violations(job: Json, job_id: str, location: str) -> list[Violation]:
+def job_violations(job: Json, job_id: str, location: str) -> Iterator[Violation]:
     """(field, text) of every violation of a job."""
-    return list(_violations(job, job_id, location))
-
-
-def _violations(job: Json, job_id: str, location: str) -> Iterator[Violation]:
     if not re.fullmatch(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?", job_id):
         yield "job_id", f"'{job_id}': only lower case letters, digits and hyphens, a letter first, below 50 characters"
     template = job.get("template") or {}
     task = template.get("template") or {}
     shared = {key: task[key] for key in _SHARED if key in task}
-    for field, text in violations({"template": shared} | _named(job), "job", location):
-        told = field.replace("service.template", "job.template.template", 1).replace("service", "job", 1)
-        yield told, text
+    named = {key: job[key] for key in ("labels", "annotations") if key in job}
+    yield from of_task(violations({"template": shared} | named, "job", location))
     yield from execution_violations(template, "job.template")
     for container in task.get("containers") or []:
         for name in (str(entry.get("name", "")) for entry in container.get("env") or []):
@@ -63,5 +58,7 @@ def execution_violations(template: Json, field: str) -> Iterator[Violation]:
         yield f"{field}.template.timeout", f"{timeout:g}s is not between 1s and {_MOST_SECONDS}s"
 
 
-def _named(job: Json) -> Json:
-    return {key: job[key] for key in ("labels", "annotations") if key in job}
+def of_task(found: Iterable[Violation]) -> Iterator[Violation]:
+    """Violations of a service or its template, with the fields of a job or its task's template."""
+    for field, text in found:
+        yield field.replace("service.template", "job.template.template", 1).replace("service", "job", 1), text

@@ -2,17 +2,14 @@
 
 import random
 import string
-import uuid
 from collections.abc import Sequence
 
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel.localcloud.services.cloud_run.job_checks import RETRIES, TASK_SECONDS
-from bezel.localcloud.services.cloud_run.status import condition, short
+from bezel.localcloud.services.cloud_run.status import condition, conditions, new_etag, new_resource, short
 
-JOB_TYPE = "type.googleapis.com/google.cloud.run.v2.Job"
-EXECUTION_TYPE = "type.googleapis.com/google.cloud.run.v2.Execution"
 # Outcomes of a task, named as the counts of its execution.
 SUCCEEDED, FAILED, CANCELLED = "succeededCount", "failedCount", "cancelledCount"
 _OF_JOB = ("ContainerReady", "ResourcesAvailable")
@@ -22,24 +19,20 @@ _OF_TASK = (
 )  # fmt: skip
 
 
-def etag() -> str:
-    """Return a new, unique etag."""
-    return f'"{uuid.uuid4().hex[:12]}"'
-
-
 def ready_job(now: float) -> Json:
     """The status of a job that is ready to run."""
     return {
         "terminalCondition": condition("Ready", "CONDITION_SUCCEEDED", now),
-        "conditions": [condition(kind, "CONDITION_SUCCEEDED", now) for kind in _OF_JOB],
+        "conditions": conditions(_OF_JOB, "CONDITION_SUCCEEDED", now),
     }
 
 
 def failed_job(failure: RevisionFailureError, now: float) -> Json:
     """The status of a job whose image or secrets are not available."""
-    terminal = condition("Ready", "CONDITION_FAILED", now, failure.text, failure.reason)
-    found = condition("ContainerReady", "CONDITION_FAILED", now, failure.text, failure.reason)
-    return {"terminalCondition": terminal, "conditions": [found]}
+    ready, container = (
+        condition(kind, "CONDITION_FAILED", now, failure.text, failure.reason) for kind in ("Ready", "ContainerReady")
+    )
+    return {"terminalCondition": ready, "conditions": [container]}
 
 
 def new_execution(job: Json, template: Json, creator: str, now: float) -> Json:
@@ -55,64 +48,55 @@ def new_execution(job: Json, template: Json, creator: str, now: float) -> Json:
     name = f"{job['name']}/executions/{short(job['name'])}-{''.join(letters)}"
     count = template.get("taskCount") or 1
     task = {"maxRetries": RETRIES, "timeout": f"{TASK_SECONDS:g}s", "serviceAccount": DEFAULT_COMPUTE_ACCOUNT}
-    return {
-        "name": name,
-        "uid": str(uuid.uuid4()),
-        "generation": "1",
-        "createTime": timestamp(now),
-        "updateTime": timestamp(now),
-        "creator": creator,
-        "launchStage": job["launchStage"],
-        "job": short(job["name"]),
-        "labels": (job.get("labels") or {}) | (template.get("labels") or {}),
-        "annotations": template.get("annotations") or {},
-        "parallelism": template.get("parallelism") or count,
-        "taskCount": count,
-        "template": task | (template.get("template") or {}),
-        "reconciling": True,
-        "observedGeneration": "1",
-        "conditions": [condition("Completed", "CONDITION_RECONCILING", now)],
-        "logUri": _logs_url(short(job["name"]), short(name)),
-        "etag": etag(),
-    }
+    url = f"https://console.cloud.google.com/logs/viewer?project={PROJECT}&resource=cloud_run_job/job_name/"
+    filtered = f"&advancedFilter=labels.%22run.googleapis.com/execution_name%22%3D%22{short(name)}%22"
+    return new_resource(
+        name,
+        now,
+        creator=creator,
+        launchStage=job["launchStage"],
+        job=short(job["name"]),
+        labels=(job.get("labels") or {}) | (template.get("labels") or {}),
+        annotations=template.get("annotations") or {},
+        parallelism=template.get("parallelism") or count,
+        taskCount=count,
+        template=task | (template.get("template") or {}),
+        reconciling=True,
+        observedGeneration="1",
+        conditions=[condition("Completed", "CONDITION_RECONCILING", now)],
+        logUri=url + short(job["name"]) + filtered,
+    )
 
 
 def new_task(execution: Json, index: int, now: float) -> Json:
     """A new task, waiting to start."""
     template = execution["template"]
-    return {
-        "name": f"{execution['name']}/tasks/{short(execution['name'])}-task{index}",
-        "uid": str(uuid.uuid4()),
-        "generation": "1",
-        "createTime": timestamp(now),
-        "updateTime": timestamp(now),
-        "labels": execution["labels"],
-        "job": execution["job"],
-        "execution": short(execution["name"]),
-        "index": index,
-        "reconciling": True,
-        "observedGeneration": "1",
-        "conditions": [condition("Completed", "CONDITION_PENDING", now)],
-        "logUri": execution["logUri"],
-        "etag": etag(),
-    } | {key: template[key] for key in _OF_TASK if key in template}
+    return new_resource(
+        f"{execution['name']}/tasks/{short(execution['name'])}-task{index}",
+        now,
+        labels=execution["labels"],
+        job=execution["job"],
+        execution=short(execution["name"]),
+        index=index,
+        reconciling=True,
+        observedGeneration="1",
+        conditions=[condition("Completed", "CONDITION_PENDING", now)],
+        logUri=execution["logUri"],
+    ) | {key: template[key] for key in _OF_TASK if key in template}
 
 
 def started(row: Json, now: float) -> Json:
     """Mark an execution or a task as running; its other fields are unchanged."""
-    began = {"scheduledTime": timestamp(now)} if "index" in row else {}
-    began |= {"startTime": timestamp(now)}
-    conditions = [
-        condition("Completed", "CONDITION_RECONCILING", now),
-        condition("Started", "CONDITION_SUCCEEDED", now),
-    ]
-    return began | row | {"conditions": conditions, "updateTime": timestamp(now), "etag": etag()}
+    began = dict.fromkeys(("scheduledTime", "startTime") if "index" in row else ("startTime",), timestamp(now))
+    states = {"Completed": "CONDITION_RECONCILING", "Started": "CONDITION_SUCCEEDED"}
+    found = [condition(kind, state, now) for kind, state in states.items()]
+    return began | row | {"conditions": found} | _changed(now)
 
 
 def retried_task(task: Json, now: float, result: Json) -> Json:
     """Record the result of an attempt (a TaskAttemptResult) of a task that runs once more."""
     more = {"retried": task.get("retried", 0) + 1, "lastAttemptResult": result}
-    return task | more | {"updateTime": timestamp(now), "etag": etag()}
+    return task | more | _changed(now)
 
 
 def ended_task(task: Json, now: float, outcome: str, result: Json) -> Json:
@@ -134,8 +118,8 @@ def ended_execution(execution: Json, tasks: Sequence[Json], *, cancelled: bool, 
     if cancelled:
         outcome, message = CANCELLED, "The execution was cancelled."
     elif failed:
-        said = failed["conditions"][0].get("message", "")
-        outcome, message = FAILED, f"Task {short(failed['name'])} failed with message: {said}"
+        reason = failed["conditions"][0].get("message", "")
+        outcome, message = FAILED, f"Task {short(failed['name'])} failed with message: {reason}"
     else:
         outcome, message = SUCCEEDED, ""
     return _ended(execution, outcome, message, now) | counts(tasks)
@@ -143,12 +127,10 @@ def ended_execution(execution: Json, tasks: Sequence[Json], *, cancelled: bool, 
 
 def counts(tasks: Sequence[Json]) -> dict[str, int]:
     """The counts of an execution, from its tasks."""
-    found = {SUCCEEDED: 0, FAILED: 0, CANCELLED: 0}
-    for outcome in (outcome_of(task) for task in tasks):
-        if outcome:
-            found[outcome] += 1
-    running = sum("startTime" in task and not outcome_of(task) for task in tasks)
-    return found | {"runningCount": running, "retriedCount": sum(bool(task.get("retried")) for task in tasks)}
+    outcomes = [outcome_of(task) for task in tasks]
+    running = sum("startTime" in task and not outcome for task, outcome in zip(tasks, outcomes, strict=True))
+    ended = {outcome: outcomes.count(outcome) for outcome in (SUCCEEDED, FAILED, CANCELLED)}
+    return ended | {"runningCount": running, "retriedCount": sum(bool(task.get("retried")) for task in tasks)}
 
 
 def outcome_of(row: Json) -> str:
@@ -165,9 +147,8 @@ def reference(execution: Json) -> Json:
     """Reference to an execution in its job."""
     states = {SUCCEEDED: "EXECUTION_SUCCEEDED", FAILED: "EXECUTION_FAILED", CANCELLED: "EXECUTION_CANCELLED"}
     running = "EXECUTION_RUNNING" if "startTime" in execution else "EXECUTION_PENDING"
-    found = {"name": short(execution["name"]), "createTime": execution["createTime"]}
-    found["completionStatus"] = states.get(outcome_of(execution), running)
-    return found | ({"completionTime": execution["completionTime"]} if "completionTime" in execution else {})
+    times = {key: execution[key] for key in ("createTime", "completionTime") if key in execution}
+    return {"name": short(execution["name"]), "completionStatus": states.get(outcome_of(execution), running)} | times
 
 
 def attempt_result(code: int | None, *, timed_out: float = 0.0) -> Json:
@@ -192,18 +173,10 @@ def attempt_result(code: int | None, *, timed_out: float = 0.0) -> Json:
 def _ended(row: Json, outcome: str, message: str, now: float) -> Json:
     state = "CONDITION_SUCCEEDED" if outcome == SUCCEEDED else "CONDITION_FAILED"
     reasons = {FAILED: {"executionReason": "NON_ZERO_EXIT_CODE"}, CANCELLED: {"executionReason": "CANCELLED"}}
-    rest = [one for one in row["conditions"] if one["type"] != "Completed"]
-    return row | {
-        "reconciling": False,
-        "completionTime": timestamp(now),
-        "updateTime": timestamp(now),
-        "conditions": [condition("Completed", state, now, message, reasons.get(outcome)), *rest],
-        "etag": etag(),
-    }
+    completed = condition("Completed", state, now, message, reasons.get(outcome))
+    found = [completed, *(other for other in row["conditions"] if other["type"] != "Completed")]
+    return row | {"reconciling": False, "completionTime": timestamp(now), "conditions": found} | _changed(now)
 
 
-def _logs_url(job: str, execution: str) -> str:
-    return (
-        f"https://console.cloud.google.com/logs/viewer?project={PROJECT}&resource=cloud_run_job/job_name/{job}"
-        f"&advancedFilter=labels.%22run.googleapis.com/execution_name%22%3D%22{execution}%22"
-    )
+def _changed(now: float) -> Json:
+    return {"updateTime": timestamp(now), "etag": new_etag()}

@@ -1,25 +1,34 @@
 """Cloud Run v2: jobs: create, read, run, delete. Leaves out their executions: see runtime/jobs.py."""
 
 import copy
-import uuid
 
-from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
-from bezel.localcloud.core.json_types import Json, timestamp
-from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
+from bezel.localcloud.core.errors import ApiError, unserved
+from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.cloud_run import job_status
 from bezel.localcloud.services.cloud_run.egress import egress_violations
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
-from bezel.localcloud.services.cloud_run.job_checks import UNSERVED, execution_violations, job_violations
+from bezel.localcloud.services.cloud_run.job_checks import UNSERVED, execution_violations, job_violations, of_task
 from bezel.localcloud.services.cloud_run.references import check_image, resolve_environment
+from bezel.localcloud.services.cloud_run.resources import (
+    LOCATION,
+    PARENT,
+    check_absent,
+    check_account,
+    check_etag,
+    check_violations,
+    found,
+    one_location,
+    settable,
+    validated,
+)
 from bezel.localcloud.services.cloud_run.spec import revision_spec
-from bezel.localcloud.services.cloud_run.status import short
+from bezel.localcloud.services.cloud_run.status import new_resource, short, typed
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
-PARENT = "projects/{project}/locations/{location}"
-JOBS = "/run/v2/projects/{project:id}/locations/{location:id}/jobs"
+JOBS = LOCATION + "/jobs"
 JOB = JOBS + "/{job:id}"
 NAME = PARENT + "/jobs/{job}"
 CHANGE_SECONDS = 2.0  # of the platform's time, to create or to delete a job
@@ -35,32 +44,18 @@ def create(call: Call) -> Json:
     """Create a job; if its image or a secret is not available, the operation fails and the job exists nevertheless."""
     cloud, body, name = call.cloud, call.body, f"{call.name(PARENT)}/jobs/{call.query('jobId')}"
     _check(call, body)
-    now = cloud.pace.now()
-    job = {
-        "name": name,
-        "uid": str(uuid.uuid4()),
-        "generation": "1",
-        "observedGeneration": "1",
-        "createTime": timestamp(now),
-        "updateTime": timestamp(now),
-        "creator": call.caller,
-        "lastModifier": call.caller,
-        "launchStage": "GA",
-        "satisfiesPzs": True,
-        "etag": job_status.etag(),
-    } | {key: value for key, value in body.items() if key in SETTABLE and value not in (None, [])}
-    failure = _failure(cloud, job)
+    now, own = cloud.pace.now(), {"creator": call.caller, "lastModifier": call.caller, "satisfiesPzs": True}
+    job = new_resource(name, now, observedGeneration="1", launchStage="GA", **own) | settable(body, SETTABLE)
+    failure, metadata = _failure(cloud, job), typed("Job", {"name": name})
     job |= job_status.failed_job(failure, now) if failure else job_status.ready_job(now)
     with cloud.store.transaction():
-        if cloud.store.get("job", name):
-            raise ApiError("ALREADY_EXISTS", f"Resource '{short(name)}' already exists.")
+        check_absent(call, "job", name)
         if call.flag("validateOnly"):
-            return validated(call, _metadata(name), {"@type": job_status.JOB_TYPE} | cloud.shown(job))
+            return validated(call, metadata, typed("Job", job))
         cloud.store.put("job", name, job)
         if failure is None:
-            response = {"@type": job_status.JOB_TYPE} | cloud.shown(job)
-            return cloud.operations.timed(call.name(PARENT), _metadata(name), response, CHANGE_SECONDS)
-        operation = cloud.operations.begin(call.name(PARENT), _metadata(name))
+            return cloud.operations.timed(call.name(PARENT), metadata, typed("Job", job), CHANGE_SECONDS)
+        operation = cloud.operations.begin(call.name(PARENT), metadata)
         cloud.operations.finish(operation, error=ApiError(failure.code, failure.text))
         return cloud.operations.get(operation)
 
@@ -68,16 +63,14 @@ def create(call: Call) -> Json:
 @api.route("GET", JOBS, needs="run.jobs.list", query="pageSize pageToken")
 def list_jobs(call: Call) -> Json:
     """Jobs of a location."""
-    if call.param("location") == "-":
-        raise invalid("Location must be a region, and cannot be the '-' wildcard.", ("parent", "names no region"))
-    rows = call.cloud.store.rows("job", f"{call.name(PARENT)}/jobs/")
-    return call.page([(name, call.cloud.shown(job)) for name, job in rows], "jobs")
+    rows = call.cloud.store.rows("job", f"{one_location(call)}/jobs/")
+    return call.page([(name, without_zeros(job)) for name, job in rows], "jobs")
 
 
 @api.route("GET", JOB, needs="run.jobs.get", on=NAME)
 def get(call: Call) -> Json:
     """One job."""
-    return call.cloud.shown(found_job(call))
+    return without_zeros(found(call, "job", NAME))
 
 
 @api.route("DELETE", JOB, needs="run.jobs.delete", on=NAME, query="etag validateOnly")
@@ -85,36 +78,34 @@ def delete(call: Call) -> Json:
     """Delete a job with its executions; their tasks end, their log remains."""
     cloud = call.cloud
     with cloud.store.transaction():
-        job = found_job(call)
+        job = found(call, "job", NAME)
         check_etag(job, call.query("etag"))
-        name = job["name"]
-        shown = cloud.shown(job | {"deleteTime": timestamp(cloud.pace.now())})
-        response = {"@type": job_status.JOB_TYPE} | shown
+        name, metadata = job["name"], typed("Job", {"name": job["name"]})
+        response = typed("Job", job | {"deleteTime": timestamp(cloud.pace.now())})
         if call.flag("validateOnly"):
-            return validated(call, _metadata(name), response)
+            return validated(call, metadata, response)
         forget(cloud, f"{name}/executions/")
         cloud.store.delete("job", name)
-        return cloud.operations.timed(call.name(PARENT), _metadata(name), response, CHANGE_SECONDS)
+        return cloud.operations.timed(call.name(PARENT), metadata, response, CHANGE_SECONDS)
 
 
 @api.route("POST", JOB + ":run", needs="run.jobs.run", on=NAME)
 def run(call: Call) -> Json:
     """Create an execution and start it; the operation ends with it, whatever its outcome."""
     cloud, overrides = call.cloud, call.body.get("overrides") or {}
-    if overrides and not cloud.access.allows(call.caller, "run.jobs.runWithOverrides", call.name(NAME)):
-        raise permission_denied("run.jobs.runWithOverrides", call.name(NAME))
+    if overrides:
+        call.require("run.jobs.runWithOverrides", call.name(NAME))
     with cloud.store.transaction():
-        job = found_job(call)
+        job = found(call, "job", NAME)
         check_etag(job, call.body.get("etag", ""))
         terminal = job["terminalCondition"]
         if terminal["state"] != "CONDITION_SUCCEEDED":
             raise ApiError("FAILED_PRECONDITION", f"Job {short(job['name'])} is not ready: {terminal.get('message')}")
         template = _overridden(job["template"], overrides)
-        if found := list(execution_violations(template, "overrides")):
-            raise invalid("\n".join(f"Violation in RunJobRequest.{field}: {text}" for field, text in found), *found)
+        check_violations("RunJobRequest", list(execution_violations(template, "overrides")))
         now = cloud.pace.now()
         execution = job_status.new_execution(job, template, call.caller, now)
-        metadata = {"@type": job_status.EXECUTION_TYPE} | cloud.shown(execution)
+        metadata = typed("Execution", execution)
         if call.body.get("validateOnly"):
             return validated(call, metadata, metadata)
         operation = cloud.operations.begin(call.name(PARENT), metadata)
@@ -131,41 +122,6 @@ def run(call: Call) -> Json:
     return cloud.operations.get(operation)
 
 
-def found_job(call: Call) -> Json:
-    """Return the job of the path.
-
-    Raises:
-        ApiError: NOT_FOUND.
-    """
-    found = call.cloud.store.get("job", call.name(NAME))
-    if found is None:
-        raise missing("JOB", call.param("job"), call.param("location"))
-    return found
-
-
-def missing(kind: str, name: str, location: str) -> ApiError:
-    """404 for a missing resource of a location."""
-    text = f"Resource '{name}' of kind '{kind}' in region '{location}' in project '{PROJECT}' does not exist."
-    return ApiError("NOT_FOUND", text)
-
-
-def check_etag(row: Json, given: str) -> None:
-    """Compare a given etag with the current one.
-
-    Raises:
-        ApiError: ABORTED.
-    """
-    if given not in {"", row["etag"]}:
-        text = f"Conflict for resource '{short(row['name'])}': the etag given is not the current one."
-        raise ApiError("ABORTED", text)
-
-
-def validated(call: Call, metadata: Json, response: Json) -> Json:
-    """Response to validateOnly: the result of the call, without storing it or its operation."""
-    name = f"{call.name(PARENT)}/operations/{uuid.uuid4()}"
-    return {"name": name, "done": True, "response": response, "metadata": metadata}
-
-
 def forget(cloud: Context, prefix: str) -> None:
     """End and remove the executions with a name prefix, with their tasks; operations waiting for them abort."""
     cloud.jobs.removed(prefix)
@@ -177,27 +133,14 @@ def forget(cloud: Context, prefix: str) -> None:
             cloud.store.delete(kind, name)
 
 
-def _metadata(name: str) -> Json:
-    return {"@type": job_status.JOB_TYPE, "name": name}
-
-
 def _check(call: Call, body: Json) -> None:
     region, template = call.param("location"), (body.get("template") or {}).get("template") or {}
     for field in UNSERVED:
         if body.get(field):
-            raise ApiError("UNIMPLEMENTED", f"localcloud does not serve '{field}' of a job: run it with jobs.run.")
-    found = job_violations(body, call.query("jobId"), region)
-    found += [
-        (field.replace("service.template", "job.template.template", 1), text)
-        for field, text in egress_violations(call.cloud.store, template, region)
-    ]
-    if found:
-        raise invalid("\n".join(f"Violation in CreateJobRequest.{field}: {text}" for field, text in found), *found)
-    account = template.get("serviceAccount") or DEFAULT_COMPUTE_ACCOUNT
-    name = f"projects/{PROJECT}/serviceAccounts/{account}"
-    exists = call.cloud.store.get("account", account) is not None
-    if not exists or not call.cloud.access.allows(call.caller, "iam.serviceAccounts.actAs", name):
-        raise permission_denied("iam.serviceaccounts.actAs", f"service account {account}")
+            raise unserved(f"'{field}' of a job", "run it with jobs.run")
+    egress = of_task(egress_violations(call.cloud.store, template, region))
+    check_violations("CreateJobRequest", [*job_violations(body, call.query("jobId"), region), *egress])
+    check_account(call, template)
 
 
 def _failure(cloud: Context, job: Json) -> RevisionFailureError | None:
@@ -218,18 +161,18 @@ def _overridden(template: Json, overrides: Json) -> Json:
         ApiError: UNIMPLEMENTED for an execution that may start later.
     """
     if overrides.get("delayExecution"):
-        raise ApiError("UNIMPLEMENTED", "localcloud does not serve 'delayExecution': it starts an execution at once.")
-    found: Json = copy.deepcopy(template)
+        raise unserved("'delayExecution'", "it starts an execution at once")
+    result: Json = copy.deepcopy(template)
     if overrides.get("taskCount"):
-        found["taskCount"] = overrides["taskCount"]
-        found["parallelism"] = min(found.get("parallelism") or 0, overrides["taskCount"])
+        result["taskCount"] = overrides["taskCount"]
+        result["parallelism"] = min(result.get("parallelism") or 0, overrides["taskCount"])
     if overrides.get("timeout"):
-        found["template"]["timeout"] = overrides["timeout"]
+        result["template"]["timeout"] = overrides["timeout"]
     for override in overrides.get("containerOverrides") or []:
-        container = found["template"]["containers"][0]
+        container = result["template"]["containers"][0]
         if override.get("args") or override.get("clearArgs"):
             container["args"] = override.get("args") or []
         named = {entry["name"]: entry for entry in container.get("env") or []}
         named |= {entry["name"]: entry for entry in override.get("env") or []}
         container["env"] = list(named.values())
-    return found
+    return result

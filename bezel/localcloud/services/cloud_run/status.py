@@ -1,15 +1,18 @@
-"""Conditions, names and messages of services and revisions in run v2's words. Pure."""
+"""Conditions, names, etags and messages of services and revisions in run v2's words. Pure."""
 
 import random
 import string
+import uuid
+from collections.abc import Iterable
+from typing import Any
 
-from bezel.localcloud.core.json_types import Json, timestamp
+from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 
-SERVICE_TYPE = "type.googleapis.com/google.cloud.run.v2.Service"
 LATEST = "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST"
 _REVISION_CONDITIONS = ("ResourcesAvailable", "ContainerReady", "ContainerHealthy", "MinInstancesProvisioned")
+_SERVICE_CONDITIONS = ("RoutesReady", "ConfigurationsReady")
 _PER_REVISION = (
     "containers", "volumes", "scaling", "timeout", "serviceAccount", "executionEnvironment", "nodeSelector",
     "gpuZonalRedundancyDisabled", "maxInstanceRequestConcurrency", "vpcAccess", "sessionAffinity", "encryptionKey",
@@ -28,23 +31,42 @@ def short(name: str) -> str:
     return name.rpartition("/")[2]
 
 
+def new_etag() -> str:
+    """Return a new, unique etag."""
+    return f'"{uuid.uuid4().hex[:12]}"'
+
+
+def new_resource(name: str, now: float, **fields: Any) -> Json:
+    """A new resource: the fields that all kinds share, and its own."""
+    stamps = {"createTime": timestamp(now), "updateTime": timestamp(now)}
+    return {"name": name, "uid": str(uuid.uuid4()), "generation": "1"} | stamps | {"etag": new_etag()} | fields
+
+
+def typed(kind: str, row: Json) -> Json:
+    """A message ("Service", "Job", "Execution") as the response or the metadata of an operation."""
+    return {"@type": f"type.googleapis.com/google.cloud.run.v2.{kind}"} | without_zeros(row)
+
+
+def conditions(kinds: Iterable[str], state: str, now: float) -> list[Json]:
+    """Several Conditions in the same state."""
+    return [condition(kind, state, now) for kind in kinds]
+
+
 def new_revision(name: str, service: Json, now: float) -> Json:
     """A new revision of the service's template, not ready yet."""
     template = service["template"]
-    return {
-        "name": name,
-        "uid": service["uid"][:-12] + f"{int(now * 1000) % 16**12:012x}",
-        "generation": "1",
-        "createTime": timestamp(now),
-        "updateTime": timestamp(now),
-        "service": short(service["name"]),
-        "launchStage": service.get("launchStage", "GA"),
-        "reconciling": True,
-        "observedGeneration": "1",
-        "logUri": logs_url(short(service["name"]), short(name)),
-        "etag": f'"{short(name)}"',
-        "conditions": [condition(kind, "CONDITION_PENDING", now) for kind in ("Ready", *_REVISION_CONDITIONS)],
-    } | {key: template[key] for key in _PER_REVISION if key in template}
+    return new_resource(
+        name,
+        now,
+        uid=service["uid"][:-12] + f"{int(now * 1000) % 16**12:012x}",
+        service=short(service["name"]),
+        launchStage=service.get("launchStage", "GA"),
+        reconciling=True,
+        observedGeneration="1",
+        logUri=logs_url(short(service["name"]), short(name)),
+        etag=f'"{short(name)}"',
+        conditions=conditions(("Ready", *_REVISION_CONDITIONS), "CONDITION_PENDING", now),
+    ) | {key: template[key] for key in _PER_REVISION if key in template}
 
 
 def condition(kind: str, state: str, now: float, message: str = "", reason: Json | None = None) -> Json:
@@ -59,20 +81,20 @@ def condition(kind: str, state: str, now: float, message: str = "", reason: Json
 
 def ready_revision(revision: Json, now: float) -> Json:
     """The revision once its first instance is healthy."""
-    conditions = [condition(kind, "CONDITION_SUCCEEDED", now) for kind in ("Ready", *_REVISION_CONDITIONS)]
-    return revision | {"reconciling": False, "conditions": conditions, "updateTime": timestamp(now)}
+    found = conditions(("Ready", *_REVISION_CONDITIONS), "CONDITION_SUCCEEDED", now)
+    return revision | {"reconciling": False, "conditions": found, "updateTime": timestamp(now)}
 
 
 def failed_revision(revision: Json, failure: RevisionFailureError, now: float) -> Json:
     """The revision that will never be ready."""
     message = failure_message(revision["name"], failure)
-    conditions = [condition("Ready", "CONDITION_FAILED", now, message, failure.reason)]
-    for kind in _REVISION_CONDITIONS:
-        if kind == failure.condition:
-            conditions.append(condition(kind, "CONDITION_FAILED", now, failure.text, failure.reason))
-            break
-        conditions.append(condition(kind, "CONDITION_SUCCEEDED", now))
-    return revision | {"reconciling": False, "conditions": conditions, "updateTime": timestamp(now)}
+    met = _REVISION_CONDITIONS[: _REVISION_CONDITIONS.index(failure.condition)]
+    found = [
+        condition("Ready", "CONDITION_FAILED", now, message, failure.reason),
+        *conditions(met, "CONDITION_SUCCEEDED", now),
+        condition(failure.condition, "CONDITION_FAILED", now, failure.text, failure.reason),
+    ]
+    return revision | {"reconciling": False, "conditions": found, "updateTime": timestamp(now)}
 
 
 def failure_message(revision: str, failure: RevisionFailureError) -> str:
@@ -80,9 +102,8 @@ def failure_message(revision: str, failure: RevisionFailureError) -> str:
     text = f"Revision '{short(revision)}' is not ready and cannot serve traffic. {failure.text}"
     if failure.condition == "ContainerHealthy":
         service = short(revision).rpartition("-")[0].rpartition("-")[0]
-        text += (
-            f" Logs for this revision might contain more information.\n\nLogs URL: {logs_url(service, short(revision))}"
-        )
+        url = logs_url(service, short(revision))
+        text += f" Logs for this revision might contain more information.\n\nLogs URL: {url}"
     return text
 
 
@@ -99,9 +120,7 @@ def pending_status(now: float) -> Json:
     return {
         "reconciling": True,
         "terminalCondition": condition("Ready", "CONDITION_RECONCILING", now),
-        "conditions": [
-            condition(kind, "CONDITION_RECONCILING", now) for kind in ("RoutesReady", "ConfigurationsReady")
-        ],
+        "conditions": conditions(_SERVICE_CONDITIONS, "CONDITION_RECONCILING", now),
     }
 
 
@@ -111,7 +130,7 @@ def ready_status(service: Json, now: float) -> Json:
         "reconciling": False,
         "observedGeneration": service["generation"],
         "terminalCondition": condition("Ready", "CONDITION_SUCCEEDED", now),
-        "conditions": [condition(kind, "CONDITION_SUCCEEDED", now) for kind in ("RoutesReady", "ConfigurationsReady")],
+        "conditions": conditions(_SERVICE_CONDITIONS, "CONDITION_SUCCEEDED", now),
         "trafficStatuses": [dict(target) for target in service["traffic"]],
     }
 

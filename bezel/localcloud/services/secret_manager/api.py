@@ -8,6 +8,7 @@ from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
+from bezel.localcloud.http.paging import newest_first
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.router import Api, Call
@@ -48,8 +49,7 @@ def create(call: Call) -> Json:
 @api.route("GET", _ROOT, needs="secretmanager.secrets.list", query="pageSize pageToken")
 def list_secrets(call: Call) -> Json:
     """Secrets of the project, newest first."""
-    secrets = [body for _, body in call.cloud.store.rows("secret")]
-    return _listed(call, sorted(secrets, key=lambda body: str(body["createTime"]), reverse=True), "secrets")
+    return _listed(call, newest_first(call.cloud.store.rows("secret")), "secrets")
 
 
 @api.route("GET", _ONE, needs="secretmanager.secrets.get", on=_NAME)

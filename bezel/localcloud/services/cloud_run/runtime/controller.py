@@ -272,9 +272,7 @@ class Controller:
             service |= self.routing(service)
             store.put("service", name, service)
             store.delete("deployment", name)
-            self._cloud.operations.finish(
-                operation, response={"@type": status.SERVICE_TYPE} | self._cloud.shown(service)
-            )
+            self._cloud.operations.finish(operation, response=status.typed("Service", service))
         self.rescaled(service)
 
     def _finish_failed(self, name: str, operation: str, revision_name: str, failure: RevisionFailureError) -> None:

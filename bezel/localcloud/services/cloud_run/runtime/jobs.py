@@ -21,7 +21,7 @@ from bezel.localcloud.services.cloud_run.runtime.containers import container_com
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
 from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata
 from bezel.localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
-from bezel.localcloud.services.cloud_run.status import short
+from bezel.localcloud.services.cloud_run.status import short, typed
 
 log = logging.getLogger(__name__)
 _PROVISION_SECONDS = 5.0  # of the platform's time, before an execution's first container starts
@@ -183,7 +183,7 @@ class Jobs:
             store.put("execution", name, execution)
             store.delete("jobRun", name)
             self._refer(execution)
-            response = {"@type": job_status.EXECUTION_TYPE} | self._cloud.shown(execution)
+            response = typed("Execution", execution)
             for operation in pending["operations"]:
                 self._cloud.operations.finish(operation, response=response)
 
