@@ -1,20 +1,20 @@
-# Every recipe is a line that you could type yourself. `make help` lists them.
+# Each recipe is a command that you can also type yourself. `make help` lists them.
 STACK ?= l4-qat
 SERVER ?= sim
 PROVIDER ?= stand-in
-# The distribution's own Python where it suits: one that was built by hand, as pyenv does, is mostly not optimized with a
-# profile, and every process of a run starts a fifth slower.
-PYTHON ?= $(firstword $(shell for one in /usr/bin/python3 python3; do \
-  $$one -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$one; done) python3)
+# Prefer the distribution's Python: one built from source, as pyenv does, usually lacks profile-guided optimization, and
+# each process of a run starts a fifth slower.
+PYTHON ?= $(firstword $(shell for python in /usr/bin/python3 python3; do \
+  $$python -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python; done) python3)
 LOCAL = .venv/bin/bezel local
-HOW = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
+OPTIONS = --server $(SERVER) --provider $(PROVIDER) $(if $(MODEL),--model $(MODEL))
 
-# Container images like to set it: each of the hundreds of processes of a test run would compile the SDKs anew.
+# Many container images set it; each of the hundreds of processes of a test run would then compile the SDKs again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Beside what else is kept outside the clone: types of packages that have not changed are not worked out again.
+# Outside the clone, so that a second clone reuses the type check of unchanged packages.
 export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
-# Nor is each module read again for its constants, which generated examples take up: a fresh clone's tests would for 10 s.
+# Outside the clone as well: collecting the constants of all modules takes a fresh clone's tests 10 s.
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
@@ -27,16 +27,16 @@ setup: ## install uv, .venv, the Pulumi CLI, HAProxy and Chromium, once
 	@$(PYTHON) tools/toolchain
 
 up: setup ## deploy STACK (l4-qat) on the embedded cloud, check, measure and price it
-	@$(LOCAL) up $(STACK) $(HOW)
+	@$(LOCAL) up $(STACK) $(OPTIONS)
 
 preview: setup ## show the changes that `make up` would make
-	@$(LOCAL) preview $(STACK) $(HOW)
+	@$(LOCAL) preview $(STACK) $(OPTIONS)
 
 outputs: setup ## print the stack's outputs as JSON
 	@$(LOCAL) outputs $(STACK)
 
 down: setup ## destroy STACK and stop the embedded cloud
-	@$(LOCAL) down $(STACK) $(HOW)
+	@$(LOCAL) down $(STACK) $(OPTIONS)
 
 recover: setup ## unlock STACK after a kill and reconcile its unfinished changes (`make up` does it too)
 	@$(LOCAL) recover $(STACK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tools.docs.architecture import tables
+from tools.docs.architecture import sections
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
@@ -25,8 +25,8 @@ def missing(text: str) -> list[str]:
     return [path for path in named if path.endswith((".py", ".md", ".toml", ".sh")) and not (ROOT / path).exists()]
 
 
-def test_the_tables_are_made_from_the_contracts() -> None:
-    assert tables().strip() in PAGE.read_text(encoding="utf-8"), "run `.venv/bin/python -m tools.docs.architecture`"
+def test_the_pictures_and_tables_are_made_from_the_contracts() -> None:
+    assert sections().strip() in PAGE.read_text(encoding="utf-8"), "run `.venv/bin/python -m tools.docs.architecture`"
 
 
 def test_no_text_names_a_file_that_is_not_there() -> None:

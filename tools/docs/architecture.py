@@ -1,4 +1,4 @@
-"""Tables of docs/architecture.md: the layers of each import contract, with the first line of each room's docstring.
+"""Pictures and tables of docs/architecture.md: the layers of each import contract, and what each package owns.
 
 .venv/bin/python -m tools.docs.architecture
 """
@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def tables() -> str:
-    """One table for each contract of layers: rooms from top to bottom; those of one row do not import each other."""
+def sections() -> str:
+    """A picture and a table for each contract of layers, from top to bottom."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    return "\n\n".join(_table(contract) for contract in contracts if contract["type"] == "layers") + "\n"
+    return "\n\n".join(_section(contract) for contract in contracts if contract["type"] == "layers") + "\n"
 
 
-def _table(contract: dict[str, Any]) -> str:
+def _section(contract: dict[str, Any]) -> str:
     container = next(iter(contract.get("containers", [])), "")
     title = f"**{contract['name'].capitalize()}**" + (f" (`{container}`)" if container else "")
-    rows = [title, "", "| row | room | what it owns |", "|---|---|---|"]
+    layers = [layer.replace(" | ", " · ") for layer in contract["layers"]]
+    picture = ["```mermaid", "flowchart TD", *(f'  row{row}["{layer}"]' for row, layer in enumerate(layers, start=1))]
+    picture += [f"  row{row} --> row{row + 1}" for row in range(1, len(layers))]
+    rows = [title, "", *picture, "```", "", "| row | package | what it owns |", "|---|---|---|"]
     for number, layer in enumerate(contract["layers"], start=1):
         for room in layer.split(" | "):
             module = f"{container}.{room}" if container else room
@@ -45,4 +48,4 @@ def _places(module: str) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    put(ROOT / "docs" / "architecture.md", "tools.docs.architecture", tables())
+    put(ROOT / "docs" / "architecture.md", "tools.docs.architecture", sections())
