@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.standin_providers.resources.compute import relative, same_link, version_one
+from bezel.standin_providers.lifecycle.comparisons import link, relative
+from bezel.standin_providers.resources.compute import version_one
 from tests.support.standin_providers.client import FailedError
 from tests.support.standin_providers.google_compute import STANDING
 from tests.support.standin_providers.programs import PROGRAMS, changed
@@ -123,7 +124,7 @@ def test_a_change_of_a_router_sends_the_change_alone(google: FakeGoogle, gcp: Pr
     ],
 )
 def test_links_are_compared_by_what_they_name(left: str, right: str, same: bool) -> None:
-    assert same_link(left, right) is same
+    assert link(left, right) is same
 
 
 def test_links_of_every_version_are_read_as_v1_and_sent_as_paths() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark, block, flag, text, whole
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark, read_fields
 from bezel.standin_providers.resources import TYPES
 from bezel.standin_providers.resources.iam_members import MemberType
 from tests.standin_providers.test_replacements import SCHEMAS, discovery
@@ -110,7 +110,8 @@ def test_each_property_is_of_the_kind_that_google_documents(token: str) -> None:
 
 def test_a_property_in_another_place_or_of_another_kind_would_be_noticed() -> None:
     document, name = SCHEMAS["gcp:cloudrunv2/service:Service"]
-    fields = (text("description"), text("descriptoin"), whole("generation"), block("template", flag("revision")))
+    table = {"description": "text", "descriptoin": "text", "generation": "whole"}
+    fields = read_fields({**table, "template": {"@": "block", "revision": "flag"}}, {})
     assert dict(differing(fields, discovery(document)[name], document)) == {
         "descriptoin": "nothing",
         "generation": "string int64",

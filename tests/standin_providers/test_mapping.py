@@ -13,7 +13,6 @@ from bezel.standin_providers.lifecycle.plan import differences, plan
 from bezel.standin_providers.lifecycle.sets import in_set_order
 from bezel.standin_providers.lifecycle.values import decode, encode
 from bezel.standin_providers.resources import TYPES
-from bezel.standin_providers.resources.run import ROWS
 
 TEXT = st.text("abc/._-", min_size=1, max_size=6)
 JSON = st.recursive(
@@ -78,7 +77,7 @@ def test_zero_is_what_says_nothing(value: Any) -> None:
 
 
 def test_a_set_stands_in_the_providers_order() -> None:
-    template = next(item for item in ROWS[0].fields if item.name == "template")
+    template = next(item for item in TYPES["gcp:cloudrunv2/service:Service"].fields if item.name == "template")
     containers = next(item for item in template.fields if item.name == "containers")
     envs = next(item for item in containers.fields if item.name == "envs")
     secret = {"name": "HF_TOKEN", "valueSource": {"secretKeyRef": {"secret": "hf-token", "version": "latest"}}}

@@ -9,7 +9,7 @@ from tools.mutation.mutants import mutants
 
 ROOT = Path(__file__).parent.parent.parent
 
-ROW = 'FIELDS = (text("name", REQUIRED), block("gcs", text("bucket"), flag("readOnly")), *LABELS, len("x"))'
+ROW = {"x:Type": {"api": "X", "fields": {"name": "text required", "gcs": {"@": "block", "bucket": "text"}}}}
 
 
 def names(source: str, kind: str) -> list[str]:
@@ -17,15 +17,16 @@ def names(source: str, kind: str) -> list[str]:
 
 
 def test_every_row_of_a_table_is_removed_once_and_nothing_else() -> None:
-    made = mutants("rows.py", ROW, ("rows",))
-    assert [mutant.name for mutant in made] == [
-        "FIELDS: text('name', REQUIRED)",
-        "FIELDS: block('gcs', text('bucket'), flag('readOnly'))",
-        "FIELDS.gcs: text('bucket')",
-        "FIELDS.gcs: flag('readOnly')",
-        "FIELDS: *LABELS",
-    ]
-    assert made[2].source == "FIELDS = (text('name', REQUIRED), block('gcs', flag('readOnly')), *LABELS, len('x'))"
+    made = mutants("rows.json", json.dumps(ROW), ("rows",))
+    assert [mutant.name for mutant in made] == ["x:Type.name", "x:Type.gcs", "x:Type.gcs.bucket"]
+    assert json.loads(made[2].source) == {
+        "x:Type": {"api": "X", "fields": {"name": "text required", "gcs": {"@": "block"}}}
+    }
+
+
+def test_a_group_of_rows_loses_each_of_them_once() -> None:
+    made = mutants("groups.json", json.dumps({"labels": {"labels": "table", "@groups": "more"}}), ("rows",))
+    assert [mutant.name for mutant in made] == ["labels.labels", "labels.@groups"]
 
 
 def test_a_refusal_is_removed_and_a_generator_stays_one() -> None:

@@ -27,7 +27,7 @@ class Area:
 AREAS = {
     "provider": Area(
         about="each row of the stand-in provider's mapping",
-        files=("bezel/standin_providers/resources/*.py", "bezel/standin_providers/lifecycle/labels.py"),
+        files=("bezel/standin_providers/resources/data/*.json",),
         kinds=("rows",),
         tests=("tests/standin_providers",),
     ),

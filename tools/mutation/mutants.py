@@ -2,7 +2,7 @@
 
 Kinds of removals:
 
-- `rows`: a property in a table of the provider, such as `text("location", REQUIRED | NEW)`;
+- `rows`: a property in a table of the provider (JSON), such as `"location": "text required new"`;
 - `refusals`: a statement that refuses an input, `raise …` or `yield field, text`;
 - `statements`: a statement of a function that sends, yields or sets something, a key of a dict, an inverted `if`;
 - `entries`: a member of a list in a JSON file.
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_FIELDS = {"text", "flag", "whole", "big", "real", "table", "items", "block", "blocks", "asset"}
 _DOING = (ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Break, ast.Continue)
 
 
@@ -46,7 +45,8 @@ class _Spot:
 def mutants(file: str, source: str, kinds: tuple[str, ...]) -> list[Mutant]:
     """Every mutant of one file, in the order of the source; names are unique within the file."""
     if file.endswith(".json"):
-        found = list(_entries(json.loads(source)))
+        document = json.loads(source)
+        found = list(_rows(document) if "rows" in kinds else _entries(document))
     else:
         tree = ast.parse(source)
         found = [pair for kind in kinds for pair in _IN_PYTHON[kind](tree)]
@@ -66,21 +66,26 @@ def _entries(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield f"{key}: {name}", json.dumps({**document, key: value[:index] + value[index + 1 :]})
 
 
-def _rows(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for spot in _spots(tree):
-        if spot.index is None or spot.field not in ("elts", "args"):
-            continue
-        node = spot.node.value if isinstance(spot.node, ast.Starred) else spot.node
-        if isinstance(spot.node, ast.Starred):
-            is_row = isinstance(node, ast.Name) and node.id.isupper()
-        else:
-            is_row = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and _makes_a_field(node.func.id)
-        if is_row:
-            yield f"{spot.place}: {_short(spot.node)}", _edited(tree, spot, None)
+def _rows(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each property of a resource type's table or of a shared group of them."""
+    for token, row in document.items():
+        path = (token, "fields") if "fields" in row else (token,)
+        for properties in _properties(row.get("fields", row), path):
+            changed = copy.deepcopy(document)
+            *parents, last = properties
+            inner = changed
+            for parent in parents:
+                inner = inner[parent]
+            del inner[last]
+            yield ".".join(name for name in properties if name != "fields"), json.dumps(changed)
 
 
-def _makes_a_field(name: str) -> bool:
-    return name in _FIELDS or (name.startswith("_") and name.islower())
+def _properties(table: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    for name, value in table.items():
+        if name != "@":
+            yield (*path, name)
+        if isinstance(value, dict):
+            yield from _properties(value, (*path, name))
 
 
 def _refusals(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -112,7 +117,6 @@ def _statements(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 _IN_PYTHON: dict[str, Callable[[ast.Module], Iterator[tuple[str, str]]]] = {
-    "rows": _rows,
     "refusals": _refusals,
     "statements": _statements,
 }
@@ -147,9 +151,6 @@ def _inside(place: str, node: ast.AST) -> str:
         return f"{place}.{node.name}".lstrip(".")
     if isinstance(node, ast.Assign | ast.AnnAssign) and not place:
         return ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("block", "blocks"):
-        first = node.args[0]
-        return f"{place}.{first.value!s}" if isinstance(first, ast.Constant) else place
     return place
 
 

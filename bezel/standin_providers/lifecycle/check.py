@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel.standin_providers.lifecycle.fields import OUTPUT, REFUSED, REQUIRED, Field, Fields, Kind
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.values import Properties, unknown
 
 DEFAULTS = "__defaults"
@@ -54,8 +54,8 @@ class _Check:
             if name == DEFAULTS or value is None:
                 continue
             found = known.get(name)
-            if found is None or found.marks & (OUTPUT | REFUSED):
-                output = found is not None and not found.marks & REFUSED
+            if found is None or found.marks & (Mark.OUTPUT | Mark.REFUSED):
+                output = found is not None and not found.marks & Mark.REFUSED
                 self.failures.append((path + name, self._stranger(name, output=output)))
             else:
                 result[name] = self._value(found, value, path + name)
@@ -64,7 +64,7 @@ class _Check:
             if name not in result and found.default not in (None, "", 0) and name != "deletionPolicy":
                 result[name] = found.default
                 filled.append(name)
-            elif name not in result and found.marks & REQUIRED:
+            elif name not in result and found.marks & Mark.REQUIRED:
                 reason = f'Missing required argument: {self.token} cannot be made without "{path}{name}". Set it.'
                 self.failures.append((path + name, reason))
         result[DEFAULTS] = filled

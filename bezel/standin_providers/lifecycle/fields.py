@@ -5,8 +5,14 @@ without it the name is the same. Owns the declarations only: mapping.py, check.p
 """
 
 import enum
-from collections.abc import Callable
+import functools
+import json
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from bezel.standin_providers.lifecycle.comparisons import COMPARISONS
 
 
 class Kind(enum.Enum):
@@ -49,13 +55,7 @@ class Mark(enum.Flag):
     REFUSED = enum.auto()  # a property of the published provider that the stand-in does not support: Check refuses it
 
 
-NOTHING = Mark(0)
-REQUIRED, COMPUTED, OUTPUT, NEW, SECRET = Mark.REQUIRED, Mark.COMPUTED, Mark.OUTPUT, Mark.NEW, Mark.SECRET
-LOCAL, CREATE_ONLY, ZERO, SET, SHORT = Mark.LOCAL, Mark.CREATE_ONLY, Mark.ZERO, Mark.SET, Mark.SHORT
-LISTED, WRAPPED, PROJECT, EMPTY = Mark.LISTED, Mark.WRAPPED, Mark.PROJECT, Mark.EMPTY
-UNSENT, UNREAD, KEYED = Mark.UNSENT, Mark.UNREAD, Mark.KEYED
-INPUT_ONLY, NULL, REFUSED = Mark.INPUT_ONLY, Mark.NULL, Mark.REFUSED
-
+NO_MARK = Mark(0)
 Same = Callable[[object, object], bool]
 
 
@@ -65,7 +65,7 @@ class Field:
 
     name: str
     kind: Kind
-    marks: Mark = NOTHING
+    marks: Mark = NO_MARK
     wire: str = ""
     default: str | int | bool | None = None
     fields: tuple["Field", ...] = ()
@@ -80,74 +80,45 @@ class Field:
     @property
     def changeable(self) -> bool:
         """Whether an update can carry the property."""
-        return not self.marks & (LOCAL | OUTPUT | UNSENT | CREATE_ONLY)
+        return not self.marks & (Mark.LOCAL | Mark.OUTPUT | Mark.UNSENT | Mark.CREATE_ONLY)
 
 
 Fields = tuple[Field, ...]
 
 
-def text(
-    name: str,
-    marks: Mark = NOTHING,
-    wire: str = "",
-    default: str | None = None,
-    same: Same | None = None,
-    renews: Same | None = None,
-) -> Field:
-    """A string."""
-    return Field(name, Kind.TEXT, marks, wire, default, (), same, renews)
+def read_fields(table: Mapping[str, Any], groups: Mapping[str, Any]) -> Fields:
+    """Return the fields of a table of properties.
+
+    A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `wire=`, and last
+    `default=`. An object is a table that has this text as "@".
+
+    Args:
+        table: The properties by name; "@groups" names tables of `groups` to insert.
+        groups: Tables that several types share.
+
+    Raises:
+        KeyError: A word names neither a mark nor a comparison nor a group.
+    """
+    result: list[Field] = []
+    for name, row in table.items():
+        if name == "@groups":
+            result += [field for group in row.split() for field in read_fields(groups[group], groups)]
+        elif name != "@":
+            result.append(_field(name, row if isinstance(row, Mapping) else {"@": row}, groups))
+    return tuple(result)
 
 
-def flag(name: str, marks: Mark = NOTHING, wire: str = "", default: bool | None = None) -> Field:
-    """A boolean."""
-    return Field(name, Kind.FLAG, marks, wire, default)
-
-
-def whole(name: str, marks: Mark = NOTHING, wire: str = "", default: int | None = None) -> Field:
-    """An integer that fits in 32 bits."""
-    return Field(name, Kind.WHOLE, marks, wire, default)
-
-
-def big(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
-    """A 64-bit integer: a number for Pulumi, a string in Google's JSON."""
-    return Field(name, Kind.BIG, marks, wire)
-
-
-def real(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
-    """A floating-point number."""
-    return Field(name, Kind.REAL, marks, wire)
-
-
-def table(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
-    """A map of strings."""
-    return Field(name, Kind.TABLE, marks, wire)
-
-
-def items(name: str, marks: Mark = NOTHING, wire: str = "") -> Field:
-    """A list of strings."""
-    return Field(name, Kind.ITEMS, marks, wire)
-
-
-def block(name: str, *fields: Field, marks: Mark = NOTHING, wire: str = "") -> Field:
-    """At most one object."""
-    return Field(name, Kind.BLOCK, marks, wire, None, fields)
-
-
-def blocks(name: str, *fields: Field, marks: Mark = NOTHING, wire: str = "") -> Field:
-    """A list of objects."""
-    return Field(name, Kind.BLOCKS, marks, wire, None, fields)
-
-
-def asset(name: str, marks: Mark = NOTHING) -> Field:
-    """A file or a text."""
-    return Field(name, Kind.ASSET, marks)
-
-
-def last_segment(left: object, right: object) -> bool:
-    """Whether two references have the same last segment: `b/models` and `models`, or a full path and a name."""
-    return str(left).rsplit("/", 1)[-1] == str(right).rsplit("/", 1)[-1]
-
-
-def same_letters(left: object, right: object) -> bool:
-    """Whether two values differ in upper and lower case only."""
-    return str(left).lower() == str(right).lower()
+def _field(name: str, row: Mapping[str, Any], groups: Mapping[str, Any]) -> Field:
+    words, _, default = row["@"].partition(" default=")
+    kind, *marks = words.split()
+    options = dict(word.split("=") for word in marks if "=" in word)
+    return Field(
+        name,
+        Kind(kind),
+        functools.reduce(operator.or_, (Mark[word.upper()] for word in marks if "=" not in word), NO_MARK),
+        options.get("wire", ""),
+        json.loads(default) if kind in ("flag", "whole") and default else default or None,
+        read_fields(row, groups),
+        COMPARISONS[options["same"]] if "same" in options else None,
+        COMPARISONS[options["renews"]] if "renews" in options else None,
+    )

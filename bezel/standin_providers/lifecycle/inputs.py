@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.standin_providers.lifecycle.check import DEFAULTS
-from bezel.standin_providers.lifecycle.fields import OUTPUT, REFUSED, SET, Field, Fields, Kind
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.mapping import zero
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -33,7 +33,7 @@ def _one(field: Field, value: Any, now: Any) -> Any:
     if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(now, Mapping):
         return refreshed(field.fields, value, now)
     if field.kind is Kind.BLOCKS and isinstance(value, list) and isinstance(now, list):
-        befores = _matched(value, now) if field.marks & SET else [(index, item) for index, item in enumerate(now)]
+        befores = _matched(value, now) if field.marks & Mark.SET else [(index, item) for index, item in enumerate(now)]
         return [
             refreshed(field.fields, value[index], item) if index < len(value) else imported(field.fields, item)
             for index, item in befores
@@ -56,7 +56,7 @@ def imported(fields: Fields, found: Mapping[str, Any]) -> Properties:
         value = found.get(field.name)
         if (
             value is None
-            or field.marks & (OUTPUT | REFUSED)
+            or field.marks & (Mark.OUTPUT | Mark.REFUSED)
             or zero(value)
             or (value == field.default and field.name != "deletionPolicy")
         ):

@@ -1,25 +1,14 @@
 """Labels and annotations: the program's own, the provider's, and those of other writers.
 
 `labels` are the program's own, `pulumiLabels` those with the provider's defaults and its attribution,
-`effectiveLabels` all that Google has; only the last is sent. Annotations are the same without an attribution. Rows
-include LABELS and ANNOTATIONS among their fields; this module computes their values.
+`effectiveLabels` all that Google has; only the last is sent. Annotations are the same without an attribution. The
+properties are those of the groups `labels` and `annotations` (resources/data/groups.json).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.standin_providers.lifecycle.fields import COMPUTED, LOCAL, OUTPUT, table
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
-
-LABELS = (
-    table("labels", LOCAL),
-    table("pulumiLabels", LOCAL | OUTPUT),
-    table("effectiveLabels", COMPUTED, wire="labels"),
-)
-ANNOTATIONS = (
-    table("annotations", LOCAL),
-    table("effectiveAnnotations", COMPUTED, wire="annotations"),
-)
 
 
 def add_labels(

@@ -8,27 +8,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.standin_providers.lifecycle.fields import (
-    COMPUTED,
-    CREATE_ONLY,
-    EMPTY,
-    INPUT_ONLY,
-    KEYED,
-    LISTED,
-    LOCAL,
-    NULL,
-    OUTPUT,
-    SECRET,
-    SET,
-    SHORT,
-    UNREAD,
-    UNSENT,
-    WRAPPED,
-    ZERO,
-    Field,
-    Fields,
-    Kind,
-)
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.sets import in_set_order
 from bezel.standin_providers.lifecycle.values import Properties, secret, unknown
 
@@ -50,14 +30,14 @@ def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -
     """
     result: Properties = {}
     for field in fields:
-        if field.marks & (LOCAL | OUTPUT | UNSENT) or (updating and field.marks & CREATE_ONLY):
+        if field.marks & (Mark.LOCAL | Mark.OUTPUT | Mark.UNSENT) or (updating and field.marks & Mark.CREATE_ONLY):
             continue
         value = values.get(field.name)
         if unknown(value):
             continue
         sent = _sent(field, value, updating=updating)
-        there = (field.marks & EMPTY and sent is not None) or (updating and field.marks & KEYED)
-        if field.marks & ZERO or there or not (sent is None or sent in ("", 0) or sent in ([], {})):
+        there = (field.marks & Mark.EMPTY and sent is not None) or (updating and field.marks & Mark.KEYED)
+        if field.marks & Mark.ZERO or there or not (sent is None or sent in ("", 0) or sent in ([], {})):
             into = result
             *parents, last = field.path
             for parent in parents:
@@ -71,12 +51,12 @@ def _sent(field: Field, value: Any, *, updating: bool) -> Any:
         return None
     if field.kind is Kind.BLOCK:
         inner = body(field.fields, value, updating=updating)
-        return [inner] if field.marks & LISTED else inner
+        return [inner] if field.marks & Mark.LISTED else inner
     if field.kind is Kind.BLOCKS:
         inners = [body(field.fields, item, updating=updating) for item in value]
-        if field.marks & KEYED:
+        if field.marks & Mark.KEYED:
             return {inner["id"]: inner for inner in inners}
-        return inners[0] if field.marks & WRAPPED and inners else inners
+        return inners[0] if field.marks & Mark.WRAPPED and inners else inners
     return str(value) if field.kind is Kind.BIG else value
 
 
@@ -102,13 +82,13 @@ def outputs(
     result: Properties = {}
     for field in fields:
         before = prior.get(field.name)
-        if field.marks & (LOCAL | UNREAD):
+        if field.marks & (Mark.LOCAL | Mark.UNREAD):
             result[field.name] = field.default if before is None or unknown(before) else before
         else:
             found = dig(answer, field.path)
-            if found is None and field.marks & (UNSENT | INPUT_ONLY) and not unknown(before):
+            if found is None and field.marks & (Mark.UNSENT | Mark.INPUT_ONLY) and not unknown(before):
                 found = before
-            missing = found is None and field.marks & NULL
+            missing = found is None and field.marks & Mark.NULL
             result[field.name] = None if missing else _read(field, found, before, nulls)
     return result
 
@@ -124,7 +104,7 @@ def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
     match field.kind:
         case Kind.TEXT:
             found = "" if raw is None else str(raw)
-            return found.rsplit("/", 1)[-1] if field.marks & SHORT else found
+            return found.rsplit("/", 1)[-1] if field.marks & Mark.SHORT else found
         case Kind.FLAG:
             return bool(raw)
         case Kind.WHOLE | Kind.BIG:
@@ -132,11 +112,11 @@ def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
         case Kind.REAL:
             return raw or 0
         case Kind.TABLE | Kind.ITEMS:
-            if not raw and nulls is not Nulls.NONE and not field.marks & COMPUTED and before is None:
+            if not raw and nulls is not Nulls.NONE and not field.marks & Mark.COMPUTED and before is None:
                 return None
             return _many(field, raw)
         case Kind.BLOCK:
-            if field.marks & LISTED:
+            if field.marks & Mark.LISTED:
                 raw = raw[0] if raw else None
             if raw is None and not (isinstance(before, Mapping) and _silent(field, before)):
                 return None
@@ -148,22 +128,22 @@ def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
 def _many(field: Field, raw: Any) -> Any:
     if field.kind is Kind.TABLE:
         return dict(raw or {})
-    return in_set_order(field, raw or []) if field.marks & SET else list(raw or [])
+    return in_set_order(field, raw or []) if field.marks & Mark.SET else list(raw or [])
 
 
 def _silent(field: Field, value: Mapping[str, Any]) -> bool:
     """Whether an object is left out of the body because nothing in it is sent; the property exists all the same."""
-    return not field.marks & EMPTY and body(field.fields, value) == {}
+    return not field.marks & Mark.EMPTY and body(field.fields, value) == {}
 
 
 def _inside(field: Field, nulls: Nulls) -> Nulls:
-    return nulls if nulls is Nulls.ALL and not field.marks & SET else Nulls.NONE
+    return nulls if nulls is Nulls.ALL and not field.marks & Mark.SET else Nulls.NONE
 
 
 def _members(field: Field, raw: Any, before: Any, nulls: Nulls) -> list[Any]:
-    if field.marks & KEYED:
+    if field.marks & Mark.KEYED:
         raw = [{**value, "id": key} for key, value in (raw or {}).items()]
-    members = [raw] if field.marks & WRAPPED and raw else list(raw or [])
+    members = [raw] if field.marks & Mark.WRAPPED and raw else list(raw or [])
     befores = before if isinstance(before, list) else []
     read = [
         outputs(
@@ -174,12 +154,12 @@ def _members(field: Field, raw: Any, before: Any, nulls: Nulls) -> list[Any]:
         )
         for index, item in enumerate(members)
     ]
-    return in_set_order(field, read) if field.marks & SET else read
+    return in_set_order(field, read) if field.marks & Mark.SET else read
 
 
 def sealed(fields: Fields, values: Properties) -> Properties:
     """Return the same properties with the secret ones in the engine's envelope."""
-    hidden = {field.name: field.kind is Kind.BLOCK for field in fields if field.marks & SECRET}
+    hidden = {field.name: field.kind is Kind.BLOCK for field in fields if field.marks & Mark.SECRET}
     # The published plugin wraps a secret block even where it is null.
     return {
         name: secret(value) if name in hidden and (value is not None or hidden[name]) else value

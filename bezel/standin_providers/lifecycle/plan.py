@@ -8,18 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bezel.standin_providers.lifecycle.fields import (
-    COMPUTED,
-    EMPTY,
-    LOCAL,
-    NEW,
-    OUTPUT,
-    PROJECT,
-    SET,
-    Field,
-    Fields,
-    Kind,
-)
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.mapping import zero
 from bezel.standin_providers.lifecycle.sets import in_set_order
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
@@ -46,13 +35,13 @@ def plan(
     creating = known is None if creating is None else creating
     result: Properties = {}
     for field in fields:
-        value = None if field.marks & OUTPUT else wanted.get(field.name)
+        value = None if field.marks & Mark.OUTPUT else wanted.get(field.name)
         before = None if known is None else known.get(field.name)
         if value is not None:
             result[field.name] = _wanted(field, value, before, creating=creating)
-        elif field.marks & PROJECT and known is None:
+        elif field.marks & Mark.PROJECT and known is None:
             result[field.name] = project
-        elif field.marks & (COMPUTED | OUTPUT):
+        elif field.marks & (Mark.COMPUTED | Mark.OUTPUT):
             result[field.name] = UNKNOWN if known is None else before
         elif field.kind is Kind.BLOCKS or (field.kind is Kind.ITEMS and before == []):
             result[field.name] = []
@@ -69,12 +58,12 @@ def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
     if field.kind is Kind.BLOCK:
         known = before if isinstance(before, Mapping) else None
         planned = plan(field.fields, value, known, creating=creating)
-        if field.marks & SET:
+        if field.marks & Mark.SET:
             return _member(field, value, known, planned, creating=creating)
         return planned
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
-        members = in_set_order(field, value) if field.marks & SET else value
+        members = in_set_order(field, value) if field.marks & Mark.SET else value
         return [
             UNKNOWN
             if unknown(item)
@@ -83,7 +72,7 @@ def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
             )
             for index, item in enumerate(members)
         ]
-    return in_set_order(field, value) if field.kind is Kind.ITEMS and field.marks & SET else value
+    return in_set_order(field, value) if field.kind is Kind.ITEMS and field.marks & Mark.SET else value
 
 
 def _member(
@@ -104,7 +93,7 @@ def _member(
 
 def _filled(field: Field, planned: Properties) -> Properties:
     """Replace nulls in a member of a set: a text or list that is left out is the zero of its kind at once."""
-    empty: dict[Kind, Any] = {Kind.TEXT: "", Kind.ITEMS: []} if field.marks & SET else {}
+    empty: dict[Kind, Any] = {Kind.TEXT: "", Kind.ITEMS: []} if field.marks & Mark.SET else {}
     kinds = {inner.name: inner.kind for inner in field.fields}
     return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
 
@@ -158,25 +147,25 @@ def differences(
     changed properties decide, as they do when the block is added or removed with them.
     """
     for field in fields:
-        if field.marks & OUTPUT and not field.marks & LOCAL:
+        if field.marks & Mark.OUTPUT and not field.marks & Mark.LOCAL:
             continue  # set by Google only; it follows from the other changes
         yield from _field(
             field,
             known.get(field.name),
             planned.get(field.name),
             prefix + field.name,
-            replaces=bool(field.marks & NEW),
+            replaces=bool(field.marks & Mark.NEW),
         )
 
 
 def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> Iterator[Difference]:
     if unknown(new):
-        if not field.marks & OUTPUT:
+        if not field.marks & Mark.OUTPUT:
             yield Difference(path, "ADD" if old is None else "UPDATE", replaces)
     elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
         found = list(differences(field.fields, old, new, path + "."))
-        yield from _replaced(field, old, new, path) if found and field.marks & SET else found
-        if found and not field.marks & SET:
+        yield from _replaced(field, old, new, path) if found and field.marks & Mark.SET else found
+        if found and not field.marks & Mark.SET:
             yield from _shown_beside(field, old, new, path)
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
         yield from _table(old or {}, new or {}, path, replaces=replaces)
@@ -199,7 +188,7 @@ def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path
     for inner in field.fields:
         before, after = old.get(inner.name), new.get(inner.name)
         if before != after:
-            yield Difference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & NEW))
+            yield Difference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & Mark.NEW))
 
 
 def _settled(field: Field, value: Any) -> bool:
@@ -207,11 +196,11 @@ def _settled(field: Field, value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     says = [(inner, value.get(inner.name)) for inner in field.fields if not zero(value.get(inner.name))]
-    return any(inner.marks & NEW or _settled(inner, said) for inner, said in says)
+    return any(inner.marks & Mark.NEW or _settled(inner, said) for inner, said in says)
 
 
 def _same(field: Field, old: Any, new: Any) -> bool:
-    if field.marks & EMPTY and (old is None) != (new is None):
+    if field.marks & Mark.EMPTY and (old is None) != (new is None):
         return False  # the presence of an empty object has a meaning
     return old == new or (zero(old) and zero(new)) or bool(field.same and field.same(old, new))
 

@@ -12,7 +12,7 @@ from typing import Any
 from bezel.standin_providers.google.cloud import DEFAULT_TIMEOUT, Cloud
 from bezel.standin_providers.google.errors import GoneError, PartlyDoneError, ProviderError
 from bezel.standin_providers.lifecycle.check import DEFAULTS, Checked, autoname, check
-from bezel.standin_providers.lifecycle.fields import NEW, Fields
+from bezel.standin_providers.lifecycle.fields import Fields, Mark
 from bezel.standin_providers.lifecycle.inputs import imported, refreshed
 from bezel.standin_providers.lifecycle.labels import add_labels, show_labels
 from bezel.standin_providers.lifecycle.mapping import Nulls, outputs, sealed
@@ -195,7 +195,7 @@ class ResourceCalls:
 
 
 def _fixed(fields: Fields) -> set[str]:
-    return {item.name for item in fields if item.marks & NEW}
+    return {item.name for item in fields if item.marks & Mark.NEW}
 
 
 def _without_unknowns(values: Any) -> Any:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.standin_providers.lifecycle.fields import COMPUTED, OUTPUT, Field, Kind
+from bezel.standin_providers.lifecycle.fields import Field, Kind, Mark
 
 
 def in_set_order(field: Field, members: list[Any]) -> list[Any]:
@@ -20,7 +20,7 @@ def in_set_order(field: Field, members: list[Any]) -> list[Any]:
 
 def _member(field: Field, member: Any) -> str:
     names = sorted(
-        (_snake(inner), inner) for inner in field.fields if not inner.marks & OUTPUT or inner.marks & COMPUTED
+        (_snake(inner), inner) for inner in field.fields if not inner.marks & Mark.OUTPUT or inner.marks & Mark.COMPUTED
     )
     values = member if isinstance(member, Mapping) else {}
     return "".join(f"{name}:{_value(inner, values.get(inner.name))}" for name, inner in names)

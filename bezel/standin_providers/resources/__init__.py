@@ -1,29 +1,59 @@
-"""Table of every resource type that the stand-in supports, by Pulumi's token."""
+"""Table of every resource type that the stand-in supports, by Pulumi's token.
 
-from bezel.standin_providers.lifecycle.resource import ResourceType
-from bezel.standin_providers.resources import (
-    accounts,
-    artifacts,
-    buckets,
-    networks,
-    objects,
-    routers,
-    run,
-    secrets,
-    services,
-)
+The rows are data (data/*.json): properties and the form of the calls. The modules here are the classes of those types
+whose API differs from most.
+"""
 
-TYPES: dict[str, ResourceType] = {
-    row.pulumi_type: row
-    for row in (
-        *accounts.ROWS,
-        *artifacts.ROWS,
-        *buckets.ROWS,
-        *networks.ROWS,
-        *objects.ROWS,
-        *routers.ROWS,
-        *run.ROWS,
-        *secrets.ROWS,
-        *services.ROWS,
-    )
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bezel.standin_providers.lifecycle.fields import read_fields
+from bezel.standin_providers.lifecycle.resource import Operations, ResourceType
+from bezel.standin_providers.resources.accounts import Account
+from bezel.standin_providers.resources.buckets import Bucket
+from bezel.standin_providers.resources.compute import ComputeOperations
+from bezel.standin_providers.resources.iam_members import Member, MemberType
+from bezel.standin_providers.resources.networks import Firewall, Subnetwork
+from bezel.standin_providers.resources.objects import Object
+from bezel.standin_providers.resources.routers import Nat
+from bezel.standin_providers.resources.secrets import Version
+from bezel.standin_providers.resources.services import Enabled
+
+_DATA = Path(__file__).parent / "data"
+_GROUPS = json.loads((_DATA / "groups.json").read_bytes())
+_OPERATIONS = {
+    "gcp:compute/firewall:Firewall": Firewall,
+    "gcp:compute/network:Network": ComputeOperations,
+    "gcp:compute/router:Router": ComputeOperations,
+    "gcp:compute/routerNat:RouterNat": Nat,
+    "gcp:compute/subnetwork:Subnetwork": Subnetwork,
+    "gcp:projects/service:Service": Enabled,
+    "gcp:secretmanager/secretVersion:SecretVersion": Version,
+    "gcp:serviceaccount/account:Account": Account,
+    "gcp:storage/bucket:Bucket": Bucket,
+    "gcp:storage/bucketObject:BucketObject": Object,
+}
+
+
+def read_type(token: str, row: Mapping[str, Any], operations: type[Operations] | None = None) -> ResourceType:
+    """Return the resource type of a row.
+
+    Args:
+        token: Pulumi's token of the type.
+        row: Attributes of `ResourceType`, or, with a `parent`, of `MemberType`; its fields as in `read_fields`.
+        operations: The class that makes the calls, where the API differs from most.
+    """
+    values = {**row, "fields": read_fields(row["fields"], _GROUPS), "waits": frozenset(row.get("waits", ()))}
+    if "parent" in row:
+        return MemberType(pulumi_type=token, operations=Member, **values)
+    return ResourceType(pulumi_type=token, operations=operations, **values)
+
+
+TYPES = {
+    token: read_type(token, row, _OPERATIONS.get(token))
+    for file in sorted(_DATA.glob("*.json"))
+    if file.name != "groups.json"
+    for token, row in json.loads(file.read_bytes()).items()
 }

@@ -4,38 +4,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel.standin_providers.google.errors import GoogleError, ProviderError, not_created
-from bezel.standin_providers.lifecycle.fields import (
-    COMPUTED,
-    LOCAL,
-    NEW,
-    OUTPUT,
-    PROJECT,
-    REQUIRED,
-    UNSENT,
-    Fields,
-    flag,
-    text,
-)
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties
-from bezel.standin_providers.resources.iam_members import member_type
 
 _ACCOUNT = "projects/{project}/serviceAccounts/{email}"
 _CHANGEABLE = {"displayName": "display_name", "description": "description"}
-
-_FIELDS: Fields = (
-    text("accountId", REQUIRED | NEW | UNSENT),
-    text("project", NEW | LOCAL | PROJECT | COMPUTED),
-    text("displayName"),
-    text("description"),
-    flag("disabled", default=False),
-    flag("createIgnoreAlreadyExists", LOCAL),
-    text("deletionPolicy", LOCAL, default="DELETE"),
-    text("email", OUTPUT),
-    text("member", OUTPUT),
-    text("name", OUTPUT),
-    text("uniqueId", OUTPUT),
-)
 
 
 class Account(Operations):
@@ -93,25 +66,3 @@ class Account(Operations):
         except GoogleError as error:
             raise ProviderError(f"Error updating service account {resource_id!r}: {error}") from None
         return self.expect(resource_id, planned)
-
-
-ROWS: tuple[ResourceType, ...] = (
-    ResourceType(
-        pulumi_type="gcp:serviceaccount/account:Account",
-        title="Service Account",
-        api="IAM",
-        id=_ACCOUNT,
-        query=GO_CLIENT,
-        fields=_FIELDS,
-        operations=Account,
-    ),
-    member_type(
-        "gcp:serviceaccount/iAMMember:IAMMember",
-        "IAM",
-        "projects/{project}/serviceAccounts/{serviceAccountId}",
-        text("serviceAccountId"),
-        get="POST",
-        query=GO_CLIENT,
-        get_query={"options.requestedPolicyVersion": "3"},
-    ),
-)

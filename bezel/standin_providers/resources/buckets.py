@@ -5,107 +5,9 @@ from typing import Any
 from urllib.parse import quote
 
 from bezel.standin_providers.google.errors import GoogleError, ProviderError, not_created
-from bezel.standin_providers.lifecycle.fields import (
-    COMPUTED,
-    LOCAL,
-    NEW,
-    NULL,
-    OUTPUT,
-    REFUSED,
-    REQUIRED,
-    SET,
-    UNSENT,
-    ZERO,
-    Fields,
-    big,
-    block,
-    blocks,
-    flag,
-    items,
-    same_letters,
-    text,
-    whole,
-)
-from bezel.standin_providers.lifecycle.labels import LABELS
 from bezel.standin_providers.lifecycle.mapping import body
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties, unknown
-from bezel.standin_providers.resources.iam_members import member_type
-
-
-def _any_state(left: object, right: object) -> bool:
-    """Whether two states of a rule's condition are equal: the provider writes ANY or nothing for any state."""
-    return (left or "ANY") == (right or "ANY")
-
-
-_RULE: Fields = (
-    block("action", text("type", REQUIRED), text("storageClass"), marks=REQUIRED | SET),
-    block(
-        "condition",
-        whole("age"),
-        text("createdBefore"),
-        text("customTimeBefore"),
-        whole("daysSinceCustomTime"),
-        whole("daysSinceNoncurrentTime"),
-        items("matchesPrefixes", wire="matchesPrefix"),
-        items("matchesStorageClasses", wire="matchesStorageClass"),
-        items("matchesSuffixes", wire="matchesSuffix"),
-        text("noncurrentTimeBefore"),
-        whole("numNewerVersions"),
-        flag("sendAgeIfZero", UNSENT | REFUSED),
-        flag("sendDaysSinceCustomTimeIfZero", UNSENT | REFUSED),
-        flag("sendDaysSinceNoncurrentTimeIfZero", UNSENT | REFUSED),
-        flag("sendNumNewerVersionsIfZero", UNSENT | REFUSED),
-        big("sizeAboveBytes"),
-        big("sizeBelowBytes"),
-        text("withState", UNSENT | COMPUTED | REFUSED, same=_any_state),
-        marks=REQUIRED | SET,
-    ),
-)
-
-_FIELDS: Fields = (
-    text("name", REQUIRED | NEW),
-    text("location", REQUIRED | NEW, same=same_letters),
-    text("project", NEW | UNSENT | COMPUTED),
-    text("storageClass", default="STANDARD"),
-    *LABELS,
-    flag("forceDestroy", LOCAL, default=False),
-    flag("uniformBucketLevelAccess", COMPUTED, wire="iamConfiguration.uniformBucketLevelAccess.enabled"),
-    text("publicAccessPrevention", COMPUTED, wire="iamConfiguration.publicAccessPrevention"),
-    block("versioning", flag("enabled", REQUIRED | ZERO)),
-    blocks("lifecycleRules", *_RULE, wire="lifecycle.rule"),
-    blocks(
-        "cors",
-        items("origins", wire="origin"),
-        items("methods", wire="method"),
-        items("responseHeaders", wire="responseHeader"),
-        whole("maxAgeSeconds"),
-    ),
-    block("website", text("mainPageSuffix"), text("notFoundPage"), marks=COMPUTED),
-    block("logging", text("logBucket", REQUIRED), text("logObjectPrefix", COMPUTED)),
-    block("encryption", text("defaultKmsKeyName")),
-    block("retentionPolicy", big("retentionPeriod", REQUIRED), flag("isLocked", UNSENT | REFUSED)),
-    block("autoclass", flag("enabled", REQUIRED | ZERO), text("terminalStorageClass", COMPUTED)),
-    block(
-        "softDeletePolicy",
-        big("retentionDurationSeconds", ZERO),
-        text("effectiveTime", OUTPUT),
-        marks=COMPUTED,
-    ),
-    block("hierarchicalNamespace", flag("enabled", REQUIRED | NEW), marks=NEW),
-    block("customPlacementConfig", items("dataLocations", REQUIRED | NEW)),
-    block("ipFilter", text("mode", REQUIRED)),
-    flag("defaultEventBasedHold"),
-    flag("requesterPays", wire="billing.requesterPays"),
-    flag("enableObjectRetention", NEW | UNSENT | REFUSED),
-    text("rpo", COMPUTED | NULL),
-    text("deletionPolicy", LOCAL, default="DELETE"),
-    big("projectNumber", OUTPUT),
-    text("selfLink", OUTPUT),
-    text("timeCreated", OUTPUT),
-    text("updated", OUTPUT),
-    text("url", OUTPUT),
-)
 
 
 class Bucket(Operations):
@@ -187,26 +89,3 @@ def _name_states(answer: Properties, known: list[Properties]) -> None:
         state = {True: "LIVE", False: "ARCHIVED", None: "" if before.get("withState") == "" else "ANY"}
         condition = rule.setdefault("condition", {})
         condition["withState"] = state[condition.get("isLive")]
-
-
-ROWS: tuple[ResourceType, ...] = (
-    ResourceType(
-        pulumi_type="gcp:storage/bucket:Bucket",
-        title="bucket",
-        api="STORAGE",
-        id="{name}",
-        query=GO_CLIENT,
-        fields=_FIELDS,
-        autoname="name",
-        operations=Bucket,
-    ),
-    member_type(
-        "gcp:storage/bucketIAMMember:BucketIAMMember",
-        "STORAGE",
-        "b/{bucket}",
-        text("bucket"),
-        get_query={"optionsRequestedPolicyVersion": "3"},
-        put="PUT",
-        suffixes=("/iam", "/iam"),
-    ),
-)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.standin_providers.google.errors import ProviderError
-from bezel.standin_providers.lifecycle.fields import last_segment
+from bezel.standin_providers.lifecycle.comparisons import relative
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -63,19 +63,6 @@ def _plain(operation: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "done": operation.get("status") == "DONE", "response": operation}
 
 
-def relative(reference: str, collection: str) -> str:
-    """Return a reference as `projects/P/...`, from a link, such a path or a bare name."""
-    found = re.search(r"projects/.+", reference)
-    return found[0] if found else collection + reference
-
-
 def version_one(value: Any) -> Any:
     """Return a link of any version of the API as a v1 link; any other value unchanged."""
     return re.sub(r"/compute/\w+/projects/", "/compute/v1/projects/", value) if isinstance(value, str) else value
-
-
-def same_link(left: object, right: object) -> bool:
-    """Whether two references name the same resource: links by their path, a bare name by the last part."""
-    if "/" in str(left) and "/" in str(right):
-        return relative(str(left), "") == relative(str(right), "")
-    return last_segment(left, right)

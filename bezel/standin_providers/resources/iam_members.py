@@ -4,16 +4,14 @@ The policy's etag guards against two writers; after a conflict it is read again,
 the path of the policy and the name of its parent; everything else is the same for all of them.
 """
 
-import dataclasses
 import itertools
 import random
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bezel.standin_providers.google.errors import GoogleError, ProviderError
-from bezel.standin_providers.lifecycle.fields import NEW, OUTPUT, REQUIRED, Field, block, last_segment, text
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -21,19 +19,6 @@ _ATTEMPTS = 10
 # The engine creates two members of one resource at the same time: the lock serialises them, and the etag's retry is
 # left to writers elsewhere.
 _LOCK = threading.Lock()
-
-MEMBER = (
-    text("role", REQUIRED | NEW),
-    text("member", REQUIRED | NEW),
-    text("etag", OUTPUT),
-    block(
-        "condition",
-        text("title", REQUIRED | NEW),
-        text("expression", REQUIRED | NEW),
-        text("description", NEW),
-        marks=NEW,
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +40,8 @@ class MemberType(ResourceType):
     get_query: Mapping[str, str] = field(default_factory=dict)
     get_body: Mapping[str, Any] | None = None
     put: str = "POST"
-    suffixes: tuple[str, str] = (":getIamPolicy", ":setIamPolicy")
+    suffixes: Sequence[str] = (":getIamPolicy", ":setIamPolicy")
     mask: str = ""
-
-
-def member_type(pulumi_type: str, api: str, resource_id: str, parent: Field, *others: Field, **more: Any) -> MemberType:
-    """Return a row for the members of one kind of resource.
-
-    Args:
-        pulumi_type: Pulumi's token of the type.
-        api: The endpoint's name.
-        resource_id: The path of the resource, a template over the properties.
-        parent: The property that names the resource.
-        others: Further properties that its path needs.
-        more: Further attributes of `MemberType`.
-    """
-    named = dataclasses.replace(parent, marks=parent.marks | REQUIRED | NEW, same=parent.same or last_segment)
-    return MemberType(
-        pulumi_type=pulumi_type,
-        title="IAM Member",
-        api=api,
-        id=resource_id,
-        fields=(named, *others, *MEMBER),
-        parent=parent.name,
-        operations=Member,
-        **more,
-    )
 
 
 class Member(Operations):

@@ -11,72 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from bezel.standin_providers.google.errors import GoogleError, ProviderError
-from bezel.standin_providers.lifecycle.fields import (
-    COMPUTED,
-    LOCAL,
-    NEW,
-    OUTPUT,
-    REFUSED,
-    REQUIRED,
-    SECRET,
-    UNSENT,
-    Fields,
-    asset,
-    big,
-    block,
-    blocks,
-    flag,
-    table,
-    text,
-)
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties, unknown
-
-_FIELDS: Fields = (
-    text("name", REQUIRED | NEW),
-    text("bucket", REQUIRED | NEW),
-    text("content", LOCAL | SECRET),
-    asset("source", NEW | LOCAL),
-    text("contentType", NEW | COMPUTED),
-    text("cacheControl", NEW),
-    text("contentDisposition", NEW),
-    text("contentEncoding", NEW),
-    text("contentLanguage", NEW),
-    table("metadata", NEW),
-    text("storageClass", NEW | COMPUTED),
-    text("kmsKeyName", NEW | COMPUTED),
-    flag("eventBasedHold"),
-    flag("temporaryHold"),
-    flag("forceEmptyContentType", NEW | LOCAL | REFUSED),
-    text("sourceMd5hash", UNSENT),
-    text("deletionPolicy", LOCAL, default="DELETE"),
-    text("detectMd5hash", UNSENT, default="different hash"),
-    block("retention", text("mode", REQUIRED), text("retainUntilTime", REQUIRED), marks=REFUSED),
-    block(
-        "contexts",
-        blocks(
-            "customs",
-            text("key", REQUIRED),
-            text("value", REQUIRED),
-            text("createTime", OUTPUT),
-            text("updateTime", OUTPUT),
-        ),
-        marks=LOCAL | REFUSED,
-    ),
-    block(
-        "customerEncryption",
-        text("encryptionAlgorithm"),
-        text("encryptionKey", REQUIRED),
-        marks=LOCAL | SECRET | REFUSED,
-    ),
-    text("crc32c", OUTPUT),
-    big("generation", OUTPUT),
-    text("md5hash", OUTPUT, wire="md5Hash"),
-    text("md5hexhash", OUTPUT),
-    text("mediaLink", OUTPUT),
-    text("outputName", OUTPUT),
-    text("selfLink", OUTPUT),
-)
 
 
 class Object(Operations):
@@ -191,19 +127,3 @@ def _is_text(content: bytes) -> bool:
 
 def _md5(content: bytes) -> bytes:
     return md5(content, usedforsecurity=False).digest()
-
-
-ROWS: tuple[ResourceType, ...] = (
-    ResourceType(
-        pulumi_type="gcp:storage/bucketObject:BucketObject",
-        title="object",
-        api="STORAGE",
-        id="{bucket}-{name}",
-        path="b/{bucket}/o/{name}",
-        query=GO_CLIENT,
-        fields=_FIELDS,
-        autoname="name",
-        longest=1024,
-        operations=Object,
-    ),
-)

@@ -9,110 +9,15 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel.standin_providers.google.errors import ExistsError, GoogleError, ProviderError, not_created
-from bezel.standin_providers.lifecycle.fields import (
-    COMPUTED,
-    CREATE_ONLY,
-    LOCAL,
-    NEW,
-    OUTPUT,
-    PROJECT,
-    REFUSED,
-    REQUIRED,
-    SHORT,
-    UNSENT,
-    Fields,
-    block,
-    blocks,
-    flag,
-    items,
-    text,
-    whole,
-)
-from bezel.standin_providers.lifecycle.resource import ResourceType, fill
+from bezel.standin_providers.lifecycle.resource import fill
 from bezel.standin_providers.lifecycle.values import Properties
-from bezel.standin_providers.resources.compute import ComputeOperations, same_link, version_one
-from bezel.standin_providers.resources.networks import PARAMS, WAITS
+from bezel.standin_providers.resources.compute import ComputeOperations, version_one
 
-_ROUTER = "projects/{project}/regions/{region}/routers/{name}"
 _ITS_ROUTER = "projects/{project}/regions/{region}/routers/{router}"
 # Lists that the provider sends although they are empty.
 _EMPTY_LISTS = ("natIps", "drainNatIps", "subnetworks", "nat64Subnetworks", "rules")
 # The engine creates two gateways of one router at the same time, and each create writes the whole list.
 _LOCK = threading.Lock()
-
-_ROUTER_FIELDS: Fields = (
-    text("name", REQUIRED | NEW | CREATE_ONLY),
-    text("network", REQUIRED | NEW | CREATE_ONLY, same=same_link),
-    text("region", NEW | COMPUTED | SHORT | CREATE_ONLY, same=same_link),
-    text("project", NEW | LOCAL | PROJECT | COMPUTED),
-    text("description"),
-    text("deletionPolicy", LOCAL, default="DELETE"),
-    block(
-        "bgp",
-        whole("asn"),
-        text("advertiseMode"),
-        items("advertisedGroups"),
-        blocks("advertisedIpRanges", text("range"), text("description")),
-        text("identifierRange"),
-        whole("keepaliveInterval"),
-        marks=REFUSED,
-    ),
-    flag("encryptedInterconnectRouter", NEW | REFUSED),
-    block("md5AuthenticationKeys", text("name"), text("key"), marks=UNSENT | REFUSED),
-    text("nccGateway", NEW | REFUSED),
-    PARAMS,
-    text("creationTimestamp", OUTPUT),
-    text("selfLink", OUTPUT),
-)
-
-_NAT_FIELDS: Fields = (
-    text("name", REQUIRED | NEW),
-    text("router", REQUIRED | NEW | LOCAL, same=same_link),
-    text("region", NEW | COMPUTED | LOCAL, same=same_link),
-    text("project", NEW | LOCAL | PROJECT | COMPUTED),
-    text("sourceSubnetworkIpRangesToNat", REQUIRED),
-    text("natIpAllocateOption"),
-    text("deletionPolicy", LOCAL, default="DELETE"),
-    whole("icmpIdleTimeoutSec", REFUSED, default=30),
-    whole("tcpEstablishedIdleTimeoutSec", REFUSED, default=1200),
-    whole("tcpTimeWaitTimeoutSec", REFUSED, default=120),
-    whole("tcpTransitoryIdleTimeoutSec", REFUSED, default=30),
-    whole("udpIdleTimeoutSec", REFUSED, default=30),
-    text("type", NEW | REFUSED, default="PUBLIC"),
-    text("autoNetworkTier", COMPUTED | REFUSED),
-    items("drainNatIps", COMPUTED | REFUSED),
-    flag("enableDynamicPortAllocation", COMPUTED | REFUSED),
-    flag("enableEndpointIndependentMapping", COMPUTED | REFUSED),
-    items("endpointTypes", COMPUTED | NEW | REFUSED),
-    items("initialNatIps", NEW | LOCAL | REFUSED),
-    block("logConfig", flag("enable"), text("filter"), marks=REFUSED),
-    whole("maxPortsPerVm", REFUSED),
-    whole("minPortsPerVm", COMPUTED | REFUSED),
-    blocks("nat64Subnetworks", text("name"), marks=REFUSED),
-    items("natIps", COMPUTED | REFUSED),
-    blocks(
-        "rules",
-        whole("ruleNumber"),
-        text("match"),
-        text("description"),
-        block(
-            "action",
-            items("sourceNatActiveIps"),
-            items("sourceNatActiveRanges"),
-            items("sourceNatDrainIps"),
-            items("sourceNatDrainRanges"),
-        ),
-        marks=REFUSED,
-    ),
-    text("sourceSubnetworkIpRangesToNat64", REFUSED),
-    blocks(
-        "subnetworks",
-        text("name"),
-        items("secondaryIpRangeNames"),
-        items("sourceIpRangesToNats", wire="sourceIpRangesToNat"),
-        marks=REFUSED,
-    ),
-)
 
 
 class Nat(ComputeOperations):
@@ -186,30 +91,3 @@ class Nat(ComputeOperations):
 
     def _write(self, values: Mapping[str, Any], entries: list[Properties]) -> Any:
         return self.call("PATCH", fill(_ITS_ROUTER, values), self.kind.query, {"nats": entries})
-
-
-ROWS: tuple[ResourceType, ...] = (
-    ResourceType(
-        pulumi_type="gcp:compute/router:Router",
-        title="Router",
-        api="COMPUTE",
-        id=_ROUTER,
-        collection=_ROUTER.rpartition("/")[0],
-        fields=_ROUTER_FIELDS,
-        autoname="name",
-        waits=WAITS,
-        operations=ComputeOperations,
-    ),
-    ResourceType(
-        pulumi_type="gcp:compute/routerNat:RouterNat",
-        title="RouterNat",
-        api="COMPUTE",
-        id="{project}/{region}/{router}/{name}",
-        path=_ITS_ROUTER,
-        collection=_ITS_ROUTER,
-        fields=_NAT_FIELDS,
-        autoname="name",
-        waits=WAITS,
-        operations=Nat,
-    ),
-)

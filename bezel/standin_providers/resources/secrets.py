@@ -6,74 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel.standin_providers.google.errors import GoogleError, ProviderError
-from bezel.standin_providers.lifecycle.fields import (
-    COMPUTED,
-    EMPTY,
-    LOCAL,
-    NEW,
-    OUTPUT,
-    PROJECT,
-    REQUIRED,
-    SECRET,
-    UNREAD,
-    UNSENT,
-    Fields,
-    block,
-    blocks,
-    flag,
-    table,
-    text,
-    whole,
-)
-from bezel.standin_providers.lifecycle.labels import ANNOTATIONS, LABELS
-from bezel.standin_providers.lifecycle.resource import Operations, ResourceType
+from bezel.standin_providers.lifecycle.resource import Operations
 from bezel.standin_providers.lifecycle.values import Properties
-from bezel.standin_providers.resources.iam_members import member_type
-
-_PATH = "projects/{project}/secrets/{secretId}"
-
-_KEY = block("customerManagedEncryption", text("kmsKeyName", REQUIRED))
-
-_FIELDS: Fields = (
-    text("secretId", REQUIRED | NEW | LOCAL),
-    text("project", NEW | LOCAL | PROJECT | COMPUTED),
-    block(
-        "replication",
-        block("auto", _KEY, marks=NEW | EMPTY, wire="automatic"),
-        block(
-            "userManaged", blocks("replicas", text("location", REQUIRED | NEW), _KEY, marks=REQUIRED | NEW), marks=NEW
-        ),
-        marks=REQUIRED | NEW,
-    ),
-    *LABELS,
-    *ANNOTATIONS,
-    table("versionAliases"),
-    text("versionDestroyTtl"),
-    blocks("topics", text("name", REQUIRED)),
-    text("expireTime", COMPUTED),
-    text("ttl", UNREAD),
-    block("rotation", text("nextRotationTime"), text("rotationPeriod")),
-    table("tags", NEW | UNREAD),
-    flag("deletionProtection", LOCAL, default=False),
-    text("deletionPolicy", LOCAL, default="DELETE"),
-    text("createTime", OUTPUT),
-    text("name", OUTPUT),
-)
-
-_VERSION_FIELDS: Fields = (
-    text("secret", REQUIRED | NEW | UNSENT),
-    text("secretData", NEW | UNSENT | SECRET),
-    text("secretDataWo", LOCAL | SECRET),
-    whole("secretDataWoVersion", NEW | LOCAL),
-    flag("isSecretDataBase64", NEW | UNSENT),
-    flag("enabled", UNSENT, default=True),
-    text("project", LOCAL | NEW | COMPUTED),
-    text("deletionPolicy", LOCAL | COMPUTED, default="DELETE"),
-    text("createTime", OUTPUT),
-    text("destroyTime", OUTPUT),
-    text("name", OUTPUT),
-    text("version", OUTPUT),
-)
 
 
 class Version(Operations):
@@ -130,34 +64,3 @@ class Version(Operations):
         """Destroy the version, or only disable it where its deletion policy is DISABLE."""
         verb = "disable" if known.get("deletionPolicy") == "DISABLE" else "destroy"
         self._delete("POST", f"{resource_id}:{verb}")
-
-
-ROWS: tuple[ResourceType, ...] = (
-    ResourceType(
-        pulumi_type="gcp:secretmanager/secret:Secret",
-        title="Secret",
-        api="SECRET_MANAGER",
-        id=_PATH,
-        collection="projects/{project}/secrets",
-        create_query={"secretId": "{secretId}"},
-        fields=_FIELDS,
-        masked=True,
-        protected="secret",
-    ),
-    ResourceType(
-        pulumi_type="gcp:secretmanager/secretVersion:SecretVersion",
-        title="SecretVersion",
-        api="SECRET_MANAGER",
-        id="{secret}/versions/{version}",
-        fields=_VERSION_FIELDS,
-        operations=Version,
-    ),
-    member_type(
-        "gcp:secretmanager/secretIamMember:SecretIamMember",
-        "SECRET_MANAGER",
-        _PATH,
-        text("secretId"),
-        text("project", COMPUTED | NEW),
-        get_query={"options.requestedPolicyVersion": "3"},
-    ),
-)

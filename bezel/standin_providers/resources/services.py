@@ -6,21 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from bezel.standin_providers.google.errors import GoogleError, ProviderError
-from bezel.standin_providers.lifecycle.fields import COMPUTED, LOCAL, NEW, PROJECT, REQUIRED, Fields, flag, text
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, ResourceType, fill
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties
-from bezel.standin_providers.resources.iam_members import member_type
 
 _WINDOW = 0.1  # seconds in which requested services are collected for one request (the provider's own: 9 s)
-
-_FIELDS: Fields = (
-    text("service", REQUIRED | NEW | LOCAL),
-    text("project", NEW | LOCAL | PROJECT | COMPUTED),
-    flag("disableDependentServices", LOCAL),
-    flag("disableOnDestroy", LOCAL),
-    flag("checkIfServiceHasUsageOnDestroy", LOCAL),
-    text("deletionPolicy", LOCAL, default="DELETE"),
-)
 
 
 class _Batch:
@@ -138,25 +127,3 @@ class Enabled(Operations):
         return self.cloud.call(
             method, self.kind.api, path, {**GO_CLIENT, **(query or {})}, content, until=self.until, version="v1"
         )
-
-
-ROWS: tuple[ResourceType, ...] = (
-    ResourceType(
-        pulumi_type="gcp:projects/service:Service",
-        title="Project Service",
-        api="SERVICE_USAGE",
-        id="{project}/{service}",
-        fields=_FIELDS,
-        operations=Enabled,
-    ),
-    member_type(
-        "gcp:projects/iAMMember:IAMMember",
-        "RESOURCE_MANAGER",
-        "projects/{project}",
-        text("project"),
-        get="POST",
-        get_body={"options": {"requestedPolicyVersion": 3}},
-        query=GO_CLIENT,
-        mask="bindings,etag,auditConfigs",
-    ),
-)

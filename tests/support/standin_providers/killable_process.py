@@ -38,7 +38,7 @@ class Prefork:
     def __enter__(self) -> Self:
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self._google.environment()}
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, "-m", "tests.support.standin_providers.killable_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

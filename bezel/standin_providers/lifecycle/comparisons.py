@@ -1,0 +1,46 @@
+"""Comparisons of two values of a property, by the names that the tables of properties use for them. Pure."""
+
+import ipaddress
+import re
+from collections.abc import Callable
+
+
+def last_segment(left: object, right: object) -> bool:
+    """Whether two references have the same last segment: `b/models` and `models`, or a full path and a name."""
+    return str(left).rsplit("/", 1)[-1] == str(right).rsplit("/", 1)[-1]
+
+
+def letters(left: object, right: object) -> bool:
+    """Whether two values differ in upper and lower case only."""
+    return str(left).lower() == str(right).lower()
+
+
+def link(left: object, right: object) -> bool:
+    """Whether two references name the same resource of Compute: links by their path, a bare name by the last part."""
+    if "/" in str(left) and "/" in str(right):
+        return relative(str(left), "") == relative(str(right), "")
+    return last_segment(left, right)
+
+
+def relative(reference: str, collection: str) -> str:
+    """Return a reference as `projects/P/...`, from a link, such a path or a bare name."""
+    path = re.search(r"projects/.+", reference)
+    return path[0] if path else collection + reference
+
+
+def state(left: object, right: object) -> bool:
+    """Whether two states of a lifecycle rule's condition are equal: the provider writes ANY or "" for any state."""
+    return (left or "ANY") == (right or "ANY")
+
+
+def shrinks(old: object, new: object) -> bool:
+    """Whether the new range does not contain the whole old one, which requires a new subnetwork."""
+    try:
+        return not ipaddress.ip_network(str(old)).subnet_of(ipaddress.ip_network(str(new)))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return True
+
+
+COMPARISONS: dict[str, Callable[[object, object], bool]] = {
+    function.__name__: function for function in (last_segment, letters, link, state, shrinks)
+}
