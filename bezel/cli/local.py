@@ -18,8 +18,8 @@ from bezel.atomic_write import write_whole
 from bezel.cli.in_service import why_not_serving
 from bezel.cli.up_summary import summary
 from bezel.localcloud import control
+from bezel.localcloud.core.locks import Use, using
 from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.use import Use, using
 from bezel.pulumi_engine.local_engine import FOREIGN, EngineError, LocalEngine, Provider
 from bezel.pulumi_engine.policy_packs import configurations, judged, with_packs
 from bezel.pulumi_engine.project import Project

@@ -11,8 +11,7 @@ import httpx
 
 from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.faults.kinds import KINDS, Kind
-from bezel.localcloud.faults.parse import FaultError, checked, known, pairs
+from bezel.localcloud.faults.kinds import KINDS, Kind, checked, known, pairs
 from bezel.loopback.plain_http import NO_TLS
 from bezel.pulumi_engine.local_engine import EngineError
 
@@ -23,7 +22,7 @@ def print_kinds() -> int:
     """Print every kind of fault with its parameters; return the exit code."""
     for kind in KINDS.values():
         sys.stdout.write(f"{kind.name:<26} {kind.text}\n")
-        for one in kind.parameters:
+        for one in kind.parameters.values():
             choices = f" ({' | '.join(one.choices)})" if one.choices else ""
             sys.stdout.write(f"{'':<26}   {f'{one.name}={one.default}':<24} {one.text}{choices}\n")
     return 0
@@ -43,13 +42,11 @@ def add_fault(endpoint: Endpoint, name: str, words: Sequence[str]) -> int:
     """Add a fault, or trigger one that acts at once; return the exit code.
 
     Raises:
-        EngineError: The kind or a parameter is wrong, or nothing here can fail that way.
+        FaultError: The kind or a parameter is wrong.
+        EngineError: Nothing here can fail that way.
     """
-    try:
-        kind = known(name)
-        values = checked(name, pairs(words))
-    except FaultError as error:
-        raise EngineError(f"fault: {error} `bezel local fault list` tells all of them.") from None
+    kind = known(name)
+    values = checked(name, pairs(words))
     if kind.place == "container" and endpoint.server == "vllm":
         raise EngineError(
             f"fault {name} strikes inside a simulated vLLM, and here a real one serves, which nobody can tell to fail: "

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING
 from bezel.planner import AnyPlan, PlanError, make_plan
 from bezel.rest import GoogleClient, RestError, endpoint
 from bezel.weights.bucket import Bucket
-from bezel.weights.copy import HubSource, Outcome, copy_model
+from bezel.weights.copy import BucketSource, HubSource, Outcome, copy_model
 from bezel.weights.errors import WeightsError
-from bezel.weights.gcs_source import BucketSource
 from bezel.weights.hub import Hub, Repository
-from bezel.weights.listing import stored_models
+from bezel.weights.layout import stored_models
 from bezel.weights.progress import Progress, size
 from bezel.weights.retry import Watch
-from bezel.weights.transfer import Transfer
-from bezel.weights.upload_sessions import Journal, state_folder
+from bezel.weights.transfer import Journal, Transfer, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Container

@@ -8,22 +8,28 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from bezel.atomic_write import write_whole
 from bezel.localcloud.access import keys
 from bezel.localcloud.access.permissions import PROJECT_NAME, Access
 from bezel.localcloud.access.tokens import Tokens
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.json_types import timestamp
 from bezel.localcloud.core.logbook import Logbook
-from bezel.localcloud.core.new_project import BUILT_IN_BINDINGS, ENABLED_FROM_THE_START
 from bezel.localcloud.core.objects import ObjectFiles
 from bezel.localcloud.core.operations import Operations
-from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, DEPLOYER, PROJECT, Paths, write_atomically
+from bezel.localcloud.core.paths import (
+    BUILT_IN_BINDINGS,
+    DEFAULT_COMPUTE_ACCOUNT,
+    DEPLOYER,
+    ENABLED_FROM_THE_START,
+    PROJECT,
+    Paths,
+)
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.faults.platform import FaultyAccess, FaultyOperations, FaultyTokens
 from bezel.localcloud.faults.registry import Faults
 from bezel.localcloud.faults.wire import FaultMiddleware
-from bezel.localcloud.http.breakpoints import Breakpoints
-from bezel.localcloud.http.request_log import WireLog
+from bezel.localcloud.http.request_log import Breakpoints, WireLog
 from bezel.localcloud.machines.node_spec import NodeHost, NodeSpec
 from bezel.localcloud.processes.sockets import Sockets
 from bezel.localcloud.routing.router import unknown_method
@@ -145,11 +151,11 @@ class Cloud:
         key = keys.load_private(kept) if kept else keys.new_key()
         self.store.put("key", f"{DEPLOYER}/{keys.key_id(key)}", {"publicKeyPem": keys.public_pem(key)})
         content = keys.key_file(key, email=DEPLOYER, unique_id=account["uniqueId"], project=PROJECT, base=self.base)
-        write_atomically(path, json.dumps(content, indent=2).encode())
+        write_whole(path, json.dumps(content, indent=2), mode=0o600)
 
     def application(self) -> ASGIApp:
         """The REST surface of all APIs, with the request log."""
-        from bezel.localcloud.control_api import breakpoints, faults, inventory
+        from bezel.localcloud import control_api
         from bezel.localcloud.services.artifact_registry import api as artifact_registry
         from bezel.localcloud.services.artifact_registry import registry
         from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
@@ -174,7 +180,7 @@ class Cloud:
             *(module.api for module in (resource_manager, secret_manager)),
             *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, monitoring)),
             *(module.api for module in (compute, vpc_api, instances_api, tpu)),
-            *(module.api for module in (inventory, breakpoints, faults)),
+            control_api.api,
         ]
         routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes()]
         routes += [route for api in apis for route in api.routes(self)]

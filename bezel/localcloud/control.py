@@ -4,6 +4,7 @@ Safe when two processes start it at once (the second finds the first one's daemo
 the data), and when a process id has been reused (the daemon's lock decides).
 """
 
+import json
 import os
 import re
 import signal
@@ -15,17 +16,23 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.locks import is_locked, locked
-from bezel.localcloud.core.paths import CONTROL_AUDIENCE, HUB_PREFIX, DirectoryError, Endpoint, Paths, engine_of
-from bezel.localcloud.fingerprint import fingerprint
+from bezel.localcloud.core.paths import (
+    CONTROL_AUDIENCE,
+    HUB_PREFIX,
+    Endpoint,
+    Paths,
+    engine_of,
+    fingerprint,
+)
 from bezel.localcloud.processes.process_status import is_running
 from bezel.loopback.plain_http import NO_TLS
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 15.0
-_KEPT = re.compile(
+_PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|PYTHON[A-Z]+"
     r"|LOCALCLOUD_VLLM_MODEL"
 )
@@ -60,12 +67,8 @@ def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: flo
     Raises:
         ControlError: If it does not become ready within a minute.
     """
-    options = ["--server", server, "--speed", f"{speed:g}"]
-    return launch(
-        directory,
-        [sys.executable, "-m", "bezel.localcloud", str(directory.resolve()), *options],
-        kind(server, speed),
-    )
+    command = [sys.executable, "-m", "bezel.localcloud", str(directory.resolve())]
+    return launch(directory, [*command, "--server", server, "--speed", f"{speed:g}"], kind(server, speed))
 
 
 def kind(server: str, speed: float) -> tuple[str, float, str, str]:
@@ -73,25 +76,23 @@ def kind(server: str, speed: float) -> tuple[str, float, str, str]:
     return server, speed, engine_of(server), fingerprint()
 
 
-def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, str, str] | None = None) -> Endpoint:
+def launch(directory: Path, command: Sequence[str], required: tuple[str, float, str, str] | None = None) -> Endpoint:
     """As `start`, with the daemon's command line spelled out.
 
-    `wanted` is the `kind` that a running one must have, None if any will do.
+    `required` is the `kind` that a running one must have, None if any will do.
 
     Raises:
-        ControlError: If the directory belongs to another user, or it does not become ready within a minute.
+        DirectoryError: If the directory belongs to another user.
+        ControlError: If the daemon does not become ready within a minute.
     """
     layout = Paths(directory.resolve())
-    try:
-        layout.create()
-    except DirectoryError as error:
-        raise ControlError(str(error)) from None
+    layout.create()
     with _exclusive(layout):
-        found = _settled(layout)
-        if found and wanted in {None, found.kind}:
-            return found
-        if found:
-            _end(found)
+        running = _settled(layout)
+        if running and required in {None, running.kind}:
+            return running
+        if running:
+            _end(running)
         with os.fdopen(os.open(layout.daemon_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as log:
             process = subprocess.Popen(
                 command,
@@ -104,9 +105,9 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, st
             )
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
-            told = Endpoint.read(layout.root)
-            if told and told.pid == process.pid:
-                return told
+            endpoint = Endpoint.read(layout.root)
+            if endpoint and endpoint.pid == process.pid:
+                return endpoint
             if process.poll() is not None:
                 break
             time.sleep(0.02)
@@ -114,10 +115,10 @@ def launch(directory: Path, command: Sequence[str], wanted: tuple[str, float, st
         if ended is None:
             process.kill()
             process.wait()
-        how = f"exit status {ended}" if ended is not None else f"not ready after {_START_SECONDS:g} s"
-        last = _tail(layout.daemon_log)
-        msg = f"localcloud did not start in {layout.root} ({how}). Last lines of {layout.daemon_log}:\n{last}"
-        raise ControlError(msg)
+        cause = f"exited with status {ended}" if ended is not None else f"was not ready after {_START_SECONDS:g} s"
+        log_end = "\n".join(layout.daemon_log.read_text(errors="replace").splitlines()[-15:])
+        text = f"localcloud did not start: its daemon {cause}. Last lines of {layout.daemon_log}:\n{log_end}"
+        raise ControlError(Problem(str(layout.root), None, text, "repair what these lines name, then run it again."))
 
 
 def stop(directory: Path) -> None:
@@ -126,15 +127,14 @@ def stop(directory: Path) -> None:
     if not layout.root.is_dir():
         return
     with _exclusive(layout):
-        if found := _settled(layout):
-            _end(found)
+        if running := _settled(layout):
+            _end(running)
 
 
 def status(directory: Path) -> Endpoint | None:
     """The running daemon of a directory, or None."""
     layout = Paths(directory.resolve())
-    found = Endpoint.read(layout.root) if is_locked(layout.daemon_lock) else None
-    return found if found and _is_there(found.pid) and is_running(found.pid) else None
+    return _running(layout) if is_locked(layout.daemon_lock) else None
 
 
 def environment(endpoint: Endpoint) -> dict[str, str]:
@@ -159,38 +159,28 @@ def access_token(endpoint: Endpoint) -> str:
         httpx.HTTPError: If the daemon does not return one.
     """
     # Imported late, here and below: most commands send no request themselves.
-    import json
-
     import httpx
 
-    from bezel.localcloud.access import keys
-
-    content = json.loads(endpoint.credentials.read_text())
-    now = int(time.time())
-    claims = {
-        "iss": content["client_email"],
-        "aud": content["token_uri"],
-        "scope": "https://www.googleapis.com/auth/cloud-platform",
-        "iat": now,
-        "exp": now + 3600,
-    }
-    assertion = keys.sign(claims, keys.load_private(content["private_key"]))
+    key_file = json.loads(endpoint.credentials.read_text())
+    uri, scope = key_file["token_uri"], "https://www.googleapis.com/auth/cloud-platform"
+    assertion = _signed(key_file, {"aud": uri, "scope": scope}, 3600)
     form = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
-    answer = httpx.post(content["token_uri"], data=form, timeout=30, trust_env=False, verify=NO_TLS)
-    answer.raise_for_status()
-    return str(answer.json()["access_token"])
+    response = httpx.post(uri, data=form, timeout=30, trust_env=False, verify=NO_TLS).raise_for_status()
+    return str(response.json()["access_token"])
 
 
 def own_token(endpoint: Endpoint) -> str:
-    """A token for localcloud's own routes (below /localcloud/), signed here: no fault of the token endpoint bars it."""
-    import json
+    """A token for localcloud's own routes (below /localcloud/), signed here: no fault blocks it."""
+    return _signed(json.loads(endpoint.credentials.read_text()), {"aud": CONTROL_AUDIENCE}, 300)
 
+
+def _signed(key_file: Json, claims: Json, seconds: int) -> str:
+    """A JSON Web Token of a key file's account, valid for some seconds."""
     from bezel.localcloud.access import keys
 
-    content = json.loads(endpoint.credentials.read_text())
     now = int(time.time())
-    claims = {"iss": content["client_email"], "aud": CONTROL_AUDIENCE, "iat": now, "exp": now + 300}
-    return keys.sign(claims, keys.load_private(content["private_key"]))
+    claims |= {"iss": key_file["client_email"], "iat": now, "exp": now + seconds}
+    return keys.sign(claims, keys.load_private(key_file["private_key"]))
 
 
 def inventory(endpoint: Endpoint) -> Json:
@@ -202,12 +192,9 @@ def inventory(endpoint: Endpoint) -> Json:
     import httpx
 
     headers = {"Authorization": f"Bearer {own_token(endpoint)}"}
-    answer = httpx.get(
-        f"{endpoint.base}/localcloud/resources", headers=headers, timeout=30, trust_env=False, verify=NO_TLS
-    )
-    answer.raise_for_status()
-    found: Json = answer.json()
-    return found
+    url = f"{endpoint.base}/localcloud/resources"
+    response = httpx.get(url, headers=headers, timeout=30, trust_env=False, verify=NO_TLS).raise_for_status()
+    return dict(response.json())
 
 
 def _settled(layout: Paths) -> Endpoint | None:
@@ -215,15 +202,18 @@ def _settled(layout: Paths) -> Endpoint | None:
     deadline = time.monotonic() + _STOP_SECONDS
     while is_locked(layout.daemon_lock):
         # The lock of a killed daemon may live on for a moment: with it, or in a child that it had just forked.
-        if (found := Endpoint.read(layout.root)) and _is_there(found.pid) and is_running(found.pid):
-            return found
+        if running := _running(layout):
+            return running
         if time.monotonic() > deadline:
-            msg = (
-                f"a daemon holds {layout.daemon_lock} and {layout.endpoint} does not tell its process: end it yourself"
-            )
-            raise ControlError(msg)
+            text = f"is locked by a daemon, but {layout.endpoint} does not name its process."
+            raise ControlError(Problem(str(layout.daemon_lock), None, text, "end that process, then run it again."))
         time.sleep(0.02)
     return None
+
+
+def _running(layout: Paths) -> Endpoint | None:
+    endpoint = Endpoint.read(layout.root)
+    return endpoint if endpoint and _is_there(endpoint.pid) and is_running(endpoint.pid) else None
 
 
 def _end(endpoint: Endpoint) -> None:
@@ -254,11 +244,12 @@ def _is_there(pid: int) -> bool:
 @contextmanager
 def _exclusive(layout: Paths) -> Iterator[None]:
     with ExitStack() as stack:
+        seconds = _START_SECONDS + 2 * _STOP_SECONDS
         try:
-            stack.enter_context(locked(layout.start_lock, _START_SECONDS + 2 * _STOP_SECONDS))
+            stack.enter_context(locked(layout.start_lock, seconds))
         except TimeoutError:
-            msg = f"somebody else has been starting or stopping the localcloud in {layout.root} for too long"
-            raise ControlError(msg) from None
+            text = f"another command has been starting or stopping this localcloud for more than {seconds:g} s."
+            raise ControlError(Problem(str(layout.root), None, text, "end that command, then run it again.")) from None
         yield
 
 
@@ -270,12 +261,5 @@ def _environment() -> dict[str, str]:
     """
     package_root = str(Path(__file__).resolve().parents[2])
     paths = [package_root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
-    return kept | {"PYTHONPATH": os.pathsep.join(paths)}
-
-
-def _tail(path: Path, lines: int = 15) -> str:
-    try:
-        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:])
-    except FileNotFoundError:
-        return "(no log)"
+    passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+    return passed_on | {"PYTHONPATH": os.pathsep.join(paths)}

@@ -5,29 +5,27 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 from bezel.localcloud.cloud import Cloud, largest_body
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.locks import locked
 from bezel.localcloud.core.logfile import LogFile
-from bezel.localcloud.core.paths import Endpoint, Paths, engine_of
-from bezel.localcloud.fingerprint import fingerprint
+from bezel.localcloud.core.paths import Endpoint, Paths, engine_of, fingerprint
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.node.host import Nodes
-from bezel.localcloud.processes.orphans import end_leftovers
+from bezel.localcloud.processes.process_status import end_leftovers
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
 from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
-_LOOK_SECONDS = 1.0  # between two checks that the directory still exists
+_CHECK_SECONDS = 1.0  # between two checks that the directory still exists
 
 
 class AlreadyRunningError(UserError):
@@ -77,7 +75,7 @@ async def _run(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     if ended := end_leftovers(layout.root):
-        log.warning("ended %d processes that a killed daemon left", ended)
+        log.warning("ended %d processes of a killed daemon", ended)
     cloud = Cloud(
         layout,
         PlatformClock(speed),
@@ -102,12 +100,8 @@ async def _run(
     log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
     await _ended(stop, layout, lock)
     layout.endpoint.unlink(missing_ok=True)
-    await http.close()
-    await cloud.quota_use.close()
-    await cloud.machines.close()
-    await cloud.nodes.close()
-    await cloud.jobs.close()
-    await cloud.services.close()
+    for part in (http, cloud.quota_use, cloud.machines, cloud.nodes, cloud.jobs, cloud.services):
+        await part.close()
     cloud.store.close()
     log.info("stopped")
 
@@ -116,13 +110,13 @@ async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> No
     """Return when the daemon is to stop; exit at once if its directory is gone, since no client could stop it then."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
+            await asyncio.wait_for(stop.wait(), _CHECK_SECONDS)
         try:
-            there = os.path.samestat(lock, layout.daemon_lock.stat())
+            exists = os.path.samestat(lock, layout.daemon_lock.stat())
         except OSError:
-            there = False
-        if not there:
-            log.warning("%s was deleted: ends, with all that it started", layout.root)
+            exists = False
+        if not exists:
+            log.warning("%s was deleted: the daemon and every process that it started end", layout.root)
             os._exit(1)  # no data is left to save, and the guard of each process ends it
 
 
@@ -133,12 +127,6 @@ def _alone(layout: Paths) -> Iterator[None]:
             # A status check holds the lock for a moment: a lock that stays held is another daemon's.
             stack.enter_context(locked(layout.daemon_lock, _LOCK_SECONDS))
         except TimeoutError:
-            msg = f"another localcloud daemon already serves {layout.root}"
-            raise AlreadyRunningError(msg) from None
+            text, repair = "another localcloud daemon serves it.", "stop that daemon first, or use another directory."
+            raise AlreadyRunningError(Problem(str(layout.root), None, text, repair)) from None
         yield
-
-
-def report_refusal(error: AlreadyRunningError) -> int:
-    """Print why no second daemon starts and return the exit status."""
-    sys.stderr.write(f"localcloud: {error}; stop that one first, or use another directory\n")
-    return 3

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import httpx
 
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 from bezel.localcloud.control import access_token
 from bezel.localcloud.core.paths import Endpoint
 from bezel.loopback.plain_http import NO_TLS
@@ -16,7 +16,7 @@ class SeedError(UserError):
 
 
 def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes]) -> int:
-    """Upload files to gs://bucket/path/..., making the bucket if it is missing.
+    """Upload files to gs://bucket/path/..., creating the bucket if it is missing.
 
     Files that exist with the same size are skipped, so that a second call costs one listing.
 
@@ -26,24 +26,18 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
     Raises:
         SeedError: If a call is refused, or the daemon does not respond.
     """
-    with _client(endpoint, f"the weights cannot be put into gs://{bucket}/{path}") as client:
+    with _client(endpoint, f"the weights cannot be uploaded to gs://{bucket}/{path}") as client:
         if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
-            body = {
-                "name": bucket,
-                "location": "US",
-                "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
-            }
-            made = client.post("/storage/v1/b", params={"project": endpoint.project}, json=body)
-            if made.status_code != httpx.codes.CONFLICT:  # another client created it first
-                made.raise_for_status()
-        present = _sizes(client, bucket, path)
-        missing = {
-            name: content
-            for name, content in files.items()
-            if present.get(f"{path}/{name}".lstrip("/")) != len(content)
-        }
+            access = {"uniformBucketLevelAccess": {"enabled": True}}
+            body = {"name": bucket, "location": "US", "iamConfiguration": access}
+            response = client.post("/storage/v1/b", params={"project": endpoint.project}, json=body)
+            if response.status_code != httpx.codes.CONFLICT:  # another client created it first
+                response.raise_for_status()
+        sizes = _sizes(client, bucket, path)
+        names = {f"{path}/{name}".lstrip("/"): content for name, content in files.items()}
+        missing = {name: content for name, content in names.items() if sizes.get(name) != len(content)}
         for name, content in missing.items():
-            query = {"uploadType": "media", "name": f"{path}/{name}".lstrip("/")}
+            query = {"uploadType": "media", "name": name}
             client.post(f"/upload/storage/v1/b/{bucket}/o", params=query, content=content).raise_for_status()
     return len(missing)
 
@@ -70,18 +64,17 @@ def _client(endpoint: Endpoint, failed: str) -> Iterator[httpx.Client]:
     except httpx.HTTPStatusError as error:
         raise SeedError(f"{failed}, so nothing was deployed: {_message(error.response)}") from None
     except httpx.TransportError as error:
-        raise SeedError(
-            f"{failed}, so nothing was deployed: localcloud at {endpoint.base} does not answer "
-            f"({type(error).__name__}: {error}). See {endpoint.directory / 'logs'}, then run it again."
-        ) from None
+        text = f"does not respond ({type(error).__name__}: {error}): {failed}, so nothing was deployed."
+        repair = f"read {endpoint.directory / 'logs'}, then run it again."
+        raise SeedError(Problem(f"localcloud at {endpoint.base}", None, text, repair)) from None
 
 
-def _message(answer: httpx.Response) -> str:
+def _message(response: httpx.Response) -> str:
     """The message of an error's body in Google's shape, else its status."""
     try:
-        return str(answer.json()["error"]["message"])
+        return str(response.json()["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        return f"localcloud answered {answer.status_code} {answer.reason_phrase}"
+        return f"localcloud responded {response.status_code} {response.reason_phrase}"
 
 
 def _sizes(client: httpx.Client, bucket: str, path: str) -> dict[str, int]:

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bezel.atomic_write import write_whole
-from bezel.localcloud.processes.orphans import end_marked, marked
-from bezel.localcloud.processes.process_status import is_running
+from bezel.localcloud.processes.process_status import end_marked, is_running, marked
 from bezel.pulumi_engine.event_log import Change, ended, unfinished
 
 MARK = "BEZEL_RUN"

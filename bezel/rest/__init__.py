@@ -10,8 +10,7 @@ imports the program and most of them send no request.
 from bezel.rest.client import GoogleClient
 from bezel.rest.credentials import Credentials
 from bezel.rest.endpoints import endpoint, guarded
-from bezel.rest.errors import AddressError, ApiError, CredentialsError, RestError, UnreachableError
-from bezel.rest.redact import redact
+from bezel.rest.errors import AddressError, ApiError, CredentialsError, RestError, UnreachableError, redact
 from bezel.rest.retry import Backoff
 
 __all__ = [

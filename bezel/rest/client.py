@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bezel.rest.credentials import Credentials
 from bezel.rest.errors import ApiError, UnreachableError
-from bezel.rest.exchange import json_object, reason_of
 from bezel.rest.retry import IDEMPOTENT, Backoff, is_retryable, retry_delay
-from bezel.rest.transport import new_client
+from bezel.rest.transport import json_object, new_client, reason_of
 
 if TYPE_CHECKING:
     import httpx

@@ -10,6 +10,8 @@ own, with the places that it holds for; a value of 0 may be left out, as any zer
 
 import math
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from bezel.rest import ApiError, GoogleClient, endpoint
@@ -64,4 +66,63 @@ def quota_of(client: GoogleClient, project: str, limit: Limit) -> Allowed | None
         if places & {*own.values(), *(info.get("applicableLocations") or [])}:
             value = int((info.get("details") or {}).get("value") or 0)
             return Allowed(math.inf if value == _UNLIMITED else value, str(found.get("metric") or ""))
+    return None
+
+
+_METRIC = "serviceruntime.googleapis.com/quota/allocation/usage"
+_REPEATED = timedelta(hours=25)  # a day, and an hour for a repetition that comes late
+
+
+class Counted(NamedTuple):
+    """The usage `age` seconds ago, in the quota's own unit; it includes what the caller itself uses."""
+
+    used: int
+    age: float
+
+
+def counted_of(client: GoogleClient, project: str, limit: Limit, metric: str, now: datetime) -> Counted | None:
+    """Return the newest point of a quota's usage; None where there is none of the last day.
+
+    Args:
+        client: The client that sends the request.
+        project: Id of the project.
+        limit: The quota in its place.
+        metric: The metric that counts it, e.g. `run.googleapis.com/cpu_allocation`.
+        now: The time, with its zone.
+
+    Raises:
+        RestError: The request failed.
+        ValueError: The response holds something else than numbers and times.
+    """
+    terms = {
+        "metric.type": _METRIC,
+        "metric.labels.quota_metric": metric,
+        "resource.type": "consumer_quota",
+        # A project may show the series of others that it monitors.
+        "resource.labels.project_id": project,
+        "resource.labels.service": limit.service,
+        "resource.labels.location": limit.place,
+    }
+    params: dict[str, str | int] = {
+        "filter": " AND ".join(f'{name} = "{value}"' for name, value in terms.items()),
+        "interval.startTime": (now - _REPEATED).isoformat(),
+        "interval.endTime": now.isoformat(),
+        "view": "FULL",
+        "pageSize": 1,  # these labels are one series, and its newest point is the first
+    }
+    url = f"{endpoint('MONITORING')}v3/projects/{project}/timeSeries"
+    for series in client.pages(url, "timeSeries", params=params):
+        try:
+            if (newest := _newest(series, now)) is not None:
+                return newest
+        except (AttributeError, KeyError, TypeError):
+            raise ValueError("an answer of another form") from None
+    return None
+
+
+def _newest(series: dict[str, Any], now: datetime) -> Counted | None:
+    for point in series.get("points") or ():
+        used, at = point["value"].get("int64Value"), point["interval"].get("endTime")
+        if used is not None and at is not None:
+            return Counted(int(used), max(0.0, (now - datetime.fromisoformat(at)).total_seconds()))
     return None

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bezel.rest.endpoints import guarded
-from bezel.rest.errors import CredentialsError
-from bezel.rest.redact import redact
+from bezel.rest.errors import CredentialsError, redact
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 

@@ -17,8 +17,7 @@ from typing import Any
 
 from bezel.rest.credential_sources import SCOPE, CredentialSource, kind, load, private
 from bezel.rest.endpoints import endpoint
-from bezel.rest.errors import ApiError, CredentialsError
-from bezel.rest.redact import redact
+from bezel.rest.errors import ApiError, CredentialsError, redact
 from bezel.rest.transport import AuthRequest, new_client
 
 # A token is exchanged this long before it ends, so that none ends on its way.
@@ -135,7 +134,7 @@ class Credentials:
         return token, _end_of(token) or self._clock() + _ASSUMED_LIFE_SECONDS
 
     def _ask_iam(self, caller: str, account: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
-        from bezel.rest.exchange import post_once
+        from bezel.rest.transport import post_once
 
         url = f"{endpoint('IAM_CREDENTIALS', self._environ)}projects/-/serviceAccounts/{account}:{method}"
         try:

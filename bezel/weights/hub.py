@@ -17,7 +17,6 @@ from bezel.rest import UnreachableError, guarded
 from bezel.rest.retry import is_retryable, retry_delay
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
-from bezel.weights.hashes import GIT_BLOB, SHA256, Expected
 from bezel.weights.retry import Patience
 
 if TYPE_CHECKING:
@@ -26,6 +25,54 @@ if TYPE_CHECKING:
     import httpx
 
     from bezel.weights.retry import Watch
+import base64
+import hashlib
+
+# Keys of an object's custom metadata under which a verified hash is stored.
+SHA256 = "bezel-sha256"
+GIT_BLOB = "bezel-git-sha1"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Size and hash that a file must have.
+
+    Attributes:
+        kind: SHA256 of the content (large files), or GIT_BLOB, git's SHA-1 of a blob (all others).
+        value: In hexadecimal digits.
+        size: Bytes.
+    """
+
+    kind: str
+    value: str
+    size: int
+
+
+class Digest:
+    """Incremental hash of a content, as the hub and as Cloud Storage compute it."""
+
+    def __init__(self, expected: Expected) -> None:
+        self._expected = expected
+        self._own = hashlib.sha256() if expected.kind == SHA256 else hashlib.sha1(usedforsecurity=False)
+        if expected.kind == GIT_BLOB:
+            self._own.update(b"blob %d\0" % expected.size)
+        self._md5 = hashlib.md5(usedforsecurity=False)
+
+    def update(self, content: bytes) -> None:
+        """Adds the next bytes."""
+        self._own.update(content)
+        self._md5.update(content)
+
+    @property
+    def matches(self) -> bool:
+        """Whether the bytes added so far are the whole expected content."""
+        return self._own.hexdigest() == self._expected.value
+
+    @property
+    def md5(self) -> str:
+        """The MD5 as Cloud Storage writes it: Base64."""
+        return base64.b64encode(self._md5.digest()).decode()
+
 
 PUBLIC = "https://huggingface.co"
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")

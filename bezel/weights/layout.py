@@ -4,9 +4,14 @@ Pure rules over names and sizes, after the layout of the Hugging Face hub, which
 safetensors (one file, or shards numbered `-00001-of-00004` with an index that names them), a tokenizer.
 """
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from bezel.weights.bucket import Bucket, Stored
 
 INDEX = "model.safetensors.index.json"
 # Other formats of the same weights, which would double the bytes copied and paid for, and the hub's own files. vLLM's
@@ -59,3 +64,59 @@ def _absent_shards(weights: list[str]) -> set[str]:
 
 def _is_needed(name: str) -> bool:
     return name == "config.json" or name.startswith("tokenizer") or name.endswith(".safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A folder that holds a model, or part of one; `problems` is empty for a complete one."""
+
+    folder: str
+    files: int
+    size: int
+    problems: tuple[str, ...]
+    source: str = ""
+
+
+def stored_models(bucket: Bucket, drafts: Container[str] = ()) -> list[StoredModel]:
+    """Return the models of a bucket by folder; a folder with neither a configuration nor weights is not a model.
+
+    Args:
+        bucket: The bucket.
+        drafts: Folders of draft models, which need no tokenizer.
+
+    Raises:
+        WeightsError: The bucket does not exist.
+        RestError: It could not be listed or read.
+    """
+    folders: dict[str, list[Stored]] = defaultdict(list)
+    for stored in bucket.objects():
+        folders[stored.name.rpartition("/")[0]].append(stored)
+    return [
+        _model(bucket, folder, held, draft=folder in drafts)
+        for folder, held in sorted(folders.items())
+        if _is_model(held)
+    ]
+
+
+def _is_model(held: list[Stored]) -> bool:
+    names = {stored.name.rpartition("/")[2] for stored in held}
+    return "config.json" in names or any(name.endswith(".safetensors") for name in names)
+
+
+def _model(bucket: Bucket, folder: str, held: list[Stored], *, draft: bool) -> StoredModel:
+    files = {stored.name.rpartition("/")[2]: stored.size for stored in held}
+    indexed = _indexed(bucket, f"{folder}/{INDEX}".lstrip("/")) if INDEX in files else ()
+    problems = missing_parts(files, indexed, draft=draft)
+    sources = {stored.metadata.get("bezel-source", "") for stored in held}
+    source = sources.pop() if len(sources) == 1 else ""
+    return StoredModel(folder, len(files), sum(files.values()), tuple(problems), source)
+
+
+def _indexed(bucket: Bucket, name: str) -> list[str]:
+    """Return the files that a model's index names; an index that cannot be parsed is reported as one missing file."""
+    with bucket.open(name) as pieces:
+        content = b"".join(pieces)
+    try:
+        return [str(file) for file in set(json.loads(content)["weight_map"].values())]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return [f"(whatever {INDEX} should name)"]

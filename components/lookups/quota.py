@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 from bezel.leases.inventory import back_end_of
 from bezel.leases.observation import State
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
-from bezel.rest.cloud_quotas import Limit, quota_of
-from bezel.rest.quota_usage import Counted, counted_of
+from bezel.rest.cloud_quotas import Counted, Limit, counted_of, quota_of
 
 _SECONDS = 10.0
 _NEVER_USED = "has not been used in project"

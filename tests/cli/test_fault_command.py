@@ -45,7 +45,7 @@ def test_every_kind_and_every_parameter_is_listed(bezel: Bezel) -> None:
     assert code == 0
     for kind in KINDS.values():
         assert f"\n{kind.name} " in f"\n{out}"
-        assert all(f" {one.name}={one.default}" in out for one in kind.parameters)
+        assert all(f" {parameter.name}={parameter.default}" in out for parameter in kind.parameters.values())
 
 
 def test_a_fault_is_put_on_shown_and_taken_off(bezel: Bezel, place: tuple[str, str]) -> None:
@@ -62,12 +62,12 @@ def test_a_fault_is_put_on_shown_and_taken_off(bezel: Bezel, place: tuple[str, s
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("add", "slow-strat"), "there is no fault 'slow-strat'"),
-        (("add", "slow-start", "factor=0"), "factor=0: it must be at least 1"),
-        (("add", "slow-start", "factor"), "written NAME=VALUE"),
-        (("add", "service-deleted"), "no service is deployed"),
-        (("clear", "slow-start"), "slow-start is not on"),
-        (("clear", "nonsense"), "there is no fault 'nonsense'"),
+        (("add", "slow-strat"), "fault = slow-strat\n   is not a kind of fault"),
+        (("add", "slow-start", "factor=0"), "factor = 0\n   is not a finite number of at least 1"),
+        (("add", "slow-start", "factor"), "write factor=VALUE"),
+        (("add", "service-deleted"), "No service is deployed"),
+        (("clear", "slow-start"), "is not active, so there is nothing to clear"),
+        (("clear", "nonsense"), "is not a kind of fault"),
     ],
 )
 def test_a_mistake_is_told_with_what_would_be_right(

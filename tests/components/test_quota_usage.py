@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from bezel.rest import GoogleClient, UnreachableError
-from bezel.rest.cloud_quotas import Limit
-from bezel.rest.quota_usage import Counted, counted_of
+from bezel.rest.cloud_quotas import Counted, Limit, counted_of
 from components.lookups.quota import look_up
 from tests.support.components.fake_cloud_run import QUOTA, FakeRun, point, running
 from tests.support.rest.fake_google import Answer

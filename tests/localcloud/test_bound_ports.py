@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.localcloud.cloud import largest_body
-from bezel.localcloud.node.socket_owner import NODE_VARIABLE
-from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE, marked
+from bezel.localcloud.node.reachability import NODE_VARIABLE
+from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
 from bezel.localcloud.processes.variables import handed_on, note_of_kept_back
 from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
 from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud import control, fingerprint
+from bezel.localcloud import control
 from bezel.localcloud.core.logfile import LogFile
+from bezel.localcloud.core.paths import fingerprint
 from tests.support.localcloud.client import DEPLOYER, PARENT, SERVICES, Client, is_alive, plain, start_daemon, until
 
 pytestmark = pytest.mark.slow
@@ -221,10 +222,12 @@ def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started, t
 
 
 def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
-    package = tmp_path / "bezel"
+    source, package = Path(control.__file__).parents[1], tmp_path / "bezel"
     for folder in ("localcloud", "catalog", "simulated_vllm", "loopback", "standin_providers"):
-        shutil.copytree(Path(fingerprint.__file__).parents[1] / folder, package / folder)
-    program = "from bezel.localcloud.fingerprint import fingerprint; print(fingerprint())"
+        shutil.copytree(source / folder, package / folder)
+    for module in ("atomic_write.py", "errors.py"):
+        shutil.copy(source / module, package)
+    program = "from bezel.localcloud.core.paths import fingerprint; print(fingerprint())"
 
     def told():
         command = [sys.executable, "-S", "-c", program]
@@ -232,13 +235,13 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
         run = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=20, check=True)
         return run.stdout.strip()
 
-    assert told() == fingerprint.fingerprint()
+    assert told() == fingerprint()
     with (package / "standin_providers/google/rest.py").open("a") as file:
         file.write("# not the daemon's\n")
-    assert told() == fingerprint.fingerprint()
+    assert told() == fingerprint()
     with (package / "simulated_vllm/api/web.py").open("a") as file:
         file.write("# changed\n")
-    assert told() != fingerprint.fingerprint()
+    assert told() != fingerprint()
 
 
 def test_a_daemon_on_its_way_up_is_waited_for_not_run_into(started):
@@ -258,7 +261,7 @@ def test_a_second_daemon_refuses_the_directory(endpoint):
     command = [sys.executable, "-m", "bezel.localcloud", str(endpoint.directory)]
     second = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     assert second.returncode == 3
-    assert "already serves" in second.stderr
+    assert "another localcloud daemon serves it" in second.stderr
     assert "Traceback" not in second.stderr
     assert control.status(endpoint.directory).pid == endpoint.pid
 

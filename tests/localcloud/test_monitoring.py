@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.usage_series import Point, Series
+from bezel.localcloud.routing.context import Point, Series
 from bezel.localcloud.services.monitoring.api import labels_wanted
 from bezel.localcloud.services.monitoring.quota_use import QuotaUse
 from tests.support.localcloud.client import PARENT, RUNTIME, until

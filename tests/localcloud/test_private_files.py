@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.control import ControlError, launch
-from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.control import launch
+from bezel.localcloud.core.paths import DirectoryError, Paths
 from bezel.localcloud.core.store import Store
 from tests.support.localcloud.client import PARENT, Client
 from tests.support.open_files import open_to_others
@@ -87,7 +87,7 @@ def test_a_directory_of_another_user_is_refused(tmp_path):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)
-    with pytest.raises(ControlError, match="belongs to the user with id 65534"):
+    with pytest.raises(DirectoryError, match="belongs to the user with id 65534"):
         launch(theirs, [sys.executable])
     command = [sys.executable, "-m", "bezel.localcloud", str(theirs)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

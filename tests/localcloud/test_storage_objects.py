@@ -151,7 +151,7 @@ def test_seeding_uploads_once_and_again_what_changed(shelf, endpoint):
     ("bucket", "path", "told"),
     [
         ("shelf", "a" * 256, "255 bytes a part"),
-        ("a b; rm-models", "m", "the weights cannot be put into gs://a b; rm-models/m, so nothing was deployed"),
+        ("a b; rm-models", "m", "the weights cannot be uploaded to gs://a b; rm-models/m, so nothing was deployed"),
     ],
 )
 @pytest.mark.usefixtures("shelf")
@@ -162,7 +162,7 @@ def test_what_cannot_be_seeded_is_told_in_the_cloud_s_own_words(endpoint, bucket
 
 
 def test_a_cloud_that_does_not_answer_is_told_with_its_logs(endpoint):
-    with pytest.raises(SeedError, match=r"does not answer .*logs, then run it again"):
+    with pytest.raises(SeedError, match=r"(?s)does not respond .*logs, then run it again"):
         seed(replace(endpoint, base="http://127.0.0.1:9"), "shelf", "m", {"config.json": b"{}"})
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bezel.localcloud.http.serving import HttpServer
-from bezel.localcloud.http.wellformed import REFUSAL
+from bezel.localcloud.http.serving import REFUSAL, HttpServer
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.localcloud.malformed_requests import MALFORMED, TARGET, WELL_FORMED, answer, request
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.use import using
+from bezel.localcloud.core.locks import using
 
 pytestmark = [
     pytest.mark.slow,
@@ -41,7 +41,7 @@ sys.exit(3)
 COMMAND = """
 import os, sys
 from pathlib import Path
-from bezel.localcloud.use import using
+from bezel.localcloud.core.locks import using
 from bezel.pulumi_engine.engine_process import end_with_make, run_to_end
 end_with_make()
 with using(Path("cloud")) as use:

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.faults import ServingFaults, StartFaults, start_faults
 from bezel.simulated_vllm.configuration.hardware import machine_from_environment

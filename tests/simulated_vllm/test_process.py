@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.arguments import L4_QAT, ROOT
 
 pytestmark = pytest.mark.slow  # whole processes

@@ -14,9 +14,9 @@ from bezel.localcloud import control
 from bezel.rest import UnreachableError
 from bezel.weights.bucket import Bucket
 from bezel.weights.errors import StoppedError, WeightsError
-from bezel.weights.listing import stored_models
+from bezel.weights.layout import stored_models
 from bezel.weights.retry import FAILURES_IN_A_ROW, Watch
-from bezel.weights.upload_sessions import Entry, Journal
+from bezel.weights.transfer import Entry, Journal
 from tests.support.weights.copies import FILES, LARGE, MODEL, ODD, PIECE, WANTED, Shelf, no_secret_in
 from tests.support.weights.fake_hub import COMMIT, TOKEN, serving
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from bezel.rest import Backoff, UnreachableError
 from bezel.weights.bucket import Stored
 from bezel.weights.errors import StoppedError, WeightsError
-from bezel.weights.hashes import GIT_BLOB, SHA256, Digest, Expected
-from bezel.weights.hub import Hub, Repository
+from bezel.weights.hub import GIT_BLOB, SHA256, Digest, Expected, Hub, Repository
 from bezel.weights.progress import Progress, size
 from bezel.weights.retry import FAILURES_IN_A_ROW, Patience, Watch
-from bezel.weights.upload_sessions import Entry, Journal
+from bezel.weights.transfer import Entry, Journal
 
 
 class Terminal(io.StringIO):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.bench.load.plan import Target
 from bezel.bench.server.counters import series
 from bezel.bench.server.http_probe import asker
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from tools.docs.generated_sections import ROOT, put
 from tools.vllm.real_server import command, ended, environment, kept, until_healthy
 

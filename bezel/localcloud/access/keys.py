@@ -5,16 +5,19 @@ Owns signing, verifying and the key file's shape. Leaves out what a claim allows
 
 import base64
 import hashlib
-import json
+import importlib
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
+from bezel.atomic_write import write_whole
 from bezel.localcloud.core.json_types import Json
-from bezel.localcloud.core.paths import write_atomically
+
+# google-auth has no types for these.
+_crypt: Any = importlib.import_module("google.auth.crypt")
+_jwt: Any = importlib.import_module("google.auth.jwt")
 
 
 class TokenError(Exception):
@@ -51,25 +54,19 @@ def key_id(key: rsa.RSAPrivateKey) -> str:
 
 def sign(claims: Json, key: rsa.RSAPrivateKey) -> str:
     """A JSON Web Token with these claims."""
-    header = {"alg": "RS256", "kid": key_id(key), "typ": "JWT"}
-    signed = f"{_encode(json.dumps(header).encode())}.{_encode(json.dumps(claims).encode())}"
-    return f"{signed}.{_encode(key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+    return str(_jwt.encode(_crypt.RSASigner(key, key_id(key)), claims), "ascii")
 
 
 def header_and_claims(token: str) -> tuple[Json, Json]:
     """Return header and claims of a token, not verified.
 
     Raises:
-        TokenError: If the text is no JSON Web Token.
+        TokenError: If the text is not a JSON Web Token.
     """
     try:
-        head, body, _ = token.split(".")
-        header, claims = json.loads(_decode(head)), json.loads(_decode(body))
-    except (ValueError, UnicodeDecodeError) as error:
-        raise TokenError("not a JSON Web Token") from error
-    if not isinstance(header, dict) or not isinstance(claims, dict):
-        raise TokenError("not a JSON Web Token")
-    return header, claims
+        return _jwt.decode_header(token), _jwt.decode(token, verify=False)
+    except ValueError:  # the library's own text holds the token
+        raise TokenError("not a JSON Web Token") from None
 
 
 def verify(token: str, public_key: str, *, now: float) -> Json:
@@ -82,15 +79,12 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     if header.get("alg") != "RS256":
         raise TokenError("not signed with RS256")
     signed, _, signature = token.rpartition(".")
-    key = cast("rsa.RSAPublicKey", serialization.load_pem_public_key(public_key.encode()))
-    try:
-        key.verify(_decode(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256())
-    except (InvalidSignature, ValueError) as error:
-        raise TokenError("signature does not fit") from error
+    if not _crypt.verify_signature(signed, base64.urlsafe_b64decode(signature + "=="), public_key):
+        raise TokenError("signature does not fit")
     expires, issued = claims.get("exp"), claims.get("iat", 0)
     if not isinstance(expires, int | float) or not isinstance(issued, int | float):
         raise TokenError("without a time of expiry")
-    # Google tolerates a clock skew of five minutes at issue and of none at expiry.
+    # Google tolerates a clock skew of five minutes at issue and of none at expiry; google.auth.jwt one for both.
     if now >= expires:
         raise TokenError("expired")
     if issued > now + 300:
@@ -101,7 +95,10 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
 def jwk(key: rsa.RSAPrivateKey) -> Json:
     """The public half as a JSON Web Key."""
     numbers = key.public_key().public_numbers()
-    exponent, modulus = (_encode(n.to_bytes((n.bit_length() + 7) // 8, "big")) for n in (numbers.e, numbers.n))
+    exponent, modulus = (
+        base64.urlsafe_b64encode(n.to_bytes((n.bit_length() + 7) // 8, "big")).rstrip(b"=").decode()
+        for n in (numbers.e, numbers.n)
+    )
     return {"kty": "RSA", "alg": "RS256", "use": "sig", "kid": key_id(key), "n": modulus, "e": exponent}
 
 
@@ -110,7 +107,7 @@ def load_or_make(path: Path) -> rsa.RSAPrivateKey:
     if path.exists():
         return load_private(path.read_text())
     key = new_key()
-    write_atomically(path, private_pem(key).encode())
+    write_whole(path, private_pem(key), mode=0o600)
     return key
 
 
@@ -129,11 +126,3 @@ def key_file(key: rsa.RSAPrivateKey, *, email: str, unique_id: str, project: str
         "client_x509_cert_url": f"{base}/robot/v1/metadata/x509/{email}",
         "universe_domain": "googleapis.com",
     }
-
-
-def _encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _decode(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

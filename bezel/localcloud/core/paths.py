@@ -1,16 +1,16 @@
 """Layout of localcloud's directory, and the endpoint file that clients read."""
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
 import stat
-import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from bezel.errors import UserError
+from bezel.atomic_write import write_whole
+from bezel.errors import Problem, UserError
 
 PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
@@ -20,82 +20,54 @@ CONTROL_AUDIENCE = "localcloud:control"
 HUB_PREFIX = "/huggingface"
 DEFAULT_COMPUTE_ACCOUNT = f"{PROJECT_NUMBER}-compute@developer.gserviceaccount.com"
 RUN_AGENT = f"service-{PROJECT_NUMBER}@serverless-robot-prod.iam.gserviceaccount.com"
+# APIs that a new project has enabled from the start, the one that enables others among them.
+ENABLED_FROM_THE_START = frozenset(
+    f"{name}.googleapis.com"
+    for name in ("serviceusage", "cloudresourcemanager", "compute", "storage", "storage-api", "logging", "monitoring")
+)
+BUILT_IN_ACCOUNTS = frozenset({DEPLOYER, DEFAULT_COMPUTE_ACCOUNT})
+BUILT_IN_BINDINGS = frozenset(
+    {("roles/owner", f"serviceAccount:{DEPLOYER}"), ("roles/run.serviceAgent", f"serviceAccount:{RUN_AGENT}")}
+)
 
 
 class DirectoryError(UserError):
     """A directory that localcloud must not use."""
 
 
-@dataclass(frozen=True)
 class Paths:
-    """The files below one directory."""
+    """The files below one directory.
 
-    root: Path
+    Attributes:
+        root: The directory.
+        database: SQLite store of everything but object contents.
+        objects: Contents of the buckets: one folder per bucket, objects by their names.
+        uploads: Uploads in progress; moved into `objects` when complete.
+        daemon_log: Log of the daemon.
+        wire_log: One JSON line a request.
+        sockets: Socket files that instances listen on.
+        endpoint: The endpoint file, written when the daemon is ready and removed when it stops.
+        credentials: Service account key file of the deployer.
+        issuer_key: Private key that signs localcloud's own tokens.
+        daemon_lock: Lock that the running daemon holds.
+        start_lock: Lock that a process holds while it starts or stops the daemon.
+        use_lock: Lock that all commands that use the daemon hold shared; one that may stop the daemon holds it alone.
+    """
 
-    @property
-    def database(self) -> Path:
-        """SQLite store of everything but object contents."""
-        return self.root / "cloud.db"
-
-    @property
-    def objects(self) -> Path:
-        """Contents of the buckets: one folder per bucket, objects by their names."""
-        return self.root / "objects"
-
-    @property
-    def uploads(self) -> Path:
-        """Uploads in progress; moved into `objects` when complete."""
-        return self.root / "uploads"
-
-    @property
-    def logs(self) -> Path:
-        """`daemon.log` and `wire.jsonl`."""
-        return self.root / "logs"
-
-    @property
-    def daemon_log(self) -> Path:
-        """Log of the daemon."""
-        return self.logs / "daemon.log"
-
-    @property
-    def wire_log(self) -> Path:
-        """One JSON line a request."""
-        return self.logs / "wire.jsonl"
-
-    @property
-    def sockets(self) -> Path:
-        """Socket files that instances listen on."""
-        return self.root / "sockets"
-
-    @property
-    def endpoint(self) -> Path:
-        """The endpoint file, written when the daemon is ready and removed when it stops."""
-        return self.root / "endpoint.json"
-
-    @property
-    def credentials(self) -> Path:
-        """Service account key file of the deployer."""
-        return self.root / "credentials.json"
-
-    @property
-    def issuer_key(self) -> Path:
-        """Private key that signs localcloud's own tokens."""
-        return self.root / "issuer.pem"
-
-    @property
-    def daemon_lock(self) -> Path:
-        """Lock that the running daemon holds."""
-        return self.root / "daemon.lock"
-
-    @property
-    def start_lock(self) -> Path:
-        """Lock that a process holds while it starts or stops the daemon."""
-        return self.root / "start.lock"
-
-    @property
-    def use_lock(self) -> Path:
-        """Lock that all commands that use the daemon hold shared; one that may stop the daemon holds it alone."""
-        return self.root / "use.lock"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.database = root / "cloud.db"
+        self.objects = root / "objects"
+        self.uploads = root / "uploads"
+        self.daemon_log = root / "logs" / "daemon.log"
+        self.wire_log = root / "logs" / "wire.jsonl"
+        self.sockets = root / "sockets"
+        self.endpoint = root / "endpoint.json"
+        self.credentials = root / "credentials.json"
+        self.issuer_key = root / "issuer.pem"
+        self.daemon_lock = root / "daemon.lock"
+        self.start_lock = root / "start.lock"
+        self.use_lock = root / "use.lock"
 
     def create(self) -> None:
         """Create the folders. The directory holds keys and states, so only its owner can read it and its contents.
@@ -105,12 +77,10 @@ class Paths:
         """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         if (owner := self.root.stat().st_uid) != os.geteuid():
-            msg = (
-                f"{self.root} belongs to the user with id {owner}, who could read the keys that localcloud would put "
-                "there: use a directory of your own."
-            )
-            raise DirectoryError(msg)
-        for folder in (self.objects, self.uploads, self.logs):
+            consequence = "its owner could read the keys that localcloud writes there, so nothing was started."
+            text = f"belongs to the user with id {owner}: {consequence}"
+            raise DirectoryError(Problem(str(self.root), None, text, "use a directory of your own."))
+        for folder in (self.objects, self.uploads, self.daemon_log.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
         # An earlier version may have left files readable by others.
         for path in (self.root, *self.root.iterdir()):
@@ -152,11 +122,8 @@ class Endpoint:
 
     def write(self) -> None:
         """Write the endpoint file atomically."""
-        content: dict[str, Any] = asdict(self) | {
-            "directory": str(self.directory),
-            "credentials": str(self.credentials),
-        }
-        write_atomically(Paths(self.directory).endpoint, json.dumps(content, indent=2).encode())
+        content = asdict(self) | {"directory": str(self.directory), "credentials": str(self.credentials)}
+        write_whole(Paths(self.directory).endpoint, json.dumps(content, indent=2), mode=0o600)
 
     @staticmethod
     def read(directory: Path) -> "Endpoint | None":
@@ -188,10 +155,13 @@ def close_to_others(path: Path) -> None:
             path.chmod(stat.S_IMODE(mode) & 0o700)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one step, for its owner only; a reader or a kill sees the old or the new content."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    temporary.replace(path)
+def fingerprint() -> str:
+    """A short digest of a daemon's inputs: the sources and data of every room that it runs."""
+    digest, package = hashlib.sha256(), Path(__file__).resolve().parents[2]
+    for room in ("localcloud", "catalog", "loopback", "simulated_vllm"):
+        for path in sorted((package / room).rglob("*")):
+            name = path.relative_to(package)
+            if "__pycache__" not in name.parts and path.is_file():
+                content = path.read_bytes()
+                digest.update(f"{name.as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]

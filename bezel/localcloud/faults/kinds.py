@@ -1,12 +1,20 @@
-"""Kinds of faults and their parameters: the table behind `bezel local fault list` and the daemon's validation."""
+"""Kinds of faults and their parameters (data/faults.toml), and the check of a fault request."""
 
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+from bezel.errors import Problem, UserError
 
 Value = str | int | float
-# Where a fault is carried out: in Cloud Run and its neighbours, in the container's process, at the server that answers
-# requests, on the machine's disk; or "at once", if it is over as soon as it is requested.
-Place = Literal["platform", "container", "requests", "machine", "at once"]
+_NOTHING = "so nothing was changed."
+
+
+class FaultError(UserError):
+    """An invalid fault request; the text is for the user and lists the valid choices."""
 
 
 @dataclass(frozen=True)
@@ -16,215 +24,125 @@ class Parameter:
     Attributes:
         default: Its value if none is given; also sets the parameter's type.
         text: Its meaning, with its unit.
-        least: The lowest value of a number.
-        most: The highest value of a number.
+        minimum: The lowest value of a number.
+        maximum: The highest value of a number.
         choices: Allowed texts; empty for any.
     """
 
     name: str
     default: Value
     text: str
-    least: float | None = None
-    most: float | None = None
+    minimum: float = -inf
+    maximum: float = inf
     choices: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """The allowed values of a text with choices, or of a number."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        low = f" of at least {self.minimum:g}" if isfinite(self.minimum) else ""
+        high = f" and at most {self.maximum:g}" if isfinite(self.maximum) else ""
+        return ("an integer" if isinstance(self.default, int) else "a finite number") + low + high
+
+    def parse(self, value: object) -> Value | None:
+        """A value of the parameter's type; None for a value that is not allowed."""
+        if isinstance(self.default, str):
+            return str(value) if not self.choices or str(value) in self.choices else None
+        try:
+            number = type(self.default)(str(value))
+        except ValueError:
+            return None
+        return number if self.minimum <= number <= self.maximum and -inf < number < inf else None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of fault."""
+    """One kind of fault; `place` is what applies it, see data/faults.toml."""
 
     name: str
     text: str
-    place: Place
-    parameters: tuple[Parameter, ...] = ()
-
-    def parameter(self, name: str) -> Parameter | None:
-        """A parameter by its name."""
-        return next((one for one in self.parameters if one.name == name), None)
+    place: Literal["platform", "container", "requests", "machine", "at once"]
+    parameters: dict[str, Parameter]
 
 
-_ANYWHERE = ("api", "service", "token")
+def _kinds() -> Iterable[Kind]:
+    table = tomllib.loads((Path(__file__).parents[1] / "data" / "faults.toml").read_text())
+    for name, row in table["kinds"].items():
+        shared, own = table["shared"].get(row.get("shared"), {}), row.get("parameters", {})
+        fields = {key: own[key] for key in own if key not in shared}
+        fields |= {key: common | own.get(key, {}) for key, common in shared.items()}
+        parameters = {
+            key: Parameter(key, **{**given, "choices": tuple(given.get("choices", ()))})
+            for key, given in fields.items()
+        }
+        yield Kind(name, row["text"], row["place"], parameters)
 
 
-def _matching(at: str, count: int, places: tuple[str, ...] = _ANYWHERE) -> tuple[Parameter, ...]:
-    """Parameters that select the requests that are struck."""
-    return (
-        Parameter(
-            "at", at, "whose requests: Google's APIs, its token endpoint, or the deployed services", choices=places
-        ),
-        Parameter("method", "*", "the method that a request must have, * for any"),
-        Parameter("path", "*", "the path that it must have; * stands for any text"),
-        Parameter("after", 0, "matching requests that pass before", least=0),
-        Parameter("count", count, "matching requests that are struck, 0 for all until it is cleared", least=0),
-    )
+KINDS: dict[str, Kind] = {kind.name: kind for kind in _kinds()}
 
 
-_ZONE = Parameter("zone", "*", "the zone; * stands for any text")
-_OPERATIONS = (
-    Parameter(
-        "api",
-        "run",
-        "whose operations",
-        choices=("run", "artifactregistry", "serviceusage", "tpu", "compute"),
-    ),
-    Parameter("after", 0, "operations that end well before", least=0),
-    Parameter("count", 1, "operations begun from now on that are struck, 0 for all until it is cleared", least=0),
-)
+def known(name: str) -> Kind:
+    """A kind by its name.
 
-_TABLE = (
-    Kind(
-        "quota-exceeded",
-        "the project has fewer GPUs in the region than the service asks for",
-        "platform",
-        (Parameter("quota", 0, "GPUs that the project may have in a region", least=0),),
-    ),
-    Kind(
-        "image-missing",
-        "the container image does not exist",
-        "platform",
-        (
-            Parameter(
-                "seen",
-                "look-up",
-                "where it is missing first: `look-up` of its digest, or only when Cloud Run pulls it (`deploy`)",
-                choices=("look-up", "deploy"),
-            ),
-        ),
-    ),
-    Kind("bucket-permission-missing", "the service's account may not read the bucket with the weights", "platform"),
-    Kind("secret-permission-missing", "the service's account may not read its secrets", "platform"),
-    Kind(
-        "secret-missing",
-        "a secret that the service asks for does not exist",
-        "platform",
-        (Parameter("secret", "*", "the secret's name; * stands for any text"),),
-    ),
-    Kind("out-of-memory", "the accelerator's memory does not suffice to load the model", "container"),
-    Kind(
-        "unknown-argument",
-        "the image holds another vLLM, whose parser refuses an argument",
-        "container",
-        (Parameter("argument", "--kv-cache-dtype", "the argument that it does not know"),),
-    ),
-    Kind("never-healthy", "the container runs, and never listens", "container"),
-    Kind(
-        "slow-start",
-        "loading takes longer",
-        "container",
-        (Parameter("factor", 20.0, "how many times longer", least=1),),
-    ),
-    Kind(
-        "crash-loop",
-        "each container ends some time after it became healthy",
-        "container",
-        (Parameter("after_seconds", 5.0, "seconds that it serves", least=0),),
-    ),
-    Kind(
-        "engine-death",
-        "vLLM's engine dies under load",
-        "container",
-        (Parameter("after_requests", 3, "the request of a container that kills it", least=1),),
-    ),
-    Kind("disk-full", "the container's disk is full when vLLM writes its compile cache", "container"),
-    Kind(
-        "server-errors",
-        "a burst of answers with an error's status, 5xx or 4xx",
-        "requests",
-        (Parameter("status", 503, "the HTTP status", least=400, most=599), *_matching("api", 3)),
-    ),
-    Kind(
-        "rate-limited",
-        "a burst of answers 429 with Retry-After",
-        "requests",
-        (Parameter("retry_after", 1, "seconds that Retry-After asks for", least=0), *_matching("api", 3)),
-    ),
-    Kind(
-        "dropped-connections",
-        "connections that break",
-        "requests",
-        (
-            Parameter(
-                "when",
-                "before",
-                "before the request takes effect, after it did and before the answer, or in the answer's body",
-                choices=("before", "after", "body"),
-            ),
-            *_matching("api", 3),
-        ),
-    ),
-    Kind(
-        "slow-connections",
-        "answers that are late",
-        "requests",
-        (Parameter("seconds", 10.0, "how late", least=0), *_matching("service", 0)),
-    ),
-    Kind(
-        "truncated-streams",
-        "streams of a service that end early and look complete to HTTP",
-        "requests",
-        (
-            Parameter("events", 2, "events that still arrive", least=0),
-            *_matching("service", 0, ("service",)),
-        ),
-    ),
-    Kind("malformed-json", "JSON answers cut in half, all else in order", "requests", _matching("api", 1)),
-    Kind(
-        "clock-skew",
-        "this machine's clock is off from Google's when it signs for a token",
-        "requests",
-        (Parameter("seconds", 600.0, "how far it is ahead; negative: behind"),),
-    ),
-    Kind("operation-fails-late", "an operation ends with an error after its work is done", "platform", _OPERATIONS),
-    Kind("operation-never-ends", "an operation is never done", "platform", _OPERATIONS),
-    Kind(
-        "service-changed",
-        "somebody else changes the deployed services",
-        "at once",
-        (Parameter("max_instances", 2, "the greatest number of instances that they set", least=1, most=100),),
-    ),
-    Kind("service-deleted", "somebody else deletes the deployed services", "at once"),
-    Kind(
-        "lease-stock-out",
-        "a zone has no machine left, and after a while gives up on requests for one",
-        "platform",
-        (
-            _ZONE,
-            Parameter(
-                "code",
-                "ZONE_RESOURCE_POOL_EXHAUSTED",
-                "what it says then",
-                choices=("ZONE_RESOURCE_POOL_EXHAUSTED", "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"),
-            ),
-        ),
-    ),
-    Kind("lease-zone-refused", "a zone takes no flex-start requests", "platform", (_ZONE,)),
-    Kind(
-        "lease-never-active",
-        "a machine that was granted is never ready, and fails",
-        "platform",
-        (Parameter("seconds", 3600.0, "seconds of the platform's time until it has failed", least=0),),
-    ),
-    Kind(
-        "lease-slow-delete",
-        "a lease takes longer to be deleted",
-        "platform",
-        (Parameter("seconds", 1800.0, "further seconds of the platform's time", least=0),),
-    ),
-    Kind(
-        "lease-late-fill",
-        "the request for a lease is answered with a time-out, and stored much later",
-        "platform",
-        (Parameter("seconds", 4200.0, "how much later, in seconds of the platform's time", least=0),),
-    ),
-    Kind(
-        "lease-quota",
-        "the project may have fewer accelerators than it asks for",
-        "platform",
-        (Parameter("units", 0, "chips or GPUs that it may have of each quota", least=0),),
-    ),
-    Kind("lease-preempted", "the platform takes every machine away that is leased", "at once"),
-    Kind("lease-ends", "the run duration of every lease is over", "at once"),
-    Kind("localcloud-disk-full", "the disk of this machine is full where localcloud keeps its data", "machine"),
-)  # fmt: skip
+    Raises:
+        FaultError: There is no such kind.
+    """
+    if name not in KINDS:
+        repair = f"choose one of {', '.join(sorted(KINDS))}; `bezel local fault list` explains them."
+        raise FaultError(Problem("fault", name, f"is not a kind of fault, {_NOTHING}", repair))
+    return KINDS[name]
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in _TABLE}
+
+def checked(name: str, given: object) -> dict[str, Value]:
+    """All parameters of a kind: the given ones (texts, or numbers for numbers) and the defaults of the others.
+
+    Raises:
+        FaultError: A parameter is wrong; the text names every error at once.
+    """
+    parameters = known(name).parameters
+    if not isinstance(given, Mapping):
+        problem = Problem(f"parameters of {name}", given, f"is not an object, {_NOTHING}", "send names with values.")
+        raise FaultError(problem)
+    problems, values = [], {parameter.name: parameter.default for parameter in parameters.values()}
+    for key, value in given.items():
+        if (parameter := parameters.get(str(key))) is None:
+            repair = f"choose one of its parameters: {', '.join(parameters)}." if parameters else "leave it out."
+            problems.append(Problem(str(key), value, f"is not a parameter of {name}, {_NOTHING}", repair))
+        elif (parsed := parameter.parse(value)) is None:
+            repair = f"use {parameter.expected}, e.g. {key}={parameter.default}."
+            problems.append(Problem(str(key), value, f"is not {parameter.expected}, {_NOTHING}", repair))
+        else:
+            values[parameter.name] = parsed
+    if problems:
+        raise FaultError(*problems)
+    return values
+
+
+def pairs(words: Iterable[str]) -> dict[str, str]:
+    """Parse the `key=value` words of a command line.
+
+    Raises:
+        FaultError: A word does not have that form.
+    """
+    problems = [
+        Problem(word, None, f"has no value, {_NOTHING}", f"write {word}=VALUE.") for word in words if "=" not in word
+    ]
+    if problems:
+        raise FaultError(*problems)
+    return dict(word.partition("=")[::2] for word in words)
+
+
+def table() -> list[dict[str, Any]]:
+    """Every kind with its parameters as JSON, for clients in any language."""
+    return [
+        {"kind": kind.name, "text": kind.text, "parameters": [_json(each) for each in kind.parameters.values()]}
+        for kind in KINDS.values()
+    ]
+
+
+def _json(parameter: Parameter) -> dict[str, Any]:
+    bounds = {"least": parameter.minimum, "most": parameter.maximum}
+    choices = {"choices": list(parameter.choices)} if parameter.choices else {}
+    row = {"name": parameter.name, "default": parameter.default, "text": parameter.text}
+    return row | {name: bound for name, bound in bounds.items() if isfinite(bound)} | choices

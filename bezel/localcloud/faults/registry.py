@@ -5,14 +5,15 @@ One fault of a kind is active at a time: another of the same kind replaces it.
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from bezel.localcloud.core.paths import write_atomically
-from bezel.localcloud.faults.kinds import KINDS, Value
-from bezel.localcloud.faults.parse import FaultError, checked
+from bezel.atomic_write import write_whole
+from bezel.errors import Problem
+from bezel.localcloud.faults.kinds import KINDS, FaultError, Value, checked
 
 _FILE = "faults.json"
 _CONTAINER_FILE = "container-faults.json"
@@ -41,8 +42,9 @@ class Fault:
 
     def matches(self, at: str, method: str, path: str) -> bool:
         """Whether a request matches the fault."""
-        wanted = self.values.get("method"), self.values.get("path")
-        return self.values.get("at") == at and wanted[0] in {"*", method} and fnmatchcase(path, str(wanted[1]))
+        if self.values.get("at") != at or self.values["method"] not in {"*", method}:
+            return False
+        return fnmatchcase(path, self.text("path"))
 
     @property
     def strikes(self) -> bool:
@@ -73,7 +75,7 @@ class Faults:
         self.container_file = root / _CONTAINER_FILE
         self._on: dict[str, Fault] = _read(self._file)
         self._listeners: list[Callable[[], None]] = []
-        self._tell_containers()
+        self._write_container_file()
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a listener now and at each change."""
@@ -107,8 +109,8 @@ class Faults:
             FaultError: No fault of that kind is active.
         """
         if kind and kind not in self._on:
-            on = ", ".join(self._on) or "none"
-            raise FaultError(f"{kind} is not on, so there is nothing to clear. On at the moment: {on}.")
+            repair = f"choose an active fault: {', '.join(self._on)}." if self._on else "add a fault first."
+            raise FaultError(Problem("fault", kind, "is not active, so there is nothing to clear.", repair))
         cleared = [kind] if kind else list(self._on)
         for name in cleared:
             del self._on[name]
@@ -141,33 +143,30 @@ class Faults:
         return fault.strikes
 
     def _changed(self) -> None:
-        write_atomically(self._file, _json([fault.shown() for fault in self.all()]))
-        self._tell_containers()
+        write_whole(self._file, _json([fault.shown() for fault in self.all()]), mode=0o600)
+        self._write_container_file()
         for listener in self._listeners:
             listener()
 
-    def _tell_containers(self) -> None:
-        told = [fault for fault in self.all() if KINDS[fault.kind].place == "container"]
-        content = _json([{"kind": fault.kind, **fault.values} for fault in told])
+    def _write_container_file(self) -> None:
+        container_faults = [fault for fault in self.all() if KINDS[fault.kind].place == "container"]
+        content = _json([{"kind": fault.kind, **fault.values} for fault in container_faults])
         # An unchanged file is not rewritten: containers watch its modification time.
         if not self.container_file.exists() or self.container_file.read_bytes() != content:
-            write_atomically(self.container_file, content)
+            write_whole(self.container_file, content, mode=0o600)
 
 
 def _read(file: Path) -> dict[str, Fault]:
     """Load the faults of an earlier run's file; kinds that this version does not know are left out."""
-    found: dict[str, Fault] = {}
     try:
         content = json.loads(file.read_text())
     except (OSError, ValueError):
-        return found
-    for one in content if isinstance(content, list) else []:
-        try:
-            fault = Fault(one["kind"], checked(one["kind"], one["parameters"]), int(one.get("met", 0)))
-        except (FaultError, KeyError, TypeError, ValueError):
-            continue
-        found[fault.kind] = fault
-    return found
+        content = []
+    faults: dict[str, Fault] = {}
+    for row in content if isinstance(content, list) else []:
+        with suppress(FaultError, KeyError, TypeError, ValueError):
+            faults[row["kind"]] = Fault(row["kind"], checked(row["kind"], row["parameters"]), int(row.get("met", 0)))
+    return faults
 
 
 def _json(content: object) -> bytes:

@@ -3,15 +3,74 @@
 A call that a breakpoint matches is stopped here, at its boundary (breakpoints.py).
 """
 
+import asyncio
 import json
 import time
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bezel.localcloud.core.logfile import LogFile
-from bezel.localcloud.http.breakpoints import Breakpoints
+
+When = Literal["before", "after"]
+
+
+@dataclass
+class Hold:
+    """The `nth` matching call from now on, stopped before it is handled, or after it with its response not sent.
+
+    Attributes:
+        method: HTTP method.
+        path: The path without its query; `*` matches anything.
+        nth: Counted from 1.
+        when: Before the call has any effect, or after all of it.
+        reached: Set when the call has stopped.
+        released: Set to let it continue.
+        dropped: Whether a released call is dropped instead of handled, as if its caller had died before it was sent.
+    """
+
+    method: str
+    path: str
+    nth: int
+    when: When
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    dropped: bool = False
+
+    def takes(self, method: str, path: str) -> bool:
+        """Count a matching call and return whether it is the one to stop."""
+        if method != self.method or not fnmatchcase(path, self.path):
+            return False
+        self.nth -= 1
+        return self.nth == 0
+
+    async def stop(self) -> None:
+        """Wait at the boundary until the hold is released."""
+        self.reached.set()
+        await self.released.wait()
+
+
+class Breakpoints:
+    """At most one hold at a time."""
+
+    def __init__(self) -> None:
+        self.hold: Hold | None = None
+
+    def place(self, hold: Hold | None, *, drop: bool = False) -> None:
+        """Release the current hold, or drop its call, and put another in its place."""
+        if self.hold is not None:
+            self.hold.dropped = drop
+            self.hold.released.set()
+        self.hold = hold
+
+    def taking(self, method: str, path: str) -> Hold | None:
+        """The hold at which this call must stop, if any."""
+        return self.hold if self.hold is not None and self.hold.takes(method, path) else None
+
 
 # Arguments that are, or work like, credentials.
 _SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", "token"})

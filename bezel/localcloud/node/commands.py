@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from bezel.localcloud.node.docker import DockerDaemon
-from bezel.localcloud.node.docker_run import RefusedError, RunOptions
+from bezel.localcloud.node.docker import DockerDaemon, RefusedError, RunOptions
 
 _VERSION = "Docker version 27.5.1, build 9f9e405"
 

@@ -4,6 +4,7 @@ import asyncio
 import tomllib
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -11,12 +12,10 @@ from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.machines.node_spec import NodeSpec
-from bezel.localcloud.node.containers import Container
-from bezel.localcloud.node.docker_run import RefusedError, RunOptions
-from bezel.localcloud.node.reachability import Ways
+from bezel.localcloud.node.process import Container
+from bezel.localcloud.node.reachability import NODE_VARIABLE, Ways, owner
 from bezel.localcloud.node.relay import Relay
-from bezel.localcloud.node.socket_owner import NODE_VARIABLE, owner
-from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
+from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE
 from bezel.localcloud.processes.variables import handed_on
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import parse_reference
@@ -25,6 +24,29 @@ from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, serve_arguments
 from bezel.localcloud.services.cloud_run.runtime.container_command import Container as Launched
 from bezel.localcloud.services.cloud_run.spec import revision_spec
+
+
+class RefusedError(Exception):
+    """A failed command; the text is its output."""
+
+    def __init__(self, text: str, code: int = 1) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of `docker run` beside the image and its command."""
+
+    name: str
+    restarts: int
+    host_network: bool
+    privileged: bool
+    gpus: bool
+    entrypoint: str
+    environment: dict[str, str]
+    volumes: dict[str, str]
+
 
 _PORT = 8000  # vLLM's own, where no argument names another
 

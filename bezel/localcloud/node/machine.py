@@ -29,10 +29,9 @@ from bezel.localcloud.node import commands
 from bezel.localcloud.node.docker import DockerDaemon
 from bezel.localcloud.node.metadata import Metadata
 from bezel.localcloud.node.process import Process
-from bezel.localcloud.node.reachability import Ways
+from bezel.localcloud.node.reachability import NODE_VARIABLE, Ways
 from bezel.localcloud.node.relay import Relay
-from bezel.localcloud.node.socket_owner import NODE_VARIABLE
-from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
+from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 

@@ -5,7 +5,7 @@ Owns the shapes. Leaves composition to `bezel.localcloud.cloud`, so that users o
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bezel.localcloud.access.permissions import Access
 from bezel.localcloud.access.tokens import Tokens
@@ -16,13 +16,26 @@ from bezel.localcloud.core.objects import ObjectFiles
 from bezel.localcloud.core.operations import Operations
 from bezel.localcloud.core.paths import Paths
 from bezel.localcloud.core.store import Store
-from bezel.localcloud.core.usage_series import Point, Series
 from bezel.localcloud.faults.registry import Faults
-from bezel.localcloud.http.breakpoints import Breakpoints
+from bezel.localcloud.http.request_log import Breakpoints
 from bezel.localcloud.machines.capacity import Held
 from bezel.localcloud.machines.lifecycle import Life
 from bezel.localcloud.machines.node_spec import NodeHost
 from bezel.localcloud.processes.sockets import Sockets
+
+
+class Series(NamedTuple):
+    """Key of one series: a quota's metric in a region or zone."""
+
+    metric: str
+    location: str
+
+
+class Point(NamedTuple):
+    """A sample: Unix seconds, and the amount as the quota counts."""
+
+    time: float
+    used: int
 
 
 class Services(Protocol):

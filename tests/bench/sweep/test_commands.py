@@ -14,7 +14,7 @@ import pytest
 from bezel.bench.result.document import load
 from bezel.bench.result.sample_file import read_samples
 from bezel.cli.main import main
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.process import ROOT, simulated_vllm
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from bezel.localcloud import control
-from bezel.localcloud.processes.orphans import marked
+from bezel.localcloud.processes.process_status import marked
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, Client, is_alive, until
 
 JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"

@@ -15,7 +15,7 @@ from bezel.bench_jobs.cleanup import LABELS
 from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
 from bezel.errors import UserError
 from bezel.localcloud import control
-from bezel.localcloud.processes.orphans import marked
+from bezel.localcloud.processes.process_status import marked
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 from tests.support.record_results import check_results
 from tests.support.simulated_vllm.process import MODEL

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.http.wellformed import REFUSAL
+from bezel.localcloud.http.serving import REFUSAL
 from bezel.localcloud.services.artifact_registry.images import program_of
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel.localcloud.services.cloud_run.runtime.container_command import program

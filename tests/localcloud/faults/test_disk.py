@@ -48,7 +48,7 @@ def read(client: Client, name: str):
 def test_a_full_disk_is_told_to_the_caller_and_leaves_everything_as_it_was(client: Client) -> None:
     assert upload(client, "kept.txt", "before").status_code == 200
     fill(client, full=True)
-    with pytest.raises(SeedError, match=r"cannot be put into gs://own/m, so nothing was deployed: .* disk is full"):
+    with pytest.raises(SeedError, match=r"cannot be uploaded to gs://own/m, so nothing was deployed: .* disk is full"):
         seed(client.endpoint, "own", "m", {"config.json": b"{}"})
     refused = client.post(SECRETS, {"replication": {"automatic": {}}, "labels": {"a": LARGE}}, secretId="s")
     assert refused.status_code == 500

@@ -8,7 +8,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE, marked
+from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
 from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 from bezel.loopback.plain_http import NO_TLS
 from tests.support.localcloud.client import PARENT, RUNTIME, until

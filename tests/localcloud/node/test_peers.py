@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bezel.localcloud.node.socket_owner import NODE_VARIABLE, owner
+from bezel.localcloud.node.reachability import NODE_VARIABLE, owner
 from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,7 @@ from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.node.commands import answer
 from bezel.localcloud.node.docker import machines
 from bezel.localcloud.node.metadata import Metadata
-from bezel.localcloud.node.reachability import Ways
-from bezel.localcloud.node.socket_owner import NODE_VARIABLE
+from bezel.localcloud.node.reachability import NODE_VARIABLE, Ways
 from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS, free_address
 from bezel.loopback.plain_http import NO_TLS

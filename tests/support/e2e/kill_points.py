@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from bezel.localcloud import control
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from tests.support.e2e.consistency import problems
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal
 

@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
+from bezel.errors import UserError
 from bezel.localcloud.core.clock import InstanceTiming
-from bezel.localcloud.daemon import AlreadyRunningError, report_refusal, serve
+from bezel.localcloud.daemon import serve
 from bezel.localcloud.services.cloud_run.runtime.container_command import (
     Command,
     Container,
@@ -25,5 +26,5 @@ if __name__ == "__main__":
     timing = InstanceTiming(speed, idle, machine_seconds=0.5, queue_seconds=1.0)
     try:
         serve(directory, launch_fake, server="sim", speed=speed, timing=timing)
-    except AlreadyRunningError as error:
-        sys.exit(report_refusal(error))
+    except UserError as error:
+        sys.exit(str(error))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from components.config.gateway import gateway_configuration
 from components.identity_gateway import CONFIGURATION, SCRIPT
 

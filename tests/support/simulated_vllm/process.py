@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.load.plan import Target
 from bezel.bench.server.http_probe import asker
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.arguments import ROOT
 from tests.support.simulated_vllm.samples import FIXTURES
 

@@ -13,13 +13,11 @@ from bezel.localcloud import control
 from bezel.loopback.plain_http import NO_TLS
 from bezel.rest import Backoff
 from bezel.weights.bucket import Bucket
-from bezel.weights.copy import HubSource, Outcome, copy_model
-from bezel.weights.gcs_source import BucketSource
+from bezel.weights.copy import BucketSource, HubSource, Outcome, copy_model
 from bezel.weights.hub import Hub, Repository
 from bezel.weights.progress import Progress
 from bezel.weights.retry import Watch
-from bezel.weights.transfer import Transfer
-from bezel.weights.upload_sessions import Journal
+from bezel.weights.transfer import Journal, Transfer
 from tests.support.weights.fake_hub import TOKEN, FakeHub
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.core.usage_series import Point, Series
+from bezel.localcloud.routing.context import Point, Series
 from bezel.localcloud.routing.router import Api, Call
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API")

@@ -16,9 +16,8 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 
-from bezel.localcloud.core.usage_series import Point, Series
 from bezel.localcloud.machines import capacity
-from bezel.localcloud.routing.context import Context
+from bezel.localcloud.routing.context import Context, Point, Series
 from bezel.localcloud.services.cloud_run.quotas import amounts
 from bezel.localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
 

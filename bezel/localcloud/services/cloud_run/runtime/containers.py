@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from bezel.localcloud.core.paths import HUB_PREFIX
-from bezel.localcloud.processes.orphans import DIRECTORY_VARIABLE
+from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE
 from bezel.localcloud.processes.variables import handed_on, note_of_kept_back
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import program_of

@@ -20,7 +20,7 @@ from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.core.logbook import LogSource
 from bezel.localcloud.faults.wire import FaultMiddleware
 from bezel.localcloud.http.serving import HttpServer
-from bezel.localcloud.processes.ports import free_port
+from bezel.localcloud.processes.sockets import free_port
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run.runtime.autoscaler import NoInstanceError
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance

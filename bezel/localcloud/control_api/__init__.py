@@ -1,1 +1,0 @@
-"""localcloud's own API: faults, breakpoints, inventory."""
