@@ -41,13 +41,13 @@ def main(words: list[str]) -> None:
     folders = [Path(word) for word in words if not word.startswith("--")]
     if len(folders) != 1 or not folders[0].is_dir():
         raise SystemExit("name one folder of results: python -m tools.bench.audit_published FOLDER [--write]")
-    found = audit_files(sorted(path for path in folders[0].rglob("*") if path.suffix in (".csv", ".json")))
-    if found.unreadable:
-        raise SystemExit("\n".join(found.unreadable))
+    audit = audit_files(sorted(path for path in folders[0].rglob("*") if path.suffix in (".csv", ".json")))
+    if audit.unreadable:
+        raise SystemExit("\n".join(audit.unreadable))
     if "--write" not in words:
-        sys.stdout.write(table(found))
+        sys.stdout.write(table(audit))
         return
-    put(ROOT / "docs" / "audit.md", "tools.bench.audit_published FOLDER --write", table(found))
+    put(ROOT / "docs" / "audit.md", "tools.bench.audit_published FOLDER --write", table(audit))
 
 
 if __name__ == "__main__":

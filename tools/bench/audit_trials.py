@@ -33,24 +33,24 @@ def clean() -> tuple[int, Counter[str]]:
         case = clean_case(seed)
         kinds[case.kind] += 1
         with tempfile.TemporaryDirectory() as folder:
-            told = audit_files(case.write(Path(folder)))
-        accused += bool(told.findings or told.unreadable)
+            audit = audit_files(case.write(Path(folder)))
+        accused += bool(audit.findings or audit.unreadable)
     return accused, kinds
 
 
 def faulty(fault: int) -> tuple[Counter[str], Counter[str]]:
     """For each way of injecting an error: how often it was injected, and how often reported on the right item."""
-    tried, found = Counter[str](), Counter[str]()
+    tried, detected = Counter[str](), Counter[str]()
     for seed in range(HELD_OUT, HELD_OUT + EACH):
-        one = injected(fault, seed)
-        tried[one.how] += 1
+        injection = injected(fault, seed)
+        tried[injection.how] += 1
         with tempfile.TemporaryDirectory() as folder:
-            told = audit_files(one.case.write(Path(folder)))
-        found[one.how] += any(each.fault == fault and one.item in each.items for each in told.findings)
-    return tried, found
+            audit = audit_files(injection.case.write(Path(folder)))
+        detected[injection.how] += any(each.fault == fault and injection.item in each.items for each in audit.findings)
+    return tried, detected
 
 
-def told(text: str) -> set[int]:
+def findings_of(text: str) -> set[int]:
     """The kinds of findings reported for one grid."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "grid.csv"
@@ -64,10 +64,10 @@ def units() -> str:
     lines.append("|---|---|---|---|---|---|\n")
     seeds = range(HELD_OUT, HELD_OUT + GRIDS)
     for unit in UNITS:
-        clean_ = sum(bool(told(clean_grid(seed).text(unit))) for seed in seeds)
-        drained = sum(DRAIN in told(overloaded_grid(seed, drained=True).text(unit)) for seed in seeds)
+        clean_ = sum(bool(findings_of(clean_grid(seed).text(unit))) for seed in seeds)
+        drained = sum(DRAIN in findings_of(overloaded_grid(seed, drained=True).text(unit)) for seed in seeds)
         left = [overloaded_grid(seed, drained=False) for seed in seeds]
-        found = sum(DRAIN in told(grid.text(unit)) for grid in left)
+        found = sum(DRAIN in findings_of(grid.text(unit)) for grid in left)
         sure, share = f"{found / (found + clean_ + drained):.0%}", f"{found / GRIDS:.0%}"
         counts = " | ".join(f"{number} of {GRIDS}" for number in (clean_, drained, found))
         lines.append(f"| {unit} | {counts} | {sure} | {share} |\n")
@@ -79,10 +79,10 @@ def table() -> str:
     lines = ["| fault | put in | found | ways: found of put in |\n|---|---|---|---|\n"]
     all_tried = all_found = 0
     for fault in INJECTIONS:
-        tried, found = faulty(fault)
-        all_tried, all_found = all_tried + tried.total(), all_found + found.total()
-        ways = ", ".join(f"{how.replace('_', ' ')} {found[how]}/{number}" for how, number in tried.items())
-        lines.append(f"| {fault} {FAULTS[fault]} | {tried.total()} | {found.total()} | {ways} |\n")
+        tried, detected = faulty(fault)
+        all_tried, all_found = all_tried + tried.total(), all_found + detected.total()
+        ways = ", ".join(f"{how.replace('_', ' ')} {detected[how]}/{number}" for how, number in tried.items())
+        lines.append(f"| {fault} {FAULTS[fault]} | {tried.total()} | {detected.total()} | {ways} |\n")
     lines.append(f"| all | {all_tried} | {all_found} ({all_found / all_tried:.1%}) | |\n")
     accused, kinds = clean()
     of = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))

@@ -34,11 +34,11 @@ def written(results: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def speed(found: dict[str, dict[str, Any]]) -> str:
+def speed(results: dict[str, dict[str, Any]]) -> str:
     """Requests per second, and the engine's lead."""
-    own = found[OWN]
+    own = results[OWN]
     rows = []
-    for name, levels in found.items():
+    for name, levels in results.items():
         cells = [name]
         for users in ("64", "1024"):
             if level := levels.get(users):
@@ -57,10 +57,10 @@ def speed(found: dict[str, dict[str, Any]]) -> str:
     return table(heads, rows)
 
 
-def truth(name: str, found: dict[str, dict[str, Any]]) -> str:
+def truth(name: str, results: dict[str, dict[str, Any]]) -> str:
     """Errors against the server's own log."""
     rows = []
-    for client, errors in found.items():
+    for client, errors in results.items():
         paired = errors["paired_ms_p99"]
         rows.append(
             [

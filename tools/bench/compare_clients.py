@@ -55,16 +55,16 @@ class Bench:
                 for users in (64, 1024):
                     if users > client.short and isinstance(client, Guidellm):
                         continue
-                    said(f"round {round_ + 1}: {client.name}, one token, {users} users")
-                    seen, _ = self._one(client, Load("", users, client.long, 1))
+                    log(f"round {round_ + 1}: {client.name}, one token, {users} users")
+                    measured, _ = self._one(client, Load("", users, client.long, 1))
                     start, _ = self._one(client, Load("", users, max(client.short, users), 1))
-                    cpu = (seen.cpu_seconds - start.cpu_seconds) / (seen.answered - start.answered)
+                    cpu = (measured.cpu_seconds - start.cpu_seconds) / (measured.answered - start.answered)
                     mine = best.setdefault(client.name, {}).setdefault(
                         str(users), {"rate": 0.0, "cpu_us": float("inf")}
                     )
-                    mine["rate"] = max(mine["rate"], seen.answered / seen.seconds)
+                    mine["rate"] = max(mine["rate"], measured.answered / measured.seconds)
                     mine["cpu_us"] = min(mine["cpu_us"], cpu * 1e6)
-                    mine["failed"] = client.long - seen.answered
+                    mine["failed"] = client.long - measured.answered
         return best
 
     def truth(self) -> dict[str, dict[str, Any]]:
@@ -82,7 +82,7 @@ class Bench:
                     # guidellm takes minutes for each of these.
                     if isinstance(client, Guidellm) and (round_ or self._earlier or users > 256):
                         continue
-                    said(f"round {round_ + 1}: {client.name}, {name}")
+                    log(f"round {round_ + 1}: {client.name}, {name}")
                     load = Load("", users, each * users, 64, ramp=ramp)
                     long, errs = self._one(client, load, "-ttft", "50ms", "-itl", itl, tls=tls)
                     short, _ = self._one(client, replace(load, requests=users), "-ttft", "50ms", "-itl", itl, tls=tls)
@@ -92,10 +92,10 @@ class Bench:
 
     def streams(self, count: int, seconds: int) -> dict[str, Any]:
         """Measure `count` concurrent streams for some seconds."""
-        said(f"{count} streams for {seconds} s")
+        log(f"{count} streams for {seconds} s")
         load = Load("", count, count, seconds)
-        seen, errs = self._one(Own(), load, "-ttft", "1s", "-itl", "1s")
-        return {"count": count, "seconds": seconds, **seen.more, "errors": asdict(errs)}
+        measured, errs = self._one(Own(), load, "-ttft", "1s", "-itl", "1s")
+        return {"count": count, "seconds": seconds, **measured.more, "errors": asdict(errs)}
 
     def start(self) -> dict[str, float]:
         """Seconds from the start of a process: to the import, and to the first request."""
@@ -115,24 +115,24 @@ class Bench:
         mock = Mock(self._mock, self._folder, SERVER_CORE, *flags, tls=self._tls if tls else None)
         with mock:
             ca_file = str(self._tls[0]) if tls else ""
-            seen = client.run(replace(load, url=mock.url, ca_file=ca_file), CLIENT_CORE)
-        return seen, errors(seen, mock.truth())
+            measured = client.run(replace(load, url=mock.url, ca_file=ca_file), CLIENT_CORE)
+        return measured, errors(measured, mock.truth())
 
 
-def limited(seen: Seen) -> bool | None:
+def limited(measured: Seen) -> bool | None:
     """Whether the engine reports by its own rule that it was the bottleneck; None for other clients."""
-    if not seen.more:
+    if not measured.more:
         return None
-    return bool(seen.more["lag_p99_ms"] > LATE_MS or seen.more["cpu_share"] > CPU_SHARE)
+    return bool(measured.more["lag_p99_ms"] > LATE_MS or measured.more["cpu_share"] > CPU_SHARE)
 
 
 def keep_best(found: dict[str, Any], name: str, errs: dict[str, Any], cpu: float) -> None:
     """Keep the errors of the round with the smallest p99, and the smallest CPU time."""
     before = found.get(name)
-    least = min(cpu, before["cpu_us_per_chunk"]) if before else cpu
+    min_cpu = min(cpu, before["cpu_us_per_chunk"]) if before else cpu
     if not before or errs["ttft_ms_p99"] < before["ttft_ms_p99"]:
         found[name] = errs
-    found[name]["cpu_us_per_chunk"] = least
+    found[name]["cpu_us_per_chunk"] = min_cpu
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -144,7 +144,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return files
 
 
-def said(text: str) -> None:
+def log(text: str) -> None:
     """Print a progress message."""
     print(text, file=SAID, flush=True)
 

@@ -27,7 +27,7 @@ from bezel.bench.server.counters import series
 from bezel.bench.server.http_probe import asker
 from bezel.localcloud.processes.sockets import free_port
 from tools.docs.generated_sections import ROOT, put
-from tools.vllm.real_server import command, ended, environment, kept, until_healthy
+from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,17 +132,17 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    found = {name: _server(options.folder.resolve(), name, options.rounds) for name in options.only}
-    text = _text(found)
+    results = {name: _server(options.folder.resolve(), name, options.rounds) for name in options.only}
+    text = _text(results)
     sys.stdout.write(text)
     if options.write:
         put(ROOT / "docs" / "metrics.md", "tools.bench.compare_vllm_bench", text)
-    return 0 if all(_sound(one.cell) for rounds in found.values() for one in rounds) else 1
+    return 0 if all(_sound(result.cell) for rounds in results.values() for result in rounds) else 1
 
 
 def _server(folder: Path, name: str, rounds: int) -> list[Round]:
     port = free_port()
-    log = kept(f"bench-real-vllm-{name}.log")
+    log = log_file(f"bench-real-vllm-{name}.log")
     line = command(folder, port, SERVERS[name])
     print(f"{name}: starts a real vLLM, log {log}", file=sys.stderr, flush=True)
     with (
@@ -156,12 +156,12 @@ def _server(folder: Path, name: str, rounds: int) -> list[Round]:
         url = f"http://127.0.0.1:{port}"
         # Compilation and look-ups that happen once must count for neither client.
         _ours(url, Path(work) / "warm.json")
-        found = []
+        results = []
         for turn in range(rounds):
             print(f"{name}: round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
-            found.append(_round(folder, url, Path(work), turn))
+            results.append(_round(folder, url, Path(work), turn))
     log.unlink()
-    return found
+    return results
 
 
 def _round(folder: Path, url: str, work: Path, turn: int) -> Round:
@@ -184,8 +184,8 @@ def _round(folder: Path, url: str, work: Path, turn: int) -> Round:
 def _clocks(url: str) -> dict[str, tuple[float, float]]:
     """Sum (seconds) and count of each of the server's histograms."""
     text = asker(Target(url, MODEL), dict)("/metrics", None).body.decode()
-    found = {name: value for name, _, value in series(text)}
-    return {name: (found[f"{family}_sum"], found[f"{family}_count"]) for name, (family, _) in OWN_CLOCK.items()}
+    results = {name: value for name, _, value in series(text)}
+    return {name: (results[f"{family}_sum"], results[f"{family}_count"]) for name, (family, _) in OWN_CLOCK.items()}
 
 
 def _ours(url: str, out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -226,17 +226,17 @@ def _sound(cell: dict[str, Any]) -> bool:
     return bool(cell["state"] == "ok" and counters["state"] == "passed")
 
 
-def _text(found: dict[str, list[Round]]) -> str:
+def _text(rounds_of: dict[str, list[Round]]) -> str:
     load = f"{USERS} users, {REQUESTS} chats of {INPUT} + {OUTPUT} tokens"
-    rounds = max(len(one) for one in found.values())
+    rounds = max(len(result) for result in rounds_of.values())
     head = (
         f"vLLM 0.32.0 on a CPU, a tiny Gemma 4 with random weights, either client on the same {_cores()} cores as the\n"
         f"server, {datetime.now(UTC).date().isoformat()}: {load}, in turns, medians of {rounds} rounds\n"
         "(least to most). `export` has vLLM's definitions, `cell` the benchmark's own. Other work ran on the machine\n"
         "at the same time: the ranges are wide, and where they overlap no difference is shown.\n"
     )
-    lines = [head, *_counters(found), *_own_clocks(found)]
-    for name, turns in found.items():
+    lines = [head, *_counters(rounds_of), *_own_clocks(rounds_of)]
+    for name, turns in rounds_of.items():
         lines += [
             f"#### {name[0].upper()}{name[1:]}\n",
             "| figure | `vllm bench serve` | export | cell |",
@@ -244,9 +244,9 @@ def _text(found: dict[str, list[Round]]) -> str:
         ]
         for figure in FIGURES:
             row = [
-                _column([one.theirs.get(figure.theirs) for one in turns]),
-                _column([one.export.get(figure.theirs) for one in turns]),
-                _column([_own(one.cell, figure.ours) for one in turns]),
+                _column([result.theirs.get(figure.theirs) for result in turns]),
+                _column([result.export.get(figure.theirs) for result in turns]),
+                _column([_own(result.cell, figure.ours) for result in turns]),
             ]
             if any(cell != "-" for cell in row[:2]):
                 lines.append(f"| {figure.name}{f', {figure.unit}' if figure.unit else ''} | {' | '.join(row)} |")
@@ -258,16 +258,16 @@ def _why() -> list[str]:
     return ["#### Why they differ\n", *(f"- **{figure.name}**: {figure.why}." for figure in FIGURES), ""]
 
 
-def _counters(found: dict[str, list[Round]]) -> list[str]:
+def _counters(results: dict[str, list[Round]]) -> list[str]:
     """The largest difference between the server's counters and the client's."""
     lines = ["| server | requests | prompt tokens | output tokens | tokens a chunk | acceptance length | states |"]
     lines.append("|---|---|---|---|---|---|---|")
-    for name, rounds in found.items():
-        cells = [one.cell for one in rounds]
+    for name, rounds in results.items():
+        cells = [result.cell for result in rounds]
         numbers = [next(check for check in cell["checks"] if check["name"] == "counters")["numbers"] for cell in cells]
         off = [
-            f"{max(abs(one[f'{what}_off']) for one in numbers):.2%} off"
-            if all(f"{what}_off" in one for one in numbers)
+            f"{max(abs(result[f'{what}_off']) for result in numbers):.2%} off"
+            if all(f"{what}_off" in result for result in numbers)
             else "not known"
             for what in ("requests", "prompt_tokens", "output_tokens")
         ]
@@ -277,7 +277,7 @@ def _counters(found: dict[str, list[Round]]) -> list[str]:
     return [*lines, ""]
 
 
-def _own_clocks(found: dict[str, list[Round]]) -> list[str]:
+def _own_clocks(results: dict[str, list[Round]]) -> list[str]:
     """The excess of each client's means over the server's own, for the same requests."""
     lines = [
         "Milliseconds that a client's mean has on top of the mean of the server's own clock, for the same requests",
@@ -285,12 +285,12 @@ def _own_clocks(found: dict[str, list[Round]]) -> list[str]:
         "tokenised, so that a client's ttft and e2e have the way there on top, and a tpot has nothing:\n",
     ]
     lines += ["| server | mean | by the server | `vllm bench serve` | export |", "|---|---|---|---|---|"]
-    for name, rounds in found.items():
+    for name, rounds in results.items():
         for metric, (_, key) in OWN_CLOCK.items():
             row = [
-                _column([one.server_of_ours[metric] for one in rounds]),
-                _column([one.theirs[key] - one.server_of_theirs[metric] for one in rounds]),
-                _column([one.export[key] - one.server_of_ours[metric] for one in rounds]),
+                _column([result.server_of_ours[metric] for result in rounds]),
+                _column([result.theirs[key] - result.server_of_theirs[metric] for result in rounds]),
+                _column([result.export[key] - result.server_of_ours[metric] for result in rounds]),
             ]
             lines.append(f"| {name} | {metric} | {' | '.join(row)} |")
     return [*lines, ""]
@@ -305,11 +305,11 @@ def _column(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return "-"
-    least, middle, most = (
+    low, middle, high = (
         f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
         for value in (min(known), statistics.median(known), max(known))
     )
-    return middle if least == most else f"{middle} ({least} to {most})"
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def _cores() -> str:

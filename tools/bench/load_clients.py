@@ -91,8 +91,8 @@ class Client:
         Raises:
             SystemExit: The client failed.
         """
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             done = subprocess.run(
                 ["taskset", "-c", str(core), *self.command(load, folder)],
@@ -106,9 +106,9 @@ class Client:
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             if done.returncode:
                 raise SystemExit(f"{self.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-            seen = self.read(done.stdout, folder)
-        seen.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return seen
+            measured = self.read(done.stdout, folder)
+        measured.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return measured
 
 
 class Own(Client):
@@ -132,16 +132,16 @@ class Own(Client):
 
     def read(self, output: str, folder: Path) -> Seen:
         """One line of JSON, and the samples."""
-        said = json.loads(output.splitlines()[-1])
+        report = json.loads(output.splitlines()[-1])
         rows = json.loads((folder / "samples.json").read_text())
         return Seen(
-            said["answered"],
-            said["seconds"],
-            said["tokens"],
+            report["answered"],
+            report["seconds"],
+            report["tokens"],
             [(first - sent) / 1e6 for sent, first, _, _ in rows],
             [(last - first) / 1e6 / (count - 1) for _, first, last, count in rows if count > 1],
             instants=rows,
-            more=said,
+            more=report,
         )
 
 
@@ -173,15 +173,17 @@ class Vllm(Client):
     def read(self, output: str, folder: Path) -> Seen:
         """Its detailed result."""
         del output
-        said = json.loads((folder / "result.json").read_text())
+        report = json.loads((folder / "result.json").read_text())
         return Seen(
-            said["completed"],
-            said["duration"],
-            said["total_output_tokens"],
-            [ttft * 1e3 for ttft in said["ttfts"]],
+            report["completed"],
+            report["duration"],
+            report["total_output_tokens"],
+            [ttft * 1e3 for ttft in report["ttfts"]],
             [
                 (latency - ttft) * 1e3 / (count - 1)
-                for latency, ttft, count in zip(said["latencies"], said["ttfts"], said["output_lens"], strict=True)
+                for latency, ttft, count in zip(
+                    report["latencies"], report["ttfts"], report["output_lens"], strict=True
+                )
                 if count > 1
             ],
         )
@@ -214,20 +216,20 @@ class Guidellm(Client):
     def read(self, output: str, folder: Path) -> Seen:
         """Its report's requests."""
         del output
-        said = json.loads((folder / "result.json").read_text())["benchmarks"][0]
-        good = said["requests"]["successful"]
-        begun = [one["request_start_time"] for one in good]
-        ended = [one["request_end_time"] for one in good]
+        report = json.loads((folder / "result.json").read_text())["benchmarks"][0]
+        good = report["requests"]["successful"]
+        begun = [request["request_start_time"] for request in good]
+        ended = [request["request_end_time"] for request in good]
         return Seen(
             len(good),
             max(ended) - min(begun),
-            sum(one["output_tokens"] for one in good),
-            [one["time_to_first_token_ms"] for one in good],
+            sum(request["output_tokens"] for request in good),
+            [request["time_to_first_token_ms"] for request in good],
             # Its own time per output token includes the time to the first token.
             [
-                (one["request_latency"] * 1e3 - one["time_to_first_token_ms"]) / (one["output_tokens"] - 1)
-                for one in good
-                if one["output_tokens"] > 1
+                (request["request_latency"] * 1e3 - request["time_to_first_token_ms"]) / (request["output_tokens"] - 1)
+                for request in good
+                if request["output_tokens"] > 1
             ],
         )
 

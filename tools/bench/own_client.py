@@ -61,8 +61,8 @@ def main() -> None:
     samples = [sample for sample in measured.samples if not sample.failure]
     if options.samples:
         offset = time.time_ns() - time.monotonic_ns()
-        seen = [[s.sent + offset, s.first + offset, s.last + offset, s.output_tokens] for s in samples]
-        options.samples.write_text(json.dumps(seen))
+        rows = [[s.sent + offset, s.first + offset, s.last + offset, s.output_tokens] for s in samples]
+        options.samples.write_text(json.dumps(rows))
     health = measured.client
     line = {
         "answered": len(samples),
@@ -83,11 +83,11 @@ def main() -> None:
 def most_at_once(samples: list) -> int:  # type: ignore[type-arg]
     """The largest number of concurrent requests."""
     edges = sorted([(s.sent, 1) for s in samples if s.sent] + [(s.done, -1) for s in samples if s.sent])
-    most = now = 0
+    max_live = now = 0
     for _, step in edges:
         now += step
-        most = max(most, now)
-    return most
+        max_live = max(max_live, now)
+    return max_live
 
 
 if __name__ == "__main__":

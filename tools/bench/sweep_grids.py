@@ -50,9 +50,9 @@ class Oracle:
     grid: Grid
     rows: dict[tuple[int, int], dict[str, str]]
 
-    def measure(self, wanted: CellWanted) -> Cell:
+    def measure(self, request: CellWanted) -> Cell:
         """The cell from the file."""
-        row = self.rows.get((wanted.context_tokens, wanted.users or 0))
+        row = self.rows.get((request.context_tokens, request.users or 0))
         share = float(row["success_pct"] or 0) if row else 0.0
         reason = ""
         if row is None:
@@ -61,20 +61,22 @@ class Oracle:
             reason = row["status"]
         elif share < SUCCEEDED:
             reason = f"{share:g} % of the requests succeeded"
-        failed = wanted.requests if row is None or row["status"] != "ok" else round(wanted.requests * (1 - share / 100))
+        failed = (
+            request.requests if row is None or row["status"] != "ok" else round(request.requests * (1 - share / 100))
+        )
         value = float(row["value"]) if row and not reason else None
         return Cell(
-            id=wanted.id,
-            context_tokens=wanted.context_tokens,
-            users=wanted.users,
-            output_tokens=wanted.output_tokens,
+            id=request.id,
+            context_tokens=request.context_tokens,
+            users=request.users,
+            output_tokens=request.output_tokens,
             pattern="closed",
             prompts="unique",
             state="failed" if reason else "ok",
             reason=reason,
             metrics={METRIC: Metric(value=value, unit="1/s", why=reason)},
             failures={"timeout": failed} if failed else {},
-            requests=wanted.requests,
+            requests=request.requests,
         )
 
 
@@ -111,10 +113,10 @@ def score(oracle: Oracle) -> Score:
     grid = oracle.grid
     sweep = Sweep(grid, Bounds(), Limits(requests=int(SHARE * grid.full_requests())), METRIC)
     ended = run_sweep(sweep, oracle.measure, Ledger("oracle"), lambda: 0.0, lambda _: None)
-    told = conclude(ended)
+    summary = conclude(ended)
     whole = {place: oracle.measure(grid.wanted(place)) for place in grid.places()}
     truth, _ = judged(grid, whole, METRIC)
-    inferred = {(grid.contexts.index(one.context_tokens), grid.users.index(one.users)): one for one in told.inferred}
+    inferred = {(grid.contexts.index(one.context_tokens), grid.users.index(one.users)): one for one in summary.inferred}
     compared = [(one, truth[place]) for place, one in inferred.items() if place in truth]
     found = ended.standing.judged[0] | {place: one.value for place, one in inferred.items()}
     steps = [step for row in range(len(grid.contexts)) if (step := _steps(grid, row, truth, found)) is not None]
@@ -136,8 +138,10 @@ def _steps(grid: Grid, row: int, truth: dict[Place, float], found: dict[Place, f
     """Steps between the knee by the sweep and that of the whole file; None where either shows no plateau."""
     columns = [column for column in range(len(grid.users)) if (row, column) in truth and (row, column) in found]
     users = [grid.users[one] for one in columns]
-    true, told = (knee(users, [values[row, one] for one in columns]) if columns else None for values in (truth, found))
-    return None if true is None or told is None else abs(true - told)
+    true, estimated = (
+        knee(users, [values[row, one] for one in columns]) if columns else None for values in (truth, found)
+    )
+    return None if true is None or estimated is None else abs(true - estimated)
 
 
 def simulated() -> list[Oracle]:

@@ -42,20 +42,24 @@ class Fared:
 
 def fared(seed: int) -> Fared:
     """Sweep a server and compare."""
-    made = server(seed, users=FEWER_USERS if seed % 2 else USERS)
-    grid = Grid(made.contexts, made.users, output_tokens=1)
-    oracle = Oracle(lambda context, users: made.measured[context, users])
+    known = server(seed, users=FEWER_USERS if seed % 2 else USERS)
+    grid = Grid(known.contexts, known.users, output_tokens=1)
+    oracle = Oracle(lambda context, users: known.measured[context, users])
     sweep = Sweep(grid, Bounds(), Limits(requests=int(SHARE * grid.full_requests())), RATE)
-    told = conclude(run_sweep(sweep, oracle.measure, Ledger("run"), oracle.clock, lambda _: None))
-    inferred = {(one.context_tokens, one.users): one for one in told.inferred}
-    named = {one.numbers["context_tokens"]: one.numbers["users"] for one in told.findings if one.name == "knee"}
-    true = {one: knee(made.users, [made.truth[one, users] for users in made.users]) for one in made.contexts}
+    summary = conclude(run_sweep(sweep, oracle.measure, Ledger("run"), oracle.clock, lambda _: None))
+    inferred = {(cell.context_tokens, cell.users): cell for cell in summary.inferred}
+    named = {cell.numbers["context_tokens"]: cell.numbers["users"] for cell in summary.findings if cell.name == "knee"}
+    true = {
+        context: knee(known.users, [known.truth[context, users] for users in known.users]) for context in known.contexts
+    }
     there = {context: step for context, step in true.items() if step is not None}
-    steps = [abs(made.users.index(int(named[one] or 0)) - step) for one, step in there.items() if one in named]
+    steps = [
+        abs(known.users.index(int(named[context] or 0)) - step) for context, step in there.items() if context in named
+    ]
     return Fared(
-        share=sum(one.requests for one in oracle.asked) / grid.full_requests(),
-        error=median(abs(one.value / made.truth[place] - 1) for place, one in inferred.items()),
-        held=sum(one.low <= made.measured[place] <= one.high for place, one in inferred.items()),
+        share=sum(cell.requests for cell in oracle.asked) / grid.full_requests(),
+        error=median(abs(cell.value / known.truth[place] - 1) for place, cell in inferred.items()),
+        held=sum(cell.low <= known.measured[place] <= cell.high for place, cell in inferred.items()),
         inferred=len(inferred),
         knees=len(steps),
         knees_within=sum(step <= 1 for step in steps),
@@ -63,21 +67,21 @@ def fared(seed: int) -> Fared:
     )
 
 
-def text(found: list[Fared]) -> str:
+def text(fared: list[Fared]) -> str:
     """The document's text about the results."""
-    errors, shares = [one.error for one in found], [one.share for one in found]
-    held = sum(one.held for one in found) / sum(one.inferred for one in found)
-    knees, missed = sum(one.knees for one in found), sum(one.knees_missed for one in found)
-    within = sum(one.knees_within for one in found)
-    told = (
-        f"On {len(found)} further made-up servers of these laws ({len(CONTEXTS)} contexts by {len(USERS)} or "
+    errors, shares = [server.error for server in fared], [server.share for server in fared]
+    held = sum(server.held for server in fared) / sum(server.inferred for server in fared)
+    knees, missed = sum(server.knees for server in fared), sum(server.knees_missed for server in fared)
+    within = sum(server.knees_within for server in fared)
+    summary = (
+        f"On {len(fared)} further made-up servers of these laws ({len(CONTEXTS)} contexts by {len(USERS)} or "
         f"{len(FEWER_USERS)} users) adaptive sweeps took {mean(shares):.0%} of the requests, {max(shares):.0%} at "
         f"most. The median error of the inferred cells against the truth was {median(errors):.1%} (above "
         f"{quantiles(errors, n=20)[-1]:.1%} for one server in twenty, {max(errors):.1%} at most), and the 90% range "
         f"held {held:.0%} of the measurements. Of {knees + missed} contexts with a plateau {knees} were given their "
         f"knee, {within} of them within one step of users."
     )
-    return textwrap.fill(told, _WIDTH).replace("%", " %") + "\n"
+    return textwrap.fill(summary, _WIDTH).replace("%", " %") + "\n"
 
 
 if __name__ == "__main__":

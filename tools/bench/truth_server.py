@@ -103,23 +103,23 @@ class Errors:
     answers: int
 
 
-def errors(seen: Seen, truth: list[Answered]) -> Errors:
+def errors(measured: Seen, truth: list[Answered]) -> Errors:
     """Compare a client's figures with the truth."""
-    true_ttft = sorted((one.first - one.arrival) / 1e6 for one in truth)
-    apart = sorted(abs(a - b) for a, b in zip(sorted(seen.ttft_ms), true_ttft, strict=False))
-    paired = sorted(matched(seen.instants, truth))
-    true_tpot = [(one.last - one.first) / 1e6 / (one.tokens - 1) for one in truth if one.tokens > 1]
-    true_tokens = sum(one.tokens for one in truth)
-    span = (max(one.done for one in truth) - truth[0].arrival) / 1e9
+    true_ttft = sorted((answer.first - answer.arrival) / 1e6 for answer in truth)
+    apart = sorted(abs(a - b) for a, b in zip(sorted(measured.ttft_ms), true_ttft, strict=False))
+    paired = sorted(matched(measured.instants, truth))
+    true_tpot = [(answer.last - answer.first) / 1e6 / (answer.tokens - 1) for answer in truth if answer.tokens > 1]
+    true_tokens = sum(answer.tokens for answer in truth)
+    span = (max(answer.done for answer in truth) - truth[0].arrival) / 1e9
     return Errors(
         at(apart, 0.5),
         at(apart, 0.99),
         at(paired, 0.5) if paired else None,
         at(paired, 0.99) if paired else None,
-        mean(seen.tpot_ms) / mean(true_tpot) - 1 if true_tpot and seen.tpot_ms else None,
-        seen.tokens / seen.seconds / (true_tokens / span) - 1,
-        seen.tokens / true_tokens - 1,
-        seen.answered - len(truth),
+        mean(measured.tpot_ms) / mean(true_tpot) - 1 if true_tpot and measured.tpot_ms else None,
+        measured.tokens / measured.seconds / (true_tokens / span) - 1,
+        measured.tokens / true_tokens - 1,
+        measured.answered - len(truth),
     )
 
 
@@ -132,8 +132,11 @@ def matched(instants: list[list[int]], truth: list[Answered]) -> list[float]:
     if len(instants) != len(truth):
         return []
     rows = sorted(instants, key=lambda row: row[2])
-    answers = sorted(truth, key=lambda one: one.last)
-    return [abs((row[1] - row[0]) - (one.first - one.arrival)) / 1e6 for row, one in zip(rows, answers, strict=True)]
+    answers = sorted(truth, key=lambda answer: answer.last)
+    return [
+        abs((row[1] - row[0]) - (answer.first - answer.arrival)) / 1e6
+        for row, answer in zip(rows, answers, strict=True)
+    ]
 
 
 def at(ordered: list[float], share: float) -> float:

@@ -21,7 +21,7 @@ SCHEMA_FILE = ROOT / "docs" / "bench-result.schema.json"
 
 def tables() -> str:
     """Tables of every figure, then of every column of the samples."""
-    figures = [(f"`{one.name}`", one.unit, one.formula, one.needs) for one in DEFINITIONS]
+    figures = [(f"`{metric.name}`", metric.unit, metric.formula, metric.needs) for metric in DEFINITIONS]
     columns = [(f"`{name}`", text) for name, text in COLUMNS.items()]
     return "\n".join(
         [
@@ -35,8 +35,8 @@ def tables() -> str:
 
 def schema() -> str:
     """The JSON schema of a result, as text."""
-    made = Result.model_json_schema(by_alias=True, mode="serialization")
-    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **made}
+    schema = Result.model_json_schema(by_alias=True, mode="serialization")
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **schema}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -77,8 +77,8 @@ class Row:
 
     def line(self) -> str:
         """The row in Markdown."""
-        said = "no target" if self.agrees is None else "agrees" if self.agrees else "**differs**"
-        return f"| {self.case} | {self.measured} | {self.planned} | {said} | {self.kind} |\n"
+        verdict_ = "no target" if self.agrees is None else "agrees" if self.agrees else "**differs**"
+        return f"| {self.case} | {self.measured} | {self.planned} | {verdict_} | {self.kind} |\n"
 
 
 def memory_row(case: MeasuredMemory) -> Row:
@@ -128,7 +128,7 @@ def speed_row(case: MeasuredSpeed) -> Row:
     checkpoint, chips = model(case.model), tpu(case.machine)
     fit = tpu_memory_fit(checkpoint, chips, max_model_len=8192, max_num_seqs=case.users)
     together = fit.sequences_at_a_time(case.prompt_tokens + case.output_tokens)
-    found = estimate(
+    estimated = estimate(
         checkpoint,
         tpu_peaks(chips),
         prompt_tokens=case.prompt_tokens,
@@ -136,7 +136,7 @@ def speed_row(case: MeasuredSpeed) -> Row:
         batch=together,
         kv_element_bytes=2,
     )
-    expected = found.tokens_per_second_alone if case.users == 1 else found.tokens_per_second_served
+    expected = estimated.tokens_per_second_alone if case.users == 1 else estimated.tokens_per_second_served
     return Row(
         case.case,
         f"{case.tokens_per_second:g} tokens/s",

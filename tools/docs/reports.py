@@ -90,22 +90,22 @@ def document_text(document: str, tables: dict[str, dict[str, Any]]) -> str:
 def problems_of(table: dict[str, Any]) -> list[str]:
     """The inconsistencies of a table."""
     columns, rows, notes = table["columns"], table["rows"], table["notes"]
-    found = [
+    problems = [
         f"row {row[:1]} has {len(row)} cells for {len(columns)} columns" for row in rows if len(row) != len(columns)
     ]
     if not rows:
-        found.append("no rows: nothing was tried")
+        problems.append("no rows: nothing was tried")
     if {"compared", "equal", "explained"} <= set(columns):
         compared, equal, explained = (columns.index(name) for name in ("compared", "equal", "explained"))
-        found += [
+        problems += [
             f"row {row[0]}: {row[compared]} compared, {row[equal]} equal, {row[explained]} explained: the rest is not"
             for row in rows
             if row[compared] != row[equal] + row[explained]
         ]
         if sum(row[explained] for row in rows) and not notes:
-            found.append("differences are said to be explained, and no note does")
-    found += [f"the note on {note['what']!r} gives no evidence" for note in notes if not note.get("evidence")]
-    return found
+            problems.append("differences are said to be explained, and no note does")
+    problems += [f"the note on {note['what']!r} gives no evidence" for note in notes if not note.get("evidence")]
+    return problems
 
 
 def _section(table: dict[str, Any]) -> str:
@@ -119,8 +119,8 @@ def _section(table: dict[str, Any]) -> str:
         lines.append("")
     made = f"Made by `{table['command']}`"
     stamp = table.get("stamp")
-    told = ", ".join(f"{key} {value}" for key, value in stamp.items()) if stamp else ""
-    lines += [_wrapped(f"{made}, {told}." if told else f"{made}; checked by `make test`."), ""]
+    origin = ", ".join(f"{key} {value}" for key, value in stamp.items()) if stamp else ""
+    lines += [_wrapped(f"{made}, {origin}." if origin else f"{made}; checked by `make test`."), ""]
     return "\n".join(lines)
 
 

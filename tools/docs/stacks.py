@@ -43,8 +43,8 @@ def table() -> str:
             rows.append(_row(make_plan(configuration, project="my-project", stack=stack)))
         except PlanError:
             # The only reason allowed for a stack file of ours: the user has to add its price.
-            told = (f"`{stack}`", f"`{configuration['model']}`", str(configuration["accelerator"]))
-            rows.append((*told, *("-" for _ in COLUMNS[4:]), "unknown: refused until you add the row"))
+            start = (f"`{stack}`", f"`{configuration['model']}`", str(configuration["accelerator"]))
+            rows.append((*start, *("-" for _ in COLUMNS[4:]), "unknown: refused until you add the row"))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

@@ -27,12 +27,12 @@ STACK = "l4-qat"
 def tables() -> str:
     """Tables of the loadings, their effect on one stack, and the flags of the mount."""
     plans = {name: _plan(name) for name in LOADINGS}
-    ways = [(f"`{name}`", loading.way, _options(plans[name])) for name, loading in LOADINGS.items()]
+    loadings = [(f"`{name}`", loading.way, _options(plans[name])) for name, loading in LOADINGS.items()]
     figures = [(f"`{name}`", *_figures(plan), LOADINGS[name].speed_source) for name, plan in plans.items()]
     flags = [(f"`{flag}`", why) for flag, why in MOUNT_FLAGS.items()]
     return "\n".join(
         [
-            _table(("`weights.loading`", "what happens", "options of `vllm serve`"), ways),
+            _table(("`weights.loading`", "what happens", "options of `vllm serve`"), loadings),
             f"For `{STACK}` ({plans['fuse'].model} on {plans['fuse'].service.accelerator}), estimated, not measured:\n",
             _table(
                 ("", "model argument", "host memory", "cold start", "USD per cold start", "the speed rests on"), figures

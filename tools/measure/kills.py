@@ -68,17 +68,17 @@ def _run(folder: Path, table: dict[str, Any], each: int, limit: int, jobs: int) 
     grounds.make()
     if not table["boundaries"]:
         for operation in OPERATIONS:
-            found = _in_copy(folder, grounds, operation, lambda rehearsal, op=operation: boundaries(rehearsal, op))
-            table["boundaries"][operation] = [[item.method, item.path, item.nth] for item in found]
-            print(f"{operation}: {len(found)} calls", flush=True)
+            calls = _in_copy(folder, grounds, operation, lambda rehearsal, op=operation: boundaries(rehearsal, op))
+            table["boundaries"][operation] = [[item.method, item.path, item.nth] for item in calls]
+            print(f"{operation}: {len(calls)} calls", flush=True)
         _write(table)
-    wanted = [
-        (operation, victim, place)
-        for place in range(each)
+    tasks = [
+        (operation, victim, share)
+        for share in range(each)
         for operation, victim in itertools.product(OPERATIONS, VICTIMS)
         if (operation, victim) not in ABSENT
     ]
-    left = [item for item in wanted if f"{item[0]} {item[1]} {item[2]}" not in table["tried"]][:limit]
+    left = [item for item in tasks if f"{item[0]} {item[1]} {item[2]}" not in table["tried"]][:limit]
     began = time.monotonic()
     with ThreadPoolExecutor(jobs) as pool:
         running = {pool.submit(_try, folder, grounds, table, *item): item for item in left}
@@ -94,10 +94,10 @@ def _run(folder: Path, table: dict[str, Any], each: int, limit: int, jobs: int) 
 
 
 def _try(
-    folder: Path, grounds: Grounds, table: dict[str, Any], operation: str, victim: str, place: int
+    folder: Path, grounds: Grounds, table: dict[str, Any], operation: str, victim: str, share: int
 ) -> tuple[list[str], tuple[str, ...]]:
     """The row of the first draw at which the victim runs, and the conditions that did not hold."""
-    for point in _draws(table, operation, victim, place):
+    for point in _draws(table, operation, victim, share):
         try:
             outcome = _in_copy(folder, grounds, operation, lambda rehearsal, at=point: strike(rehearsal, at))
         except NotThereError as error:
@@ -108,29 +108,29 @@ def _try(
     return [], (f"{operation} {victim}: lives at no boundary",)
 
 
-def _draws(table: dict[str, Any], operation: str, victim: str, place: int) -> Iterator[Point]:
+def _draws(table: dict[str, Any], operation: str, victim: str, share: int) -> Iterator[Point]:
     """Boundaries in the order drawn, for the `place`-th point of a victim in an operation."""
     calls = [Boundary(*item) for item in table["boundaries"][operation]]
-    if place == 0:
+    if share == 0:
         calls = [call for call in calls if call.method not in {"GET", "HEAD"}] or calls
-    whens = itertools.cycle(["before", "after"] if place % 2 else ["after", "before"])
+    whens = itertools.cycle(["before", "after"] if share % 2 else ["after", "before"])
     taken = {row[2] for row in table["rows"] if row[:2] == [operation, victim]}
     # The draw is the same in every run: the seed is made of operation, victim and place.
-    for call in random.Random(f"{operation} {victim} {place}").sample(calls, len(calls)):  # noqa: S311
+    for call in random.Random(f"{operation} {victim} {share}").sample(calls, len(calls)):  # noqa: S311
         point = Point(operation, victim, call, next(whens))
         if _shown(point) not in taken:
             yield point
 
 
 def _in_copy(folder: Path, grounds: Grounds, operation: str, work: Any) -> Any:
-    place = folder / f"point-{os.getpid()}-{threading.get_ident()}"
-    shutil.rmtree(place, ignore_errors=True)
-    rehearsal = grounds.copy(operation, place)
+    copy = folder / f"point-{os.getpid()}-{threading.get_ident()}"
+    shutil.rmtree(copy, ignore_errors=True)
+    rehearsal = grounds.copy(operation, copy)
     try:
         return work(rehearsal)
     finally:
         rehearsal.local("stop")
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(copy, ignore_errors=True)
 
 
 def _shown(point: Point) -> str:

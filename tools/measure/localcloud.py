@@ -69,15 +69,17 @@ def streams(folder: Path, count: int, core: int) -> None:
     settings = served(folder, MODEL, ARGUMENTS, RTX)
     with instance(folder, core) as (port, pid):
         before, waited = cpu_seconds(pid), queued_seconds(pid)
-        seen = ask_all(port, count)
+        streams = ask_all(port, count)
         spent, waited = cpu_seconds(pid) - before, queued_seconds(pid) - waited
-    whole = [one for one in seen if one.done]
-    wall = max(one.times[-1] for one in whole) - seen[0].asked
-    planned = schedule(settings, [one.asked - seen[0].asked for one in seen])
-    late = sorted(one.times[-1] - seen[0].asked - end for one, end in zip(seen, planned, strict=True) if one.done)
-    first_all = max(one.times[0] for one in whole)
-    together = sum(one.times[-1] > first_all for one in whole)
-    chunks = sum(len(one.times) for one in whole)
+    whole = [stream for stream in streams if stream.done]
+    wall = max(stream.times[-1] for stream in whole) - streams[0].asked
+    planned = schedule(settings, [stream.asked - streams[0].asked for stream in streams])
+    late = sorted(
+        stream.times[-1] - streams[0].asked - end for stream, end in zip(streams, planned, strict=True) if stream.done
+    )
+    first_all = max(stream.times[0] for stream in whole)
+    together = sum(stream.times[-1] > first_all for stream in whole)
+    chunks = sum(len(stream.times) for stream in whole)
     print(f"streams: {len(whole)} of {count} whole, {together} of them open at once, {chunks} chunks in {wall:.1f} s")
     print(
         f"  server: {spent:.1f} s of CPU, {spent / wall:.0%} of its core, {spent / chunks * 1e6:.0f} us a chunk; ",
@@ -112,9 +114,9 @@ def platform(folder: Path, core: int) -> None:
         pids = {"the daemon": endpoint.pid, "an idle instance": instance_of(folder / "cloud")}
         os.sched_setaffinity(endpoint.pid, {core})
         before = cpu_seconds(endpoint.pid)
-        seen = ask_all(port, 200)
-        spent, chunks = cpu_seconds(endpoint.pid) - before, sum(len(one.times) for one in seen)
-        requests = sum(one.done for one in seen)
+        streams = ask_all(port, 200)
+        spent, chunks = cpu_seconds(endpoint.pid) - before, sum(len(stream.times) for stream in streams)
+        requests = sum(stream.done for stream in streams)
         print(f"front: {requests} of 200 streams whole, {chunks} chunks; {spent / chunks * 1e6:.0f} us of CPU a chunk")
         idle = {name: cpu_seconds(pid) for name, pid in pids.items()}
         time.sleep(IDLE_SECONDS)
@@ -143,9 +145,9 @@ class Prompts:
         """See `bezel.bench.load.plan.Bodies`."""
         del turn
         prompt = [1000 + index % 1000, 3000 + index // 1000, *range(5000, 5000 + PROMPT - 2)]
-        asked = {"model": "m", "prompt": prompt, "max_tokens": OUTPUT, "ignore_eos": True, "temperature": 0}
+        request = {"model": "m", "prompt": prompt, "max_tokens": OUTPUT, "ignore_eos": True, "temperature": 0}
         streamed = {"stream": True, "stream_options": {"include_usage": True}}
-        return Body(json.dumps(asked | streamed).encode(), OUTPUT)
+        return Body(json.dumps(request | streamed).encode(), OUTPUT)
 
 
 def ask_all(port: int, count: int) -> list[Seen]:
@@ -159,8 +161,8 @@ def ask_all(port: int, count: int) -> list[Seen]:
     )
     measured = run_load(load, Prompts(), dict, lambda _: None)
     return [
-        Seen(one.sent / 1e9, tuple(at / 1e9 for at in one.chunks), not one.failure)
-        for one in sorted(measured.samples, key=lambda one: one.sent)
+        Seen(stream.sent / 1e9, tuple(at / 1e9 for at in stream.chunks), not stream.failure)
+        for stream in sorted(measured.samples, key=lambda stream: stream.sent)
     ]
 
 

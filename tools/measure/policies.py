@@ -31,7 +31,7 @@ NONE: Any = None  # options of a resource, which no policy here reads
 LABELS = {"owner": "ml-platform", "environment": "dev", "expires-at": "never", "stack": "l4-qat", "model": "gemma"}
 
 
-def service(most: int) -> dict[str, Any]:
+def service(max_instances: int) -> dict[str, Any]:
     """A service on an L4, as large as this repository's own."""
     probe = {"failureThreshold": 180.0, "httpGet": {"path": "/health", "port": 8080.0}, "periodSeconds": 10.0}
     container = {
@@ -46,7 +46,7 @@ def service(most: int) -> dict[str, Any]:
         "containers": [container],
         "gpuZonalRedundancyDisabled": True,
         "nodeSelector": {"accelerator": "nvidia-l4"},
-        "scaling": {"minInstanceCount": 0.0, "maxInstanceCount": float(most)},
+        "scaling": {"minInstanceCount": 0.0, "maxInstanceCount": float(max_instances)},
         "serviceAccount": "bezel-l4@p.iam.gserviceaccount.com",
     }
     return {"location": "us-east4", "labels": LABELS, "template": template}
@@ -67,10 +67,10 @@ def instance(hours: int) -> dict[str, Any]:
 
 def resources(count: int) -> list[tuple[str, dict[str, Any]]]:
     """`count` resources: half of them services, the rest resources around them."""
-    made: list[tuple[str, dict[str, Any]]] = []
+    resources: list[tuple[str, dict[str, Any]]] = []
     for number in range(count):
         wrong = number % 10 == 0
-        made.append(
+        resources.append(
             [
                 ("gcp:cloudrunv2/service:Service", service(40 if wrong else 1)),
                 ("gcp:cloudrunv2/serviceIamMember:ServiceIamMember", {"member": "group:chat@acme.example"}),
@@ -84,33 +84,33 @@ def resources(count: int) -> list[tuple[str, dict[str, Any]]]:
                 ("pulumi-python:dynamic/smoke:HealthCheck", {"url": "http://127.0.0.1:1", "service": "s"}),
             ][number % 10]
         )
-    return made
+    return resources
 
 
 def main() -> None:
     """Measure, and print."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     given = resources(count)
-    found: list[str] = []
+    violations: list[str] = []
     started, busy = time.perf_counter(), time.process_time()
-    judged = 0
+    evaluations = 0
     for pack, policies in PACKS.items():
         config = json.loads((CLONE / "policies" / f"{pack}.dev.json").read_text())
         for policy in policies:
             limits = config.get(policy.name, {})
             views: list[tuple[str, Any]] = [(token, unknown_checking_proxy(inputs)) for token, inputs in given]
-            judged += len(views)
+            evaluations += len(views)
             if isinstance(policy, StackValidationPolicy):
                 stack = [PolicyResource(token, view, "urn", "it", NONE, None, None, [], {}) for token, view in views]
-                policy.validate(StackValidationArgs(stack, limits), lambda message, _urn: found.append(message))
+                policy.validate(StackValidationArgs(stack, limits), lambda message, _urn: violations.append(message))
             if isinstance(policy, ResourceValidationPolicy):
                 for token, view in views:
                     args = ResourceValidationArgs(token, view, "urn", "it", NONE, None, limits)
-                    policy.validate(args, lambda message, _urn: found.append(message))
+                    policy.validate(args, lambda message, _urn: violations.append(message))
     seconds, busy = time.perf_counter() - started, time.process_time() - busy
     print(f"resources      {count}")
-    print(f"judgements     {judged}")
-    print(f"violations     {len(found)}")
+    print(f"judgements     {evaluations}")
+    print(f"violations     {len(violations)}")
     print(f"seconds        {seconds:.2f} ({busy:.2f} of CPU: on a busy machine the figure to go by)")
 
 

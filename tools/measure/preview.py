@@ -67,12 +67,14 @@ def main() -> None:
                 sys.exit("the stack's own preview failed")
             endpoint = control.start(cloud, speed=SPEED)
             environment = control.environment(endpoint)
-            ours = LocalEngine(Project(CLONE), cloud, environment)
-            write_bare(bare, options.stack, preview(ours, options.stack, "--json"))
-            theirs = LocalEngine(Project(bare), cloud / "of-bare", environment)
+            program = LocalEngine(Project(CLONE), cloud, environment)
+            write_bare(bare, options.stack, preview(program, options.stack, "--json"))
+            bare_engine = LocalEngine(Project(bare), cloud / "of-bare", environment)
             (cloud / "of-bare").mkdir()
-            theirs.prepare(options.stack)
-            times = [(timed(theirs, options.stack), timed(ours, options.stack)) for _ in range(options.pairs + 1)][1:]
+            bare_engine.prepare(options.stack)
+            times = [
+                (timed(bare_engine, options.stack), timed(program, options.stack)) for _ in range(options.pairs + 1)
+            ][1:]
         finally:
             control.stop(cloud)
     report(times)
@@ -80,11 +82,11 @@ def main() -> None:
 
 def report(times: list[tuple[float, float]]) -> None:
     """Print medians in seconds and the median of the pairs' ratios."""
-    bare, ours = (statistics.median(column) for column in zip(*times, strict=True))
+    bare, program = (statistics.median(column) for column in zip(*times, strict=True))
     ratio = statistics.median(own / other for other, own in times)
     print(f"pairs         {len(times)}")
     print(f"bare program  {bare:.2f} s   ({min(t for t, _ in times):.2f} to {max(t for t, _ in times):.2f})")
-    print(f"this program  {ours:.2f} s   ({min(t for _, t in times):.2f} to {max(t for _, t in times):.2f})")
+    print(f"this program  {program:.2f} s   ({min(t for _, t in times):.2f} to {max(t for _, t in times):.2f})")
     print(f"ratio         {ratio:.3f}   (median of the pairs' ratios)")
 
 

@@ -46,16 +46,16 @@ def mutants(file: str, source: str, kinds: tuple[str, ...]) -> list[Mutant]:
     """Every mutant of one file, in the order of the source; names are unique within the file."""
     if file.endswith(".json"):
         document = json.loads(source)
-        found = list(_rows(document) if "rows" in kinds else _entries(document))
+        removals = list(_rows(document) if "rows" in kinds else _entries(document))
     else:
         tree = ast.parse(source)
-        found = [pair for kind in kinds for pair in _IN_PYTHON[kind](tree)]
-    seen: dict[str, int] = {}
-    made = []
-    for name, text in found:
-        seen[name] = seen.get(name, 0) + 1
-        made.append(Mutant(file, name if seen[name] == 1 else f"{name} ({seen[name]})", text))
-    return made
+        removals = [pair for kind in kinds for pair in _IN_PYTHON[kind](tree)]
+    counts: dict[str, int] = {}
+    mutants = []
+    for name, text in removals:
+        counts[name] = counts.get(name, 0) + 1
+        mutants.append(Mutant(file, name if counts[name] == 1 else f"{name} ({counts[name]})", text))
+    return mutants
 
 
 def _entries(document: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -57,11 +57,11 @@ def main() -> int:
     names = list(AREAS) if options.area == "all" else [options.area]
     alive = 0
     for name in names:
-        made = [mutant for mutant in _of(AREAS[name]) if fnmatch.fnmatchcase(_title(mutant), options.only)]
+        mutants = [mutant for mutant in _of(AREAS[name]) if fnmatch.fnmatchcase(_title(mutant), options.only)]
         if options.list:
-            print(*map(_title, made), sep="\n")
+            print(*map(_title, mutants), sep="\n")
             continue
-        alive += _run(name, made, options.jobs, fresh=options.fresh)
+        alive += _run(name, mutants, options.jobs, fresh=options.fresh)
     if options.record:
         _record()
     return 1 if alive else 0
@@ -81,23 +81,23 @@ def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def _run(name: str, made: list[Mutant], jobs: int, *, fresh: bool) -> int:
+def _run(name: str, mutants: list[Mutant], jobs: int, *, fresh: bool) -> int:
     """Run the mutants of an area that no test has detected yet; return how many survive without an excuse."""
     area, memory = AREAS[name], Memory(name, fresh=fresh)
-    left = [mutant for mutant in made if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
-    print(f"{name}: {len(made)} mutants, {len(left)} to run", flush=True)
+    left = [mutant for mutant in mutants if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
+    print(f"{name}: {len(mutants)} mutants, {len(left)} to run", flush=True)
     if left:
         with _copies(jobs) as copies:
             place = copies.get()
-            if found := _whole(place, area.tests):
-                raise SystemExit(f"the tests fail already without a mutant: {found}")
+            if failure := _whole(place, area.tests):
+                raise SystemExit(f"the tests fail already without a mutant: {failure}")
             copies.put(place)
             _run_all(left, area, memory, copies, jobs)
         memory.tidy(_of(area))
-    alive = [mutant for mutant in made if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
+    alive = [mutant for mutant in mutants if memory.noticed(mutant) is None and area.excuse(_title(mutant)) is None]
     for mutant in alive:
         print(f"  lives: {_title(mutant)}")
-    print(f"{name}: {len(made) - len(alive)} of {len(made)} noticed or excused", flush=True)
+    print(f"{name}: {len(mutants) - len(alive)} of {len(mutants)} noticed or excused", flush=True)
     return len(alive)
 
 
@@ -155,8 +155,8 @@ def _tests(place: Path, tests: list[str], *, whole: bool) -> str | None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
     if run.returncode == 1:
-        found = _FAILED.search(printed)
-        return found[1] if found else "a failure without a name"
+        failure = _FAILED.search(printed)
+        return failure[1] if failure else "a failure without a name"
     # A conftest that cannot be imported ends pytest with 4, as does a missing test: the next run distinguishes them.
     return "the import of the tests" if run.returncode in {2, 3} or (run.returncode == 4 and whole) else None
 
@@ -190,9 +190,9 @@ class Memory:
             self._known[self._key(mutant)] = test
         self._write()
 
-    def tidy(self, made: list[Mutant]) -> None:
+    def tidy(self, mutants: list[Mutant]) -> None:
         """Remove mutants that do not exist any more; sort the others in the order of the source."""
-        self._known = {self._key(mutant): test for mutant in made if (test := self.noticed(mutant))}
+        self._known = {self._key(mutant): test for mutant in mutants if (test := self.noticed(mutant))}
         self._write()
 
     def _write(self) -> None:
@@ -217,8 +217,8 @@ def _first(mutant: Mutant, area: Area, memory: Memory) -> list[str]:
         for folder in area.tests
         for file in sorted((ROOT / folder).glob(f"test_*{Path(mutant.file).stem}*.py"))
     ]
-    wanted = [*memory.before(mutant), *near[:2], *named, *_common(near), *_common(others)]
-    functions = dict.fromkeys(test.partition("[")[0] for test in wanted if ".py" in test)
+    tests_first = [*memory.before(mutant), *near[:2], *named, *_common(near), *_common(others)]
+    functions = dict.fromkeys(test.partition("[")[0] for test in tests_first if ".py" in test)
     return [test for test in functions if (ROOT / test.partition("::")[0]).exists()][:FIRST]
 
 
@@ -247,11 +247,11 @@ def _record() -> None:
     rows: list[list[Any]] = []
     notes = []
     for name, area in AREAS.items():
-        memory, made = Memory(name, fresh=False), _of(area)
-        excused = [(mutant, why) for mutant in made if (why := area.excuse(_title(mutant)))]
+        memory, mutants = Memory(name, fresh=False), _of(area)
+        excused = [(mutant, why) for mutant in mutants if (why := area.excuse(_title(mutant)))]
         lives = {_title(mutant) for mutant, _ in excused}
-        noticed = [test for mutant in made if _title(mutant) not in lives and (test := memory.noticed(mutant))]
-        rows.append([area.about, len(made), len(noticed), len(excused), len(made) - len(noticed) - len(excused)])
+        noticed = [test for mutant in mutants if _title(mutant) not in lives and (test := memory.noticed(mutant))]
+        rows.append([area.about, len(mutants), len(noticed), len(excused), len(mutants) - len(noticed) - len(excused)])
         notes += [
             {"what": _title(mutant), "why": why, "evidence": "tools/mutation/areas.py"} for mutant, why in excused
         ]

@@ -21,10 +21,10 @@ def notes(tag: str, version: str, changelog: str) -> str:
     """
     if tag != f"v{version}":
         raise ValueError(f"the tag is {tag}, pyproject.toml says {version}: tag v{version}, or change the version.")
-    found = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
-    if found is None or not found[1].strip():
+    section = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    if section is None or not section[1].strip():
         raise ValueError(f"CHANGELOG.md says nothing under `## {version}`: rename `## Unreleased` to it.")
-    return found[1].strip() + "\n"
+    return section[1].strip() + "\n"
 
 
 def main() -> int:

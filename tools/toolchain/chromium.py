@@ -41,9 +41,9 @@ def link() -> None:
         try:
             folder = cache.obtain(name, _unpack, waiting=progress.say)
         except progress.StepError as error:
-            told = f"{error}\n{REPAIR}"
-            progress.say(told)
-            write_script(script, f"echo {shlex.quote(told)} >&2\n{NOT_FOUND}")
+            text = f"{error}\n{REPAIR}"
+            progress.say(text)
+            write_script(script, f"echo {shlex.quote(text)} >&2\n{NOT_FOUND}")
             return
     binary = shlex.quote(str(folder / BINARY))
     write_script(script, f'LD_LIBRARY_PATH={shlex.quote(debian.libraries(folder))} exec {binary} "$@"\n')

@@ -25,9 +25,9 @@ def find_uv() -> str:
     Raises:
         progress.StepError: it is not on PATH and cannot be installed.
     """
-    found = shutil.which("uv")
-    if found:
-        return found
+    uv = shutil.which("uv")
+    if uv:
+        return uv
 
     def make(folder: Path) -> None:
         log = folder / "install.log"

@@ -57,9 +57,9 @@ def find() -> Path:
     if built.is_dir():
         return built
     tried = []
-    for name, way in (("the official release", _download), ("a build with Go from the published modules", _build)):
+    for name, install in (("the official release", _download), ("a build with Go from the published modules", _build)):
         try:
-            return way()
+            return install()
         except progress.StepError as error:
             tried.append(f"  - {name}: {error}")
     raise NoWayError("\n".join(["Tried:", *tried, "", REPAIR]))
@@ -88,10 +88,10 @@ def _download() -> Path:
 
     def make(folder: Path) -> None:
         checksums = _fetch(f"{base}/pulumi-{VERSION}-checksums.txt").decode()
-        wanted = next((line.split()[0] for line in checksums.splitlines() if line.endswith(archive)), None)
+        expected = next((line.split()[0] for line in checksums.splitlines() if line.endswith(archive)), None)
         progress.say(f"downloading Pulumi {VERSION}")
         content = _fetch(f"{base}/{archive}")
-        if hashlib.sha256(content).hexdigest() != wanted:
+        if hashlib.sha256(content).hexdigest() != expected:
             raise progress.StepError(f"{archive} does not match its published checksum: not used")
         packed = folder / archive
         packed.write_bytes(content)

@@ -72,18 +72,18 @@ class Comparison:
 
     def _call(self, named: tuple[str, dict[str, Any]]) -> Compared:
         name, call = named
-        ours = self.stand_in.call(call["rpc"], call["request"])
+        actual = self.stand_in.call(call["rpc"], call["request"])
         what = f"{call['phase']} {call['rpc']}"
-        return Compared("calls", name, what, list(differences(call["response"] or {}, ours)))
+        return Compared("calls", name, what, list(differences(call["response"] or {}, actual)))
 
     def _requests(
-        self, name: str, what: str, recorded: list[dict[str, Any]], *, one: bool = True
+        self, name: str, what: str, recorded: list[dict[str, Any]], *, difference: bool = True
     ) -> Iterator[Compared]:
-        shape = folded if one else distinct
-        theirs, ours = shape(recorded), shape(self.replay.asked)
-        for index in range(max(len(theirs), len(ours))):
-            left = theirs[index] if index < len(theirs) else ABSENT
-            right = ours[index] if index < len(ours) else ABSENT
+        shape = folded if difference else distinct
+        expected, actual = shape(recorded), shape(self.replay.asked)
+        for index in range(max(len(expected), len(actual))):
+            left = expected[index] if index < len(expected) else ABSENT
+            right = actual[index] if index < len(actual) else ABSENT
             yield Compared("requests", name, what, list(differences(left, right, f"[{index}]")))
 
     def provider(self, path: Path) -> Iterator[Compared]:
@@ -91,16 +91,16 @@ class Comparison:
         method, phase, _ = path.name.split(".")
         recording = load(path)
         if method in PROVIDER:
-            ours = self.stand_in.call(method, recording["request"])
+            actual = self.stand_in.call(method, recording["request"])
             errors = recording["errors"]
-            wanted = {"error": errors[0], "kept": ""} if errors else recording["response"]
-            yield Compared("calls", "the provider itself", f"{phase} {method}", list(differences(wanted, ours)))
+            expected = {"error": errors[0], "kept": ""} if errors else recording["response"]
+            yield Compared("calls", "the provider itself", f"{phase} {method}", list(differences(expected, actual)))
         for item in recording if method == "Diff" else ():
             token, _, resource = item["urn"].partition("::")
             if token in TYPES:
-                ours = self.stand_in.call("Diff", self._unchanged(token, resource))
-                found = list(differences(item["response"], ours))
-                yield Compared("calls", short(token), "unchanged preview Diff", found)
+                actual = self.stand_in.call("Diff", self._unchanged(token, resource))
+                differing = list(differences(item["response"], actual))
+                yield Compared("calls", short(token), "unchanged preview Diff", differing)
 
     def _unchanged(self, token: str, resource: str) -> dict[str, Any]:
         """The request of a preview's diff, taken from a recorded refresh; without one only the type is known."""
@@ -131,13 +131,13 @@ class Comparison:
                 "olds": json_format.MessageToDict(self.stand_in.left.properties),
             }
             self.replay.asked = []
-            ours = self.stand_in.call(call["rpc"], request)
+            actual = self.stand_in.call(call["rpc"], request)
             yield Compared(
-                "calls", resource, f"{name}, next up, {call['rpc']}", list(differences(call["response"], ours))
+                "calls", resource, f"{name}, next up, {call['rpc']}", list(differences(call["response"], actual))
             )
             sent = [item["method"] for item in self.replay.asked]
-            wanted = ["GET"] if call["rpc"] == "Update" else []  # as facts about the recording say: one GET, no PATCH
-            yield Compared("requests", resource, f"{name}, next up", list(differences(wanted, sent)))
+            expected = ["GET"] if call["rpc"] == "Update" else []  # as facts about the recording say: one GET, no PATCH
+            yield Compared("requests", resource, f"{name}, next up", list(differences(expected, sent)))
 
     def _tried_again(self, name: str, recording: dict[str, Any]) -> Iterator[Compared]:
         """A create that failed transiently at first."""
@@ -149,10 +149,10 @@ class Comparison:
             if troubles:
                 self.replay.expect([*troubles, *life])
                 calls = [call for state in self.states[resource] for call in state["calls"]]
-                (wanted,) = (call for call in calls if (call["phase"], call["rpc"]) == ("create", "Create"))
-                ours = self.stand_in.call("Create", wanted["request"])
+                (expected,) = (call for call in calls if (call["phase"], call["rpc"]) == ("create", "Create"))
+                actual = self.stand_in.call("Create", expected["request"])
                 what = f"{name}, tried again"
-                yield Compared("calls", resource, f"{what} Create", list(differences(wanted["response"], ours)))
+                yield Compared("calls", resource, f"{what} Create", list(differences(expected["response"], actual)))
                 sent = [_line(item) for item in self.replay.asked if item["method"] == "POST"]
                 yield Compared("requests", resource, what, list(differences([first] * (len(troubles) + 1), sent)))
 
@@ -161,8 +161,8 @@ class Comparison:
             answer = answered(TYPES[token].fields, call["response"]["properties"])
             path = f"/run/v2/{call['request']['id']}"
             self.replay.expect([{"method": "GET", "path": path, "status": 200, "answer": answer}])
-        ours = self.stand_in.call(call["rpc"], call["request"])
-        return Compared("calls", short(token), f"{name} {call['rpc']}", list(differences(call["response"], ours)))
+        actual = self.stand_in.call(call["rpc"], call["request"])
+        return Compared("calls", short(token), f"{name} {call['rpc']}", list(differences(call["response"], actual)))
 
     def _failed(
         self, resource: str, name: str, exchanges: list[dict[str, Any]], call: dict[str, Any], later: int
@@ -170,13 +170,13 @@ class Comparison:
         exchanges = [item for item in exchanges if _concerns(item, resource)]
         self.replay.expect(exchanges)
         request = self._asked(resource, call["rpc"])
-        ours, wanted = self.stand_in.call(call["rpc"], request), call["response"]
+        actual, expected = self.stand_in.call(call["rpc"], request), call["response"]
         if call.get("errors"):
-            kept = request.get("id") or f"projects/demo-project/locations/us-central1/services/{request['name']}"
-            wanted = {"error": call["errors"][0], "kept": kept if "lro" in name else ""}
-            ours["error"] = str(ours.get("error", "")).replace(request["urn"], call["urn"])
+            resource_id = request.get("id") or f"projects/demo-project/locations/us-central1/services/{request['name']}"
+            expected = {"error": call["errors"][0], "kept": resource_id if "lro" in name else ""}
+            actual["error"] = str(actual.get("error", "")).replace(request["urn"], call["urn"])
             yield from self._requests(resource, name, exchanges[: len(exchanges) - later])
-        yield Compared("calls", resource, f"{name} {call['rpc']}", list(differences(wanted, ours)))
+        yield Compared("calls", resource, f"{name} {call['rpc']}", list(differences(expected, actual)))
 
     def _asked(self, resource: str, method: str) -> dict[str, Any]:
         """The request of the recorded life cycle: those of the failures, made by the same program, were not recorded.
@@ -211,18 +211,18 @@ def main() -> int:
     wrong = []
     for item in compared:
         unexplained = explanations.explain(item)
-        wrong += [f"{item.section} of {item.resource}, {item.what}: {one}" for one in unexplained]
+        wrong += [f"{item.section} of {item.resource}, {item.what}: {difference}" for difference in unexplained]
         if arguments.show and arguments.show in item.resource:
             print(f"{item.section} of {item.resource}, {item.what}: {'different' if item.found else 'equal'}")
     known = {short(token) for token in TYPES}
-    for problem, found in {
+    for problem, differing in {
         "unexplained difference": wrong,
         "explains nothing": explanations.unmet,
         "neither recorded nor explained, or both": explanations.unrecorded(known, compared),
     }.items():
-        for line in found:
+        for line in differing:
             print(f"{problem}: {line}")
-        wrong = [*wrong, *found]
+        wrong = [*wrong, *differing]
     counts = Counter((item.section, "different" if item.found else "equal") for item in compared)
     for (section, how), count in sorted(counts.items()):
         print(f"{section}: {count} {how}")

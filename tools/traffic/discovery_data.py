@@ -121,8 +121,8 @@ SOURCES = (
 @cache
 def document(name: str) -> Json:
     """A discovery document by its file name without the ending."""
-    found: Json = json.loads((DOCUMENTS / f"{name}.json").read_text())
-    return found
+    definitions: Json = json.loads((DOCUMENTS / f"{name}.json").read_text())
+    return definitions
 
 
 def methods_of(part: Json) -> Iterator[Json]:
@@ -136,11 +136,11 @@ def served_methods() -> Json:
     """The content of methods.json."""
     served, others = [], {}
     for source in SOURCES:
-        found = document(source.document)
-        for method in methods_of(found):
+        definitions = document(source.document)
+        for method in methods_of(definitions):
             line = f"{method['httpMethod']} {path_of(source, method)}"
             if method["id"] in source.serves:
-                served.append(_method(source, method, found))
+                served.append(_method(source, method, definitions))
             elif source.knows_all:
                 others[line] = method["id"]
     return {"source": _told(), "served": served, "others": dict(sorted(others.items()))}
@@ -150,9 +150,9 @@ def request_messages() -> Json:
     """The content of messages.json: the messages in requests of the served methods."""
     messages: dict[str, dict[str, str]] = {}
     for source in SOURCES:
-        found = document(source.document)
-        roots = [m["request"]["$ref"] for m in methods_of(found) if m["id"] in source.serves and "request" in m]
-        messages |= condensed(found, roots, source.api)
+        definitions = document(source.document)
+        roots = [m["request"]["$ref"] for m in methods_of(definitions) if m["id"] in source.serves and "request" in m]
+        messages |= condensed(definitions, roots, source.api)
     return {"source": _told(), "messages": messages}
 
 
@@ -162,21 +162,21 @@ def path_of(source: Source, method: Json) -> str:
     return source.prefix + parts[0] + "".join("{}" + part.partition("}")[2] for part in parts[1:])
 
 
-def condensed(found: Json, roots: list[str], api: str) -> dict[str, dict[str, str]]:
+def condensed(definitions: Json, roots: list[str], api: str) -> dict[str, dict[str, str]]:
     """The messages of a discovery document that the root messages use, as `api.Message` -> fields."""
-    made: dict[str, dict[str, str]] = {}
-    waiting = [(name, found["schemas"][name]) for name in roots]
+    fields_of: dict[str, dict[str, str]] = {}
+    waiting = [(name, definitions["schemas"][name]) for name in roots]
     while waiting:
         name, schema = waiting.pop()
-        if f"{api}.{name}" in made:
+        if f"{api}.{name}" in fields_of:
             continue
-        fields = made[f"{api}.{name}"] = {}
+        fields = fields_of[f"{api}.{name}"] = {}
         for field, definition in sorted(schema.get("properties", {}).items()):
             inner: list[tuple[str, Json]] = []
             kind = _kind(definition, f"{name}.{field}", inner)
             fields[field] = ("!" if definition.get("readOnly") else "") + kind
-            waiting += [(other, schema or found["schemas"][other]) for other, schema in inner]
-    return dict(sorted(made.items()))
+            waiting += [(other, schema or definitions["schemas"][other]) for other, schema in inner]
+    return dict(sorted(fields_of.items()))
 
 
 def _kind(definition: Json, place: str, inner: list[tuple[str, Json]]) -> str:
@@ -211,25 +211,25 @@ def _scalar(definition: Json) -> str:
     return {"boolean": "bool", "number": "double", "integer": "int32"}.get(definition["type"], definition["type"])
 
 
-def _method(source: Source, method: Json, found: Json) -> Json:
+def _method(source: Source, method: Json, definitions: Json) -> Json:
     query = {
         name: ("[]" if definition.get("repeated") else "") + _scalar(definition)
         for name, definition in sorted(method.get("parameters", {}).items())
         if definition["location"] == "query"
     }
     required = [name for name in query if method["parameters"][name].get("required")]
-    made: Json = {"id": method["id"], "http": method["httpMethod"], "path": path_of(source, method)}
-    made |= {"version": found["version"], "query": query}
-    made |= {"required": required} if required else {}
+    fields_of: Json = {"id": method["id"], "http": method["httpMethod"], "path": path_of(source, method)}
+    fields_of |= {"version": definitions["version"], "query": query}
+    fields_of |= {"required": required} if required else {}
     for side in ("request", "response"):
         if side in method:
-            made[side] = f"{source.api}.{method[side]['$ref']}"
-    return made
+            fields_of[side] = f"{source.api}.{method[side]['$ref']}"
+    return fields_of
 
 
 def _told() -> str:
-    told = [f"{source.document} revision {document(source.document)['revision']}" for source in SOURCES]
-    return "Google's discovery documents: " + ", ".join(told)
+    revisions = [f"{source.document} revision {document(source.document)['revision']}" for source in SOURCES]
+    return "Google's discovery documents: " + ", ".join(revisions)
 
 
 def written(content: Json) -> str:

@@ -200,10 +200,10 @@ class StandIn:
 
     def call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
         """The response to a recorded request as JSON; an error as {"error": text, "kept": id left in the state}."""
-        asked = json.loads(json.dumps(request).replace("{BASE}", self.base))
-        wanted = json_format.ParseDict(asked, REQUESTS[method](), ignore_unknown_fields=True)
+        body = json.loads(json.dumps(request).replace("{BASE}", self.base))
+        message = json_format.ParseDict(body, REQUESTS[method](), ignore_unknown_fields=True)
         try:
-            answer = getattr(self.stub, method)(wanted, timeout=60)
+            answer = getattr(self.stub, method)(message, timeout=60)
         except grpc.RpcError as error:
             self.left = _left(error)
             return {"error": f"rpc error: code = {_code(error)} desc = {error.details()}", "kept": self.left.id}  # type: ignore[attr-defined]

@@ -56,12 +56,12 @@ class Explanations:
     def explain(self, compared: Compared) -> list[Difference]:
         """The differences for which there is no explanation."""
         left = []
-        for one in compared.found:
-            where = (compared.section, compared.resource, compared.what, one.path)
-            found = [index for index, entry in enumerate(self.differences) if where == _where(entry)]
-            self.met.update(found)
-            if not found:
-                left.append(one)
+        for difference in compared.found:
+            where = (compared.section, compared.resource, compared.what, difference.path)
+            matches = [index for index, entry in enumerate(self.differences) if where == _where(entry)]
+            self.met.update(matches)
+            if not matches:
+                left.append(difference)
         return left
 
     @property
@@ -71,10 +71,10 @@ class Explanations:
 
     def unrecorded(self, known: set[str], compared: list[Compared]) -> list[str]:
         """Types that were not compared, or that were compared though listed as without a recording."""
-        said = {(entry["section"], entry["resource"]) for entry in self.not_recorded}
-        wanted = {(name.removeprefix("provider-"), resource) for name in SECTIONS for resource in known}
-        found = {(item.section, item.resource) for item in compared}
-        return sorted(f"{section} of {resource}" for section, resource in (wanted - found) ^ said)
+        explained = {(entry["section"], entry["resource"]) for entry in self.not_recorded}
+        expected = {(name.removeprefix("provider-"), resource) for name in SECTIONS for resource in known}
+        matches = {(item.section, item.resource) for item in compared}
+        return sorted(f"{section} of {resource}" for section, resource in (expected - matches) ^ explained)
 
 
 def _where(entry: dict[str, str]) -> tuple[str, ...]:

@@ -80,24 +80,24 @@ def _print(rows: list[dict[str, Any]], seed: int) -> int:
 
 
 def _real(python: str, model: Path, settings: list[dict[str, Any]]) -> list[str | None]:
-    asked = [{"words": judges.words(one), "variables": one["variables"]} for one in settings]
+    questions = [{"words": judges.words(row), "variables": row["variables"]} for row in settings]
     done = subprocess.run(
         [python, "-m", "tools.vllm.real_settings", str(model)],
-        input=json.dumps(asked),
+        input=json.dumps(questions),
         stdout=subprocess.PIPE,
         text=True,
         check=True,
         timeout=_SECONDS,
     )
-    found: list[str | None] = json.loads(done.stdout)
-    return found
+    verdicts: list[str | None] = json.loads(done.stdout)
+    return verdicts
 
 
 def _differences(row: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
-    said = {"plan": judges.plan_verdict(row), "simulated": judges.simulated_verdict(row, folder)}
+    verdicts = {"plan": judges.plan_verdict(row), "simulated": judges.simulated_verdict(row, folder)}
     return [
         {"who": who, "reason": reason, **row, "says": verdict}
-        for who, verdict in said.items()
+        for who, verdict in verdicts.items()
         if (reason := judges.explanation(row, who, verdict, row["real"])) != ""
     ]
 

@@ -25,7 +25,7 @@ from bezel.localcloud.processes.sockets import free_port
 from tests.support.simulated_vllm.contract_report import NOT_RUN, RESULTS, Outcome, table
 from tests.support.simulated_vllm.servers import CONFIGURATIONS
 from tests.support.simulated_vllm.vllm_bench import BENCH, bench_against_simulated
-from tools.vllm.real_server import command, ended, environment, kept, until_healthy
+from tools.vllm.real_server import command, ended, environment, log_file, until_healthy
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests" / "simulated_vllm"
@@ -80,21 +80,21 @@ def main() -> int:
 
 def _report(name: str) -> Path:
     """The file for the results of a run of the tests."""
-    return kept(f"vllm-contract-{name}.jsonl")
+    return log_file(f"vllm-contract-{name}.jsonl")
 
 
 def _outcome(names: list[str]) -> Outcome:
     """The results of the last runs of these configurations."""
-    found = Outcome()
+    result = Outcome()
     for name in names:
         if _report(name).exists():
-            found.add(_report(name))
-    return found
+            result.add(_report(name))
+    return result
 
 
 def _server(folder: Path, name: str) -> None:
     """Start one real server and run the tests of its configurations."""
-    port, log = free_port(), kept(f"vllm-contract-{name}.log")
+    port, log = free_port(), log_file(f"vllm-contract-{name}.log")
     line = command(folder, port, CONFIGURATIONS[name].arguments)
     environment = _real_environment(folder)
     with (
@@ -103,20 +103,20 @@ def _server(folder: Path, name: str) -> None:
     ):
         answers = until_healthy(process, port, log)
         for configuration in SERVERS[name]:
-            asked = environment | {
+            variables = environment | {
                 "BEZEL_VLLM_URL": f"http://127.0.0.1:{port}",
                 "BEZEL_VLLM_STARTUP": " ".join(answers),
                 "BEZEL_VLLM_ENGINE_PID": str(_worker(process.pid)),
             }
-            _pytest(configuration, asked)
+            _pytest(configuration, variables)
 
 
 def _worker(group: int) -> int:
     """The computing process of the server's group: its death is the engine's."""
-    found = subprocess.run(
+    result = subprocess.run(
         ["pgrep", "-g", str(group), "-f", "VLLM::Worker"], capture_output=True, text=True, check=False
     )
-    return int(found.stdout.split()[0]) if found.stdout.split() else 0
+    return int(result.stdout.split()[0]) if result.stdout.split() else 0
 
 
 def _real_environment(folder: Path) -> dict[str, str]:

@@ -75,8 +75,8 @@ def generated(seed: int = SEED) -> list[dict[str, Any]]:
     tried = [option for option in options.options if option.flags and option.name not in (*_PLACES, "help")]
     chance.shuffle(tried)
     singles, variables = list(tried), sorted(options.variables)
-    made = [{"vllm": {}, "variables": {}, **known} for known in KNOWN]
-    while len(made) < COUNT:
+    settings = [{"vllm": {}, "variables": {}, **known} for known in KNOWN]
+    while len(settings) < COUNT:
         kind = chance.random()
         chosen: dict[str, Any] = {}
         given: dict[str, str] = {}
@@ -88,8 +88,8 @@ def generated(seed: int = SEED) -> list[dict[str, Any]]:
                 singles = list(tried)
             picked = [singles.pop()] + ([chance.choice(tried)] if kind < 0.3 else [])
             chosen = {option.name: _value(option, options, chance) for option in picked}
-        made.append({"vllm": chosen, "variables": given})
-    return made
+        settings.append({"vllm": chosen, "variables": given})
+    return settings
 
 
 def _value(option: VllmOption, options: VllmOptions, chance: random.Random) -> Any:
@@ -117,11 +117,11 @@ def _bounds(schema: Any) -> tuple[Any, ...]:
 
 
 def _structure(schema: Any, chance: random.Random) -> Any:
-    branch = next((one for one in [schema, *schema.get("anyOf", ())] if one.get("properties")), {})
-    made: list[Any] = [{}, [], {"no_such_key": 1}, "x", 3]
+    branch = next((option for option in [schema, *schema.get("anyOf", ())] if option.get("properties")), {})
+    settings: list[Any] = [{}, [], {"no_such_key": 1}, "x", 3]
     for name, part in sorted(branch.get("properties", {}).items()):
-        made += [{name: value} for value in (True, "x", -1, 1, [], {}, *part.get("enum", ()))]
-    return chance.choice(made)
+        settings += [{name: value} for value in (True, "x", -1, 1, [], {}, *part.get("enum", ()))]
+    return chance.choice(settings)
 
 
 def _word(variable: Variable, chance: random.Random) -> str:

@@ -25,7 +25,7 @@ _START_SECONDS = 300
 _COMMON = ("--dtype=bfloat16", "--enforce-eager", "--max-num-seqs=64", "--kv-cache-memory-bytes=64M")
 
 
-def kept(name: str) -> Path:
+def log_file(name: str) -> Path:
     """A file that survives a run, in a private folder: in the shared temporary folder another user may place a link."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bezel" / "real-vllm"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -35,7 +35,7 @@ def kept(name: str) -> Path:
 def command(folder: Path, port: int, arguments: Sequence[str]) -> list[str]:
     """The command line of a server; `{assistant}` in an argument is the draft model's folder."""
     model, assistant = folder / "models" / "tiny-gemma4", folder / "models" / "tiny-gemma4-assistant"
-    given = [one.format(assistant=assistant) if "{assistant}" in one else one for one in arguments]
+    given = [argument.format(assistant=assistant) if "{assistant}" in argument else argument for argument in arguments]
     return [str(folder / "venv/bin/vllm"), "serve", str(model), "--host=127.0.0.1", f"--port={port}", *_COMMON, *given]
 
 
@@ -60,12 +60,12 @@ def until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> lis
         if process.poll() is not None or time.monotonic() > deadline:
             raise SystemExit(f"the real vLLM did not start; its log is {log}")
         try:
-            said = str(urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).status)
+            status = str(urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).status)
         except urllib.error.HTTPError as error:
-            said = str(error.code)
+            status = str(error.code)
         except OSError:
-            said = "refused"
-        answers += [] if said in answers else [said]
+            status = "refused"
+        answers += [] if status in answers else [status]
         time.sleep(0.1)
     return answers
 

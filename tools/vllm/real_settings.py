@@ -22,10 +22,10 @@ _QUIET = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STA
 
 def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | None:
     """The verdict of the parser, the configuration classes and the readers of variables."""
-    before, said = dict(os.environ), io.StringIO()
+    before, stderr = dict(os.environ), io.StringIO()
     os.environ.update(variables)
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(stderr):
             space = _parser().parse_args([model, *words])
         space.model = space.model_tag
         importlib.import_module(_arguments()).validate_parsed_serve_args(space)
@@ -38,7 +38,7 @@ def verdict(model: str, words: list[str], variables: dict[str, str]) -> str | No
             os.environ.get("VLLM_LOGGING_LEVEL", "INFO").upper()
         )
     except SystemExit:
-        return " ".join(said.getvalue().rpartition("error:")[2].split())[:400]
+        return " ".join(stderr.getvalue().rpartition("error:")[2].split())[:400]
     except Exception as error:  # noqa: BLE001 - whatever it is ends the server
         return f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]
     finally:
@@ -63,14 +63,14 @@ def _arguments() -> str:
 def main() -> None:
     """Judge the settings on standard input."""
     os.environ.update(_QUIET)
-    kept = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)  # vLLM logs to stdout
     settings = json.load(sys.stdin)
-    said = [verdict(sys.argv[1], one["words"], one["variables"]) for one in settings]
+    stderr = [verdict(sys.argv[1], one["words"], one["variables"]) for one in settings]
     # An object's address in memory differs from run to run.
-    found = [words and re.sub(r"0x[0-9a-f]+", "0x", words) for words in said]
-    with os.fdopen(kept, "w") as out:
-        json.dump(found, out)
+    verdicts = [words and re.sub(r"0x[0-9a-f]+", "0x", words) for words in stderr]
+    with os.fdopen(stdout, "w") as out:
+        json.dump(verdicts, out)
 
 
 if __name__ == "__main__":

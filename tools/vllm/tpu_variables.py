@@ -33,8 +33,8 @@ def main(envs: str, version: str) -> None:
         timeout=_SECONDS,
     )
     path = DATA / "tpu_inference.json"
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(as_text(kept | json.loads(done.stdout) | {"version": version}), encoding="utf-8")
+    recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(as_text(recorded | json.loads(done.stdout) | {"version": version}), encoding="utf-8")
 
 
 if __name__ == "__main__":
