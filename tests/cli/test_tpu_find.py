@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.cli.tpu_cloud import EMPTY, OTHER, PARENT, ZONE, Cloud, Said
+from tests.support.cli.tpu_cloud import EMPTY, OTHER, PARENT, ZONE, Cloud, ProgressLog
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a whole cloud each
 
 
-def rows(said: Said) -> dict[str, dict[str, str]]:
+def rows(said: ProgressLog) -> dict[str, dict[str, str]]:
     assert said.code == 0, said.error
     return {row["zone"]: row for row in said.json}
 

@@ -16,8 +16,8 @@ from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from tests.support.components.fake_engine import declare
-from tests.support.leases.fake_lease_api import Zone, answers, world_serving
-from tests.support.leases.harness import SUBNETWORKS, Trial, body_of, lead_to
+from tests.support.leases.fake_lease_api import Zone, answers, lease_api_serving
+from tests.support.leases.harness import SUBNETWORKS, LeaseHarness, body_of, point_at
 from tests.support.leases.stack import Stack
 from tests.support.rest.fake_google import Answer
 
@@ -26,13 +26,13 @@ FIRST, SECOND = "us-east5-a", "europe-west4-a"
 
 @pytest.fixture(params=["queued_resource", "flex_start_vm"])
 def stack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    with world_serving() as world:
-        lead_to(world, monkeypatch)
+    with lease_api_serving() as world:
+        point_at(world, monkeypatch)
         yield Stack(world, request.param)
 
 
 def left(stack: Stack) -> list[Any]:
-    return Trial(stack.world, stack.kind).left()  # type: ignore[arg-type]
+    return LeaseHarness(stack.world, stack.kind).left()  # type: ignore[arg-type]
 
 
 def test_up_leases_says_what_and_what_it_costs_and_an_unchanged_up_does_nothing(stack: Stack) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
-from tests.support.leases.fake_lease_api import Zone, world_serving
-from tests.support.leases.harness import lead_to
+from tests.support.leases.fake_lease_api import Zone, lease_api_serving
+from tests.support.leases.harness import point_at
 from tests.support.leases.stack import Stack
 from tests.support.smoke.plugin import plugin_running
 
@@ -20,8 +20,8 @@ FIRST, SECOND = "us-east5-a", "europe-west4-a"
 
 @pytest.fixture
 def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    with world_serving() as world:
-        lead_to(world, monkeypatch)
+    with lease_api_serving() as world:
+        point_at(world, monkeypatch)
         world.now = time.time()  # the process has a clock of its own
         at_once = {"queue_seconds": 0, "provision_seconds": 0, "boot_seconds": 0, "delete_seconds": 0}
         world.zones = {zone: Zone(**at_once) for zone in (FIRST, SECOND)}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.e2e.fault_harness import Stage
-from tests.support.e2e.kill_points import Grounds
+from tests.support.e2e.fault_harness import FaultHarness
+from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import Rehearsal
 
 
@@ -34,22 +34,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
 
 
 @pytest.fixture(scope="module")
-def deployed(grounds: Grounds, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def deployed(grounds: KillHarness, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
     """A stack in service for all tests of a module."""
-    with Stage.set_up(grounds, tmp_path_factory.mktemp("stage")) as made:
+    with FaultHarness.set_up(grounds, tmp_path_factory.mktemp("stage")) as made:
         yield made
 
 
 @pytest.fixture
-def stage(deployed: Stage) -> Iterator[Stage]:
+def stage(deployed: FaultHarness) -> Iterator[FaultHarness]:
     """The stack in service, with no fault left on it afterwards."""
     yield deployed
     deployed.reset()
 
 
 @pytest.fixture(scope="session")
-def grounds(tmp_path_factory: pytest.TempPathFactory) -> Grounds:
+def grounds(tmp_path_factory: pytest.TempPathFactory) -> KillHarness:
     """Where rehearsals begin, made once for all workers."""
     folder = tmp_path_factory.getbasetemp()
     # Each worker of xdist has a folder of its own in that of the whole run.
-    return Grounds((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "grounds")
+    return KillHarness((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "grounds")

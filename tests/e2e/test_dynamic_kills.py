@@ -13,7 +13,7 @@ from pulumi.runtime.proto import provider_pb2
 from components.providers.model_files import ModelFilesProvider
 from smoke.benchmark import ShortBenchmarkProvider
 from smoke.health import HealthCheckProvider
-from tests.support.e2e.killable_providers import Victim, nursery
+from tests.support.e2e.killable_providers import KillableProvider, prefork
 from tests.support.record_results import check_results
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 from tests.support.smoke.fake_service import MODEL, SERVICE, Project
@@ -121,7 +121,7 @@ def survivor(world: World) -> Iterator[Plugin]:
         yield running
 
 
-def call(plugin: Plugin | Victim, kind: str, operation: str, inputs: dict[str, Any]) -> Any:
+def call(plugin: Plugin | KillableProvider, kind: str, operation: str, inputs: dict[str, Any]) -> Any:
     """Begin an operation; what is returned has the answer as its `result()`."""
     props = bag(PROVIDERS[kind], inputs)
     requests = {
@@ -152,7 +152,7 @@ def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_
     world: World, survivor: Plugin
 ) -> None:
     rows = []
-    with engine_listening() as (_, address), nursery(world.environment, address) as starts:
+    with engine_listening() as (_, address), prefork(world.environment, address) as starts:
         for kind in PROVIDERS:
             for operation in OPERATIONS:
                 inputs = world.inputs(kind)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.e2e.kill_points import Grounds
+    from tests.support.e2e.kill_points import KillHarness
 
 
 @pytest.fixture
-def previewed(grounds: Grounds, tmp_path: Path) -> Iterator[Rehearsal]:
+def previewed(grounds: KillHarness, tmp_path: Path) -> Iterator[Rehearsal]:
     """A stack that was previewed, so that its bucket holds the weights."""
     made = grounds.copy("up", tmp_path / "previewed")
     yield made

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.support.e2e.fault_harness import Stage, hold, told
+from tests.support.e2e.fault_harness import FaultHarness, check_golden, error_text
 
 AGAIN = "once it is mended the next `up` makes another revision and is green, then nothing is left to do"
 PLAIN = "the next `up` is green, then nothing is left to do"
@@ -20,7 +20,7 @@ PLAIN = "the next `up` is green, then nothing is left to do"
     ids=["quota-secret", "bucket-permission", "never-healthy"],
 )
 def test_what_is_wrong_outside_the_stack_file_is_mended_there_and_deployed_again(
-    stage: Stage, faults: Sequence[tuple[str, dict[str, object]]], protection: str
+    stage: FaultHarness, faults: Sequence[tuple[str, dict[str, object]]], protection: str
 ) -> None:
     """Also where the service is protected from deletion, as in `prod`: no repair replaces it."""
     # One after the other: each leaves what the one before it has left.
@@ -29,27 +29,27 @@ def test_what_is_wrong_outside_the_stack_file_is_mended_there_and_deployed_again
     for kind, parameters in faults:
         stage.need_a_revision()
         command = stage.add(kind, **parameters)
-        text, state = told(stage.up()), stage.state()
+        text, state = error_text(stage.up()), stage.state()
         assert "run the same command again" in text
         stage.clear()
         seen.append((kind, command, text, state))
     stage.in_service()
     for kind, command, text, state in seen:
-        hold(kind, command, text, state, AGAIN)
+        check_golden(kind, command, text, state, AGAIN)
 
 
-def _lower_the_batch(stage: Stage) -> str:
+def _lower_the_batch(stage: FaultHarness) -> str:
     stage.clear()
     stage.rehearsal.set("vllm.max-num-batched-tokens", 3072)
     return "with a lower vllm.max-num-batched-tokens "
 
 
-def _drop_the_argument(stage: Stage) -> str:
+def _drop_the_argument(stage: FaultHarness) -> str:
     stage.rehearsal.set("vllm.kv-cache-dtype", None)
     return "without the argument, and with the same image, "
 
 
-def _more_memory(stage: Stage) -> str:
+def _more_memory(stage: FaultHarness) -> str:
     stage.clear()
     stage.rehearsal.set("resources", {"cpu": 8, "memory": "32Gi"})
     return "with more resources.memory "
@@ -64,15 +64,15 @@ def _more_memory(stage: Stage) -> str:
     ],
 )
 def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
-    stage: Stage, kind: str, repair: str, change: Callable[[Stage], str]
+    stage: FaultHarness, kind: str, repair: str, change: Callable[[FaultHarness], str]
 ) -> None:
     stage.need_a_revision()
     command = stage.add(kind)
-    text, state = told(stage.up()), stage.state()
+    text, state = error_text(stage.up()), stage.state()
     assert f"repair: {repair}" in text
     how = change(stage)
     stage.in_service()
-    hold(kind, command, text, state, how + PLAIN)
+    check_golden(kind, command, text, state, how + PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -84,47 +84,47 @@ def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
     ids=lambda faults: "-".join(kind for kind, _, _ in faults),
 )
 def test_a_service_that_is_there_is_checked_again_by_the_next_deploy(
-    stage: Stage, faults: Sequence[tuple[str, dict[str, object], tuple[str, ...]]]
+    stage: FaultHarness, faults: Sequence[tuple[str, dict[str, object], tuple[str, ...]]]
 ) -> None:
     seen = []
     for kind, parameters, options in faults:
         stage.need_a_revision()
         command = stage.add(kind, **parameters)
-        text, state = told(stage.up(*options), lines=False), stage.state()
+        text, state = error_text(stage.up(*options), lines=False), stage.state()
         assert "repair: " in text
         stage.clear()
         seen.append((kind, command, text, state))
     stage.in_service()
     for kind, command, text, state in seen:
-        hold(kind, command, text, state, f"once it is mended {PLAIN}")
+        check_golden(kind, command, text, state, f"once it is mended {PLAIN}")
 
 
-def test_an_image_that_nobody_has_stops_the_preview(stage: Stage) -> None:
+def test_an_image_that_nobody_has_stops_the_preview(stage: FaultHarness) -> None:
     stage.settle()
     command = stage.add("image-missing")
-    text, state = told(stage.rehearsal.local("preview", "l4-qat")), stage.state()
+    text, state = error_text(stage.rehearsal.local("preview", "l4-qat")), stage.state()
     stage.clear()
     stage.nothing_left()
-    hold(
+    check_golden(
         "image-missing", command, text, state, "once the tag is there again there is nothing to do: nothing was changed"
     )
 
 
-def test_what_somebody_else_did_is_told_by_the_next_deploy_and_undone_by_the_one_after_it(stage: Stage) -> None:
+def test_what_somebody_else_did_is_told_by_the_next_deploy_and_undone_by_the_one_after_it(stage: FaultHarness) -> None:
     stage.settle()
     command = stage.add("service-changed")
-    text, state = told(stage.up()), stage.state()
+    text, state = error_text(stage.up()), stage.state()
     assert "`pulumi up --refresh`" in text
     stage.in_service()
-    hold("service-changed", command, text, state, f"that run has read what is there, so {PLAIN}")
+    check_golden("service-changed", command, text, state, f"that run has read what is there, so {PLAIN}")
 
 
-def test_a_full_disk_of_this_machine_changes_nothing(stage: Stage) -> None:
+def test_a_full_disk_of_this_machine_changes_nothing(stage: FaultHarness) -> None:
     stage.need_a_revision()
     before = stage.service().json()["latestCreatedRevision"]
     command = stage.add("localcloud-disk-full")
-    text, state = told(stage.up()), stage.state()
+    text, state = error_text(stage.up()), stage.state()
     assert stage.service().json()["latestCreatedRevision"] == before
     stage.clear()
     stage.in_service()
-    hold("localcloud-disk-full", command, text, state, f"once there is room {PLAIN}")
+    check_golden("localcloud-disk-full", command, text, state, f"once there is room {PLAIN}")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bezel.localcloud.faults.kinds import KINDS
-from tests.support.e2e.fault_harness import hold, normal, told, unpreviewed
-from tests.support.e2e.lease_harness import LeaseStage
+from tests.support.e2e.fault_harness import check_golden, error_text, normalized, unpreviewed
+from tests.support.e2e.lease_harness import LeaseFaultHarness
 from tests.support.e2e.rehearsal import Run
 
 AGAIN = "once it is mended the next `up` leases one machine, and is green"
@@ -17,13 +17,13 @@ SECONDS = 60
 
 
 @pytest.fixture(scope="module")
-def leased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseStage]:
-    with LeaseStage.deploy(tmp_path_factory.mktemp("leased")) as made:
+def leased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseFaultHarness]:
+    with LeaseFaultHarness.deploy(tmp_path_factory.mktemp("leased")) as made:
         yield made
 
 
 @pytest.fixture
-def stage(leased: LeaseStage) -> Iterator[LeaseStage]:
+def stage(leased: LeaseFaultHarness) -> Iterator[LeaseFaultHarness]:
     yield leased
     leased.reset()
     if not leased.one_lease():
@@ -39,23 +39,23 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 @pytest.mark.parametrize("kinds", [("lease-quota", "lease-zone-refused"), ("lease-stock-out", "lease-never-active")])
 def test_where_no_zone_gives_a_machine_nothing_is_left_and_the_next_deploy_leases_one(
-    stage: LeaseStage, kinds: tuple[str, ...]
+    stage: LeaseFaultHarness, kinds: tuple[str, ...]
 ) -> None:
     stage.need_a_lease()
     seen = []
     for kind in kinds:
         command = stage.add(kind)
-        text, state = told(stage.up()), stage.state()
+        text, state = error_text(stage.up()), stage.state()
         assert "no zone of 2 granted the lease" in text
         assert "in the cloud no request and no machine in any zone" in state
         seen.append((kind, command, text, state))
         stage.clear()
     stage.deployed()
     for kind, command, text, state in seen:
-        hold(kind, command, text, state, AGAIN)
+        check_golden(kind, command, text, state, AGAIN)
 
 
-def test_a_deletion_that_takes_long_is_waited_for_before_anything_is_asked_for(stage: LeaseStage) -> None:
+def test_a_deletion_that_takes_long_is_waited_for_before_anything_is_asked_for(stage: LeaseFaultHarness) -> None:
     stage.need_a_lease()
     command, before = stage.add("lease-slow-delete"), stage.asked()
     run = stage.deployed()
@@ -63,13 +63,15 @@ def test_a_deletion_that_takes_long_is_waited_for_before_anything_is_asked_for(s
     waits = re.search(r"waiting until it is gone: us-east5-a DELETING; \d+ (s|min), \d+ min left", run.text)
     assert waits, run.text
     text = f"the deploy is green, and shows what it waits for:\n{re.sub(r'[0-9]+ (s|min)', 'N min', waits[0])}"
-    hold("lease-slow-delete", command, normal(text), stage.state(), "there is nothing to mend: the deploy was green")
+    check_golden(
+        "lease-slow-delete", command, normalized(text), stage.state(), "there is nothing to mend: the deploy was green"
+    )
 
 
-def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_again(stage: LeaseStage) -> None:
+def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_again(stage: LeaseFaultHarness) -> None:
     stage.need_a_lease()
     command = stage.add("lease-late-fill")
-    text = told(stage.up())
+    text = error_text(stage.up())
     assert "what was asked for last may have happened all the same" in text
     stage.clear()
     until(lambda: stage.leases()["queuedResources"] != [], "the request is stored")
@@ -80,12 +82,12 @@ def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_
     assert (stage.asked(), stage.request()["createTime"]) == (asked, stored)
     stage.nothing_left()
     following = "the next `up` finds the request that was stored meanwhile, asks for no other, and is green; "
-    hold("lease-late-fill", command, text, state, f"{following}then nothing is left to do")
+    check_golden("lease-late-fill", command, text, state, f"{following}then nothing is left to do")
 
 
 @pytest.mark.parametrize("kind", ["lease-preempted", "lease-ends"])
 def test_a_lease_that_is_over_is_told_with_its_price_and_bought_again_only_when_that_is_said(
-    stage: LeaseStage, kind: str
+    stage: LeaseFaultHarness, kind: str
 ) -> None:
     invoker = stage.invoker()
     assert invoker.get("/v1/models").status_code == 200
@@ -109,11 +111,11 @@ def test_a_lease_that_is_over_is_told_with_its_price_and_bought_again_only_when_
     assert invoker.get("/v1/models").status_code == 200
     said = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", said)
     text = f"the deploy warns, and the gateway answers 503 ({answer['error']['message']}):\nwarning: {said}"
-    hold(kind, command, normal(text), state, RENEWED)
+    check_golden(kind, command, normalized(text), state, RENEWED)
 
 
 def test_a_lease_that_ends_under_the_benchmark_is_red_until_it_is_bought_again_or_taken_down(
-    stage: LeaseStage,
+    stage: LeaseFaultHarness,
 ) -> None:
     stage.rehearsal.set("smoke.requests", 100, "v6e1-12b")
     before = stage.asked()
@@ -123,7 +125,7 @@ def test_a_lease_that_ends_under_the_benchmark_is_red_until_it_is_bought_again_o
     struck = Run(process.wait(SECONDS), process.stdout.read() if process.stdout else "")
     again = stage.up("--deadline", "5")
     for run in (struck, again):
-        text = told(run)
+        text = error_text(run)
         assert "its lease has ended or was taken away" in text
         assert "`renew: true` under `bezel:lease`" in text
         assert "in service" not in run.text

@@ -17,7 +17,7 @@ from bezel.standin_providers.resources import TYPES
 from components.dynamic import Progress
 from smoke.base import SmokeError
 from smoke.health import HealthCheckProvider
-from tests.support.e2e.fault_harness import SERVICE, Stage, hold, normal, told
+from tests.support.e2e.fault_harness import SERVICE, FaultHarness, check_golden, error_text, normalized
 
 SERVICES = TYPES["gcp:cloudrunv2/service:Service"]
 NAMES = {"project": "bezel-local", "location": "us-east4", "name": "bezel-l4-qat"}
@@ -26,13 +26,13 @@ NOTHING = "once it is mended there is nothing to do: nothing was changed"
 
 
 @pytest.fixture
-def at_home(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def at_home(stage: FaultHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the engine's plugins have in their environment."""
     for name, value in control.environment(stage.endpoint()).items():
         monkeypatch.setenv(name, value)
 
 
-def read_the_service(stage: Stage) -> None:
+def read_the_service(stage: FaultHarness) -> None:
     """What the provider does for a refresh.
 
     Raises:
@@ -42,7 +42,7 @@ def read_the_service(stage: Stage) -> None:
     assert found is not None
 
 
-def check_the_service(stage: Stage, seconds: float) -> None:
+def check_the_service(stage: FaultHarness, seconds: float) -> None:
     """What the check of a deploy does.
 
     Raises:
@@ -63,20 +63,20 @@ def check(service: dict[str, Any], seconds: float) -> None:
     HealthCheckProvider().run(props, Progress(None))
 
 
-def test_an_api_that_fails_is_named_by_the_engine_and_a_short_burst_is_borne(stage: Stage) -> None:
+def test_an_api_that_fails_is_named_by_the_engine_and_a_short_burst_is_borne(stage: FaultHarness) -> None:
     stage.settle()
     stage.add("server-errors", path="/run/*", count=3)
     assert stage.rehearsal.local("refresh", "l4-qat").code == 0
     command = stage.add("server-errors", path="/run/*", count=0)
-    text = told(stage.rehearsal.local("refresh", "l4-qat"))
+    text = error_text(stage.rehearsal.local("refresh", "l4-qat"))
     stage.clear()
     state = stage.state()
     stage.nothing_left()
-    hold("server-errors", command, text, state, NOTHING)
+    check_golden("server-errors", command, text, state, NOTHING)
 
 
 @pytest.mark.parametrize("kind", ["rate-limited", "dropped-connections"])
-def test_the_provider_bears_a_burst_and_names_what_lasts(stage: Stage, kind: str) -> None:
+def test_the_provider_bears_a_burst_and_names_what_lasts(stage: FaultHarness, kind: str) -> None:
     stage.add(kind, path="/run/*")
     read_the_service(stage)
     command = stage.add(kind, path="/run/*", count=0)
@@ -84,10 +84,10 @@ def test_the_provider_bears_a_burst_and_names_what_lasts(stage: Stage, kind: str
         read_the_service(stage)
     stage.clear()
     read_the_service(stage)
-    hold(kind, command, normal(f"error: {caught.value}"), stage.state(), NOTHING)
+    check_golden(kind, command, normalized(f"error: {caught.value}"), stage.state(), NOTHING)
 
 
-def test_an_effect_whose_answer_was_lost_is_not_done_twice(stage: Stage) -> None:
+def test_an_effect_whose_answer_was_lost_is_not_done_twice(stage: FaultHarness) -> None:
     before = int(stage.service().json()["generation"])
     stage.need_a_revision()
     stage.add("dropped-connections", when="after", method="PATCH", path="/run/*", count=1)
@@ -96,10 +96,10 @@ def test_an_effect_whose_answer_was_lost_is_not_done_twice(stage: Stage) -> None
     assert int(stage.service().json()["generation"]) == before + 2
 
 
-def test_a_refused_change_stays_red_until_a_refresh_shows_what_is_there(stage: Stage) -> None:
+def test_a_refused_change_stays_red_until_a_refresh_shows_what_is_there(stage: FaultHarness) -> None:
     stage.need_a_revision()
     stage.add("server-errors", status=400, method="PATCH", path="/run/*", count=0)
-    refused, red, again = (told(stage.pulumi_up()) for _ in range(3))
+    refused, red, again = (error_text(stage.pulumi_up()) for _ in range(3))
     assert "the API did not confirm the change (HTTP 400)" in refused
     # The state has what was asked for, and nothing is sent: without the check this run would be green.
     assert f"--max-num-seqs={stage.seats} is planned" in red
@@ -117,7 +117,7 @@ def test_a_refused_change_stays_red_until_a_refresh_shows_what_is_there(stage: S
 )
 @pytest.mark.usefixtures("at_home")
 def test_the_check_says_what_stands_between_it_and_the_server(
-    stage: Stage, kind: str, parameters: dict[str, object]
+    stage: FaultHarness, kind: str, parameters: dict[str, object]
 ) -> None:
     check_the_service(stage, 20)
     command = stage.add(kind, **parameters)
@@ -125,22 +125,26 @@ def test_the_check_says_what_stands_between_it_and_the_server(
         check_the_service(stage, 3)
     stage.clear()
     check_the_service(stage, 20)
-    hold(kind, command, normal(f"error: smoke: {caught.value}"), stage.state(), "once it is mended the check passes")
+    check_golden(
+        kind, command, normalized(f"error: smoke: {caught.value}"), stage.state(), "once it is mended the check passes"
+    )
 
 
 @pytest.mark.usefixtures("at_home")
-def test_a_service_that_somebody_deleted_is_told_by_the_next_deploy_and_made_by_the_one_after_it(stage: Stage) -> None:
+def test_a_deleted_service_is_reported_by_the_next_deploy_and_created_by_the_one_after(
+    stage: FaultHarness,
+) -> None:
     stage.settle()
     service = stage.service().json()
     command = stage.add("service-deleted")
     with pytest.raises(SmokeError) as caught:
         check(service, 20)
     # Where it was once another attempt at a failed revision, the update meets a 404 before the check does.
-    assert "`pulumi up --refresh`" in told(stage.up())
+    assert "`pulumi up --refresh`" in error_text(stage.up())
     state = stage.state()
     stage.in_service()
     following = "a deploy says so and has read what is there, so the one after it is green, then nothing is left to do"
-    hold("service-deleted", command, normal(f"error: smoke: {caught.value}"), state, following)
+    check_golden("service-deleted", command, normalized(f"error: smoke: {caught.value}"), state, following)
 
 
 @pytest.mark.usefixtures("at_home")
@@ -154,30 +158,30 @@ def test_a_service_that_somebody_deleted_is_told_by_the_next_deploy_and_made_by_
     ],
 )
 def test_the_check_tells_a_service_that_refuses_from_one_that_breaks(
-    stage: Stage, kind: str, parameters: dict[str, object], said: str
+    stage: FaultHarness, kind: str, parameters: dict[str, object], said: str
 ) -> None:
     stage.add(kind, **parameters)
     with pytest.raises(SmokeError, match=re.escape(said)):
         check_the_service(stage, 2)
 
 
-def test_streams_that_end_early_fail_the_benchmark(stage: Stage) -> None:
+def test_streams_that_end_early_fail_the_benchmark(stage: FaultHarness) -> None:
     stage.rehearsal.set("smoke.requests", 5)
     stage.keep()
     command = stage.add("truncated-streams")
-    text, state = told(stage.up()), stage.state()
+    text, state = error_text(stage.up()), stage.state()
     stage.clear()
     stage.in_service()
-    hold("truncated-streams", command, text, state, PLAIN)
+    check_golden("truncated-streams", command, text, state, PLAIN)
 
 
-def test_a_clock_that_is_off_is_named(stage: Stage) -> None:
+def test_a_clock_that_is_off_is_named(stage: FaultHarness) -> None:
     stage.settle()
     stage.add("clock-skew", seconds=200)
     stage.nothing_left()
     command = stage.add("clock-skew")
-    text = told(stage.rehearsal.local("refresh", "l4-qat"), of=r"cloudrunv2|ModelFiles")
+    text = error_text(stage.rehearsal.local("refresh", "l4-qat"), of=r"cloudrunv2|ModelFiles")
     state = stage.state()
     stage.clear()
     stage.nothing_left()
-    hold("clock-skew", command, text, state, NOTHING)
+    check_golden("clock-skew", command, text, state, NOTHING)

@@ -17,13 +17,13 @@ from tests.support.e2e.kill_points import (
     COMMANDS,
     HOLD,
     Boundary,
-    Grounds,
+    KillHarness,
     Point,
     begin,
     kill,
+    kill_at_boundary,
+    killed_run,
     leftovers,
-    strike,
-    struck,
 )
 from tests.support.e2e.rehearsal import SECONDS
 
@@ -54,10 +54,12 @@ IN_A_ROW = (
 
 
 @pytest.mark.parametrize("point", ALONE, ids=lambda at: f"{at.operation}-{at.victim}-{at.when}-{at.boundary.method}")
-def test_a_kill_at_this_boundary_converges_and_leaves_nothing(grounds: Grounds, point: Point, tmp_path: Path) -> None:
+def test_a_kill_at_this_boundary_converges_and_leaves_nothing(
+    grounds: KillHarness, point: Point, tmp_path: Path
+) -> None:
     rehearsal = grounds.copy(point.operation, tmp_path / "point")
     try:
-        outcome = strike(rehearsal, point)
+        outcome = kill_at_boundary(rehearsal, point)
         assert outcome.problems == ()
         if point.victim == "engine":
             assert outcome.said.startswith("unlocked"), outcome.said
@@ -69,7 +71,7 @@ def test_a_kill_at_this_boundary_converges_and_leaves_nothing(grounds: Grounds, 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)  # some twenty runs of the engine, one after the other
-def test_a_life_of_kills_ends_as_one_without_any(grounds: Grounds, tmp_path: Path) -> None:
+def test_a_life_of_kills_ends_as_one_without_any(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("up", tmp_path / "life")
     seats, before = 8, ""
     try:
@@ -78,7 +80,7 @@ def test_a_life_of_kills_ends_as_one_without_any(grounds: Grounds, tmp_path: Pat
                 if operation == "update":
                     seats -= 1
                     rehearsal.set("vllm.max-num-seqs", seats)
-                said = struck(rehearsal, point)
+                said = killed_run(rehearsal, point)
                 # An engine that only lost its command ends in order, and leaves no lock to the next one.
                 assert before != "command" or "unlocking the stack" not in said, said
                 before = point.victim
@@ -95,7 +97,7 @@ def test_a_life_of_kills_ends_as_one_without_any(grounds: Grounds, tmp_path: Pat
 
 
 def test_what_is_sent_before_a_kill_and_made_after_the_recovery_is_found_by_the_next_up(
-    grounds: Grounds, tmp_path: Path
+    grounds: KillHarness, tmp_path: Path
 ) -> None:
     rehearsal = grounds.copy("up", tmp_path / "point")
     try:
@@ -117,7 +119,7 @@ def test_what_is_sent_before_a_kill_and_made_after_the_recovery_is_found_by_the_
         rehearsal.local("stop")
 
 
-def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: Grounds, tmp_path: Path) -> None:
+def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("up", tmp_path / "point")
     try:
         with rehearsal.api() as api:
@@ -144,7 +146,7 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
 
 
 def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_down(
-    grounds: Grounds, tmp_path: Path
+    grounds: KillHarness, tmp_path: Path
 ) -> None:
     rehearsal = grounds.copy("up", tmp_path / "point")
     try:
@@ -185,7 +187,7 @@ def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_d
         rehearsal.local("stop")
 
 
-def test_a_stack_that_was_not_killed_has_nothing_to_recover(grounds: Grounds, tmp_path: Path) -> None:
+def test_a_stack_that_was_not_killed_has_nothing_to_recover(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("refresh", tmp_path / "point")
     try:
         run = rehearsal.local("recover", "l4-qat")

@@ -7,11 +7,11 @@ from pathlib import Path
 import httpx
 
 from bezel.localcloud import control
-from tests.support.e2e.kill_points import Grounds
+from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import SECONDS
 
 
-def test_a_killed_cloud_goes_on_with_its_data(grounds: Grounds, tmp_path: Path) -> None:
+def test_a_killed_cloud_goes_on_with_its_data(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("refresh", tmp_path / "deployed")
     try:
         before = rehearsal.outputs()
@@ -27,7 +27,7 @@ def test_a_killed_cloud_goes_on_with_its_data(grounds: Grounds, tmp_path: Path) 
         rehearsal.local("stop")
 
 
-def test_an_engine_that_still_runs_keeps_its_lock(grounds: Grounds, tmp_path: Path) -> None:
+def test_an_engine_that_still_runs_keeps_its_lock(grounds: KillHarness, tmp_path: Path) -> None:
     rehearsal = grounds.copy("up", tmp_path / "previewed")
     try:
         process = rehearsal.start("up", "l4-qat")

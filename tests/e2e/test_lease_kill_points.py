@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.e2e.kill_points import Boundary, Point, said_of, struck
-from tests.support.e2e.lease_harness import STACK, LeaseStage
+from tests.support.e2e.kill_points import Boundary, Point, killed_run, message_of
+from tests.support.e2e.lease_harness import STACK, LeaseFaultHarness
 from tests.support.e2e.rehearsal import Rehearsal
 
 RESULTS = Path(__file__).parent.parent / "results" / "kills-engine-leases.json"
@@ -58,26 +58,26 @@ TABLE = {
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[LeaseStage]:
+def stage(tmp_path: Path) -> Iterator[LeaseFaultHarness]:
     rehearsal = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
     rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
     assert rehearsal.local("start").code == 0
-    yield LeaseStage(rehearsal, "", seats=64)
+    yield LeaseFaultHarness(rehearsal, "", seats=64)
     rehearsal.local("stop")
 
 
 def _of_the_lease(text: str) -> str:
-    told = (re.sub(r"^\d+ changes? open$", "open changes", said) for said in said_of(text).split("; "))
+    told = (re.sub(r"^\d+ changes? open$", "open changes", said) for said in message_of(text).split("; "))
     return "; ".join(said for said in told if ": " not in said or said.endswith(f": {NAME}"))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)  # some ten runs of the engine, one after the other
-def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: LeaseStage) -> None:
+def test_whatever_is_killed_one_machine_is_left_and_none_in_the_end(stage: LeaseFaultHarness) -> None:
     rows: list[list[str]] = []
 
     def step(name: str, command: str) -> str:
-        told = [struck(stage.rehearsal, point) for point in LIFE[name]]
+        told = [killed_run(stage.rehearsal, point) for point in LIFE[name]]
         last = stage.rehearsal.local(command, STACK)
         assert last.code == 0, last.text
         if command == "down":

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.support.e2e.as_written import named, run
-from tests.support.e2e.fault_harness import Stage, told, unpreviewed
+from tests.support.e2e.fault_harness import FaultHarness, error_text, unpreviewed
 from tests.support.e2e.kill_points import leftovers
 from tests.support.e2e.rehearsal import Rehearsal
 
@@ -41,12 +41,12 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32}, STACK)
     seats(rehearsal, 8)
     assert rehearsal.local("preview", STACK).code == 0
-    stage = Stage(rehearsal, "")
+    stage = FaultHarness(rehearsal, "")
 
     # The first deploy, with the engine alone: an answer is lost, and the repeated request refused.
     lost = {"when": "after", "method": "POST", "path": "/run/*/services"}
     stage.add("dropped-connections", **lost)
-    refused = told(run(rehearsal, "pulumi up", STACK))
+    refused = error_text(run(rehearsal, "pulumi up", STACK))
     cleared = run(rehearsal, named(refused, "pulumi refresh"), STACK)
     assert cleared.code == 0, cleared.text
     assert "gcloud run services delete" in refused
@@ -66,7 +66,7 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     # An update that Google refuses, with the engine alone.
     seats(rehearsal, 7)
     stage.add("server-errors", status=400, method="PATCH", path="/run/*", count=0)
-    refused = told(run(rehearsal, "pulumi up", STACK))
+    refused = error_text(run(rehearsal, "pulumi up", STACK))
     assert serving(rehearsal)["name"] == first
     stage.clear()
     mended = run(rehearsal, named(refused, "pulumi up"), STACK)

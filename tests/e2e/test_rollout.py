@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.e2e.fault_harness import SERVICE, UNCHANGED, Stage, told
+from tests.support.e2e.fault_harness import SERVICE, UNCHANGED, FaultHarness, error_text
 from tests.support.e2e.rehearsal import Rehearsal
 
 PERIOD_SECONDS = 0.1
@@ -57,7 +57,7 @@ class Client:
 
 
 @contextmanager
-def asking(stage: Stage, *, inference: bool = True) -> Iterator[Client]:
+def asking(stage: FaultHarness, *, inference: bool = True) -> Iterator[Client]:
     outputs = stage.rehearsal.outputs()
     url, model = outputs["url"], outputs["model"]
     body = {"model": model, "prompt": "Hi", "max_tokens": 1} if inference else None
@@ -72,7 +72,7 @@ def asking(stage: Stage, *, inference: bool = True) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultHarness]:
     """A gated stack after its first deploy, for all tests of this module."""
     folder = tmp_path_factory.mktemp("stage")
     made = Rehearsal.new(folder / "checkout", folder / "cloud")
@@ -82,14 +82,14 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         first = made.local("up", "l4-qat")
         assert first.code == 0, first.text
         assert "TrafficSwitch traffic created" in first.text
-        stage = Stage(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
+        stage = FaultHarness(made, (made.folder / "Pulumi.l4-qat.yaml").read_text())
         assert traffic(stage) == ("00001", "00001")
         yield stage
     finally:
         made.local("stop")
 
 
-def traffic(stage: Stage) -> tuple[str, str]:
+def traffic(stage: FaultHarness) -> tuple[str, str]:
     """(the revision that has all traffic, the newest one), by their numbers."""
     found = stage.service().json()
     serving, tagged = found["traffic"]
@@ -102,16 +102,16 @@ def after(revision: str) -> str:
     return f"{int(revision) + 1:05}"
 
 
-def serving_in_the_outputs(stage: Stage) -> str:
+def serving_in_the_outputs(stage: FaultHarness) -> str:
     return str(stage.rehearsal.outputs()["revision"])[-9:-4]
 
 
-def test_a_revision_serves_by_its_name(stage: Stage) -> None:
+def test_a_revision_serves_by_its_name(stage: FaultHarness) -> None:
     serving, newest = traffic(stage)
     assert serving == newest == serving_in_the_outputs(stage)
 
 
-def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do_after_it(stage: Stage) -> None:
+def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do_after_it(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
     with asking(stage) as client:
@@ -124,13 +124,15 @@ def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do_after_it(s
     assert again.code == 0, again.text
 
 
-def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_gone_on_with(stage: Stage) -> None:
+def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_continued(
+    stage: FaultHarness,
+) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
     stage.add("engine-death", after_requests=3)
     # No inference: this fault strikes whoever answers it.
     with asking(stage, inference=False) as client:
-        text = told(stage.up())
+        text = error_text(stage.up())
     client.saw_nothing()
     assert "EngineDeadError" in text  # its log
     assert "00000-xxx gets no traffic; bezel-l4-qat-00000-xxx goes on serving" in text
@@ -147,12 +149,12 @@ def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_g
     assert serving_in_the_outputs(stage) == after(before)
 
 
-def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(stage: Stage) -> None:
+def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
     stage.add("server-errors", status=504, method="PATCH", path="/run/*", count=0)
     run = stage.up()
-    assert "the API did not confirm the change (HTTP 504)" in told(run)
+    assert "the API did not confirm the change (HTTP 504)" in error_text(run)
     assert "reading what is there" in run.text
     assert traffic(stage) == (before, before)
     stage.clear()
@@ -160,7 +162,7 @@ def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(sta
     assert traffic(stage) == (after(before), after(before))
 
 
-def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_deploy(stage: Stage) -> None:
+def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_deploy(stage: FaultHarness) -> None:
     serving, _ = traffic(stage)
     if serving == "00001":
         stage.need_a_revision()
@@ -180,7 +182,7 @@ def test_traffic_that_somebody_moved_is_shown_by_a_preview_and_moved_back_by_a_d
     assert traffic(stage) == (serving, serving)
 
 
-def test_without_quota_for_a_second_gpu_a_preview_says_so_and_offers_direct(stage: Stage) -> None:
+def test_without_quota_for_a_second_gpu_a_preview_says_so_and_offers_direct(stage: FaultHarness) -> None:
     stage.add("quota-exceeded", quota=1)
     refused = stage.rehearsal.local("preview", "l4-qat")
     assert refused.code != 0, refused.text

@@ -2,25 +2,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.leases.fake_lease_api import World, world_serving
-from tests.support.leases.harness import Trial, lead_to
+from tests.support.leases.fake_lease_api import FakeLeaseApi, lease_api_serving
+from tests.support.leases.harness import LeaseHarness, point_at
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[World]:
-    with world_serving() as world:
+def served() -> Iterator[FakeLeaseApi]:
+    with lease_api_serving() as world:
         yield world
 
 
 @pytest.fixture
-def world(served: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(served: FakeLeaseApi, monkeypatch: pytest.MonkeyPatch) -> FakeLeaseApi:
     """A fresh world on the module's server."""
     served.__init__(served.server)  # type: ignore[misc]
-    lead_to(served, monkeypatch)
+    point_at(served, monkeypatch)
     return served
 
 
 @pytest.fixture(params=["queued_resource", "flex_start_vm"])
-def trial(request: pytest.FixtureRequest, world: World) -> Trial:
+def trial(request: pytest.FixtureRequest, world: FakeLeaseApi) -> LeaseHarness:
     """Every test of behaviour runs over both back ends."""
-    return Trial(world, request.param)
+    return LeaseHarness(world, request.param)

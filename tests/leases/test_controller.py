@@ -8,14 +8,14 @@ from bezel.leases.controller import LeaseError
 from bezel.leases.wanted import Goal
 from bezel.rest import RestError
 from tests.support.leases.fake_lease_api import Zone, answers, error
-from tests.support.leases.harness import ZONES, Trial
+from tests.support.leases.harness import ZONES, LeaseHarness
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # simulated hours are thousands of calls
 FIRST, SECOND = ZONES
 
 
-def test_each_state_is_shown_with_elapsed_and_remaining_time(trial: Trial) -> None:
+def test_each_state_is_shown_with_elapsed_and_remaining_time(trial: LeaseHarness) -> None:
     trial.world.zones[FIRST] = Zone(queue_seconds=100, provision_seconds=60, boot_seconds=120)
     trial.run()
     shown = "\n".join(trial.lines)
@@ -41,7 +41,7 @@ STOCK_OUTS = (
 @pytest.mark.parametrize(
     "script", STOCK_OUTS, ids=lambda zone: zone.operation_error or zone.queue_error or str(zone.refusal)
 )
-def test_a_zone_that_gives_nothing_is_left_clean_and_the_next_is_asked(trial: Trial, script: Zone) -> None:
+def test_a_zone_that_gives_nothing_is_left_clean_and_the_next_is_asked(trial: LeaseHarness, script: Zone) -> None:
     trial.world.zones[FIRST] = Zone(**vars(script))
     got = trial.run()
     assert got is not None
@@ -49,7 +49,7 @@ def test_a_zone_that_gives_nothing_is_left_clean_and_the_next_is_asked(trial: Tr
     assert [one.zone for one in trial.left()] == [SECOND]
 
 
-def test_a_zone_that_gives_something_is_not_left(trial: Trial) -> None:
+def test_a_zone_that_gives_something_is_not_left(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).queue_seconds = 290
     got = trial.run()
     assert got is not None
@@ -57,7 +57,7 @@ def test_a_zone_that_gives_something_is_not_left(trial: Trial) -> None:
     assert len(trial.world.leases) == 1
 
 
-def test_when_no_zone_gives_anything_each_is_told_with_its_reason_and_nothing_is_left(trial: Trial) -> None:
+def test_when_no_zone_gives_anything_each_is_told_with_its_reason_and_nothing_is_left(trial: LeaseHarness) -> None:
     trial.world.zones[FIRST] = Zone(refusal=(400, "FLEX_START provisioning model is not supported"))
     trial.world.zones[SECOND] = Zone(queue_seconds=math.inf)
     with pytest.raises(LeaseError) as caught:
@@ -69,7 +69,7 @@ def test_when_no_zone_gives_anything_each_is_told_with_its_reason_and_nothing_is
     assert trial.left() == []
 
 
-def test_a_lease_that_ended_is_bought_again_only_where_that_may_be(trial: Trial) -> None:
+def test_a_lease_that_ended_is_bought_again_only_where_that_may_be(trial: LeaseHarness) -> None:
     trial.run()
     trial.world.advance(15000)
     assert trial.run(may_ask=False) is None
@@ -79,7 +79,7 @@ def test_a_lease_that_ended_is_bought_again_only_where_that_may_be(trial: Trial)
     assert [one.number for one in trial.left()] == [2]
 
 
-def test_a_late_fill_is_found_and_one_lease_is_left(trial: Trial) -> None:
+def test_a_late_fill_is_found_and_one_lease_is_left(trial: LeaseHarness) -> None:
     """The create timed out at the client; the next zone gave a lease; then the first request was stored after all."""
     trial.world.zone(FIRST).late_seconds = 400
     trial.world.faults.append(_late_then_refused())
@@ -94,7 +94,7 @@ def test_a_late_fill_is_found_and_one_lease_is_left(trial: Trial) -> None:
     assert [one.zone for one in trial.left()] == [SECOND]
 
 
-def test_a_late_fill_during_the_wait_is_deleted_too(trial: Trial) -> None:
+def test_a_late_fill_during_the_wait_is_deleted_too(trial: LeaseHarness) -> None:
     trial.world.zone(SECOND).queue_seconds = 280
     trial.world.zone(FIRST).late_seconds = 200
     trial.world.faults.append(_late_then_refused())
@@ -103,7 +103,7 @@ def test_a_late_fill_during_the_wait_is_deleted_too(trial: Trial) -> None:
     assert [one.zone for one in trial.left()] == [got.zone]
 
 
-def test_a_deletion_that_is_refused_while_it_is_provisioned_is_asked_for_again(trial: Trial) -> None:
+def test_a_deletion_that_is_refused_while_it_is_provisioned_is_asked_for_again(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).provision_seconds = 300
     trial.run(Goal.STORED)
     trial.world.advance(60)
@@ -113,7 +113,7 @@ def test_a_deletion_that_is_refused_while_it_is_provisioned_is_asked_for_again(t
     assert 240 < trial.world.now - begun < 500
 
 
-def test_a_slow_deletion_is_waited_for(trial: Trial) -> None:
+def test_a_slow_deletion_is_waited_for(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).delete_seconds = 300
     trial.run()
     trial.run(Goal.GONE)
@@ -121,7 +121,7 @@ def test_a_slow_deletion_is_waited_for(trial: Trial) -> None:
     assert any("waiting until it is gone" in line for line in trial.lines)
 
 
-def test_a_deletion_that_does_not_end_is_told_in_bounded_time(trial: Trial) -> None:
+def test_a_deletion_that_does_not_end_is_told_in_bounded_time(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).delete_seconds = math.inf
     trial.run(Goal.STORED)
     begun = trial.world.now
@@ -131,7 +131,7 @@ def test_a_deletion_that_does_not_end_is_told_in_bounded_time(trial: Trial) -> N
     assert trial.world.now - begun < 400
 
 
-def test_the_next_zone_is_asked_only_after_the_first_was_seen_empty(trial: Trial) -> None:
+def test_the_next_zone_is_asked_only_after_the_first_was_seen_empty(trial: LeaseHarness) -> None:
     trial.world.zones[FIRST] = Zone(queue_seconds=math.inf, delete_seconds=200)
     trial.world.zone(SECOND)
     trial.run()
@@ -142,7 +142,9 @@ def test_the_next_zone_is_asked_only_after_the_first_was_seen_empty(trial: Trial
     assert len(trial.left()) == 1
 
 
-def test_an_operation_that_never_ends_is_told_in_bounded_time_and_its_request_is_found_later(trial: Trial) -> None:
+def test_an_endless_operation_is_reported_in_bounded_time_and_its_request_is_found_later(
+    trial: LeaseHarness,
+) -> None:
     trial.world.zone(FIRST).store_seconds = 5000
     with pytest.raises(LeaseError, match="neither stored nor refused") as caught:
         trial.run()
@@ -154,14 +156,14 @@ def test_an_operation_that_never_ends_is_told_in_bounded_time_and_its_request_is
     assert trial.left() == []
 
 
-def test_a_refusal_that_is_the_callers_own_is_told_as_it_is(trial: Trial) -> None:
+def test_a_refusal_that_is_the_callers_own_is_told_as_it_is(trial: LeaseHarness) -> None:
     trial.world.faults.append(answers(10**9, error(403, "Permission tpu.queuedResources.get denied"), method="GET"))
     with pytest.raises(RestError, match="Permission"):
         trial.run()
     assert trial.left() == []
 
 
-def test_a_lease_that_is_never_provisioned_is_told_and_stays(trial: Trial) -> None:
+def test_a_lease_that_is_never_provisioned_is_told_and_stays(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).provision_seconds = math.inf
     with pytest.raises(LeaseError, match=r"still PROVISIONING after 6\d s") as caught:
         trial.run(provisioning_seconds=60)
@@ -169,14 +171,14 @@ def test_a_lease_that_is_never_provisioned_is_told_and_stays(trial: Trial) -> No
     assert len(trial.left()) == 1
 
 
-def test_a_phase_that_failed_ends_the_wait_with_its_text(trial: Trial) -> None:
+def test_a_phase_that_failed_ends_the_wait_with_its_text(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).broken_phase = "weights"
     with pytest.raises(LeaseError, match="failed in its phase weights: it broke") as caught:
         trial.run()
     assert "the lease goes on at 5.40 USD/h" in str(caught.value)
 
 
-def test_a_node_that_never_gets_healthy_is_told_with_its_last_phase_and_what_goes_on(trial: Trial) -> None:
+def test_a_node_that_never_gets_healthy_is_told_with_its_last_phase_and_what_goes_on(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).boot_seconds = 36000
     with pytest.raises(LeaseError, match="not healthy: network running") as caught:
         trial.run(hourly_usd={}, boot_seconds=60)
@@ -184,7 +186,7 @@ def test_a_node_that_never_gets_healthy_is_told_with_its_last_phase_and_what_goe
     assert len(trial.left()) == 1
 
 
-def test_a_node_that_is_taken_away_while_it_boots_is_asked_for_in_the_next_zone(trial: Trial) -> None:
+def test_a_node_that_is_taken_away_while_it_boots_is_asked_for_in_the_next_zone(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).preempted_seconds = 12
     got = trial.run()
     assert got is not None
@@ -192,7 +194,7 @@ def test_a_node_that_is_taken_away_while_it_boots_is_asked_for_in_the_next_zone(
     assert len(trial.left()) == 1
 
 
-def test_a_lease_in_a_zone_that_is_not_listed_any_more_is_kept_while_it_lives(trial: Trial) -> None:
+def test_a_lease_in_a_zone_that_is_not_listed_any_more_is_kept_while_it_lives(trial: LeaseHarness) -> None:
     trial.run()
     got = trial.run(spec=trial.spec(zones=(SECOND,), former_zones=(FIRST,)))
     assert got is not None
@@ -201,7 +203,7 @@ def test_a_lease_in_a_zone_that_is_not_listed_any_more_is_kept_while_it_lives(tr
     assert trial.left() == []
 
 
-def test_a_zone_that_does_not_exist_is_no_reason_not_to_give_back(trial: Trial) -> None:
+def test_a_zone_that_does_not_exist_is_no_reason_not_to_give_back(trial: LeaseHarness) -> None:
     trial.run()
     spec = trial.spec(zones=(FIRST, "us-nowhere1-a"))
     gone = error(403, "Permission denied on 'locations/us-nowhere1-a' (or it may not exist).", "PERMISSION_DENIED")

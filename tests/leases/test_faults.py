@@ -5,7 +5,7 @@ import pytest
 from bezel.leases.controller import LeaseError
 from bezel.leases.wanted import Goal
 from tests.support.leases.fake_lease_api import answers
-from tests.support.leases.harness import Trial
+from tests.support.leases.harness import LeaseHarness
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # many whole runs
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow  # many whole runs
     ids=["reset", "503", "429", "malformed"],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_a_fault_that_passes_changes_nothing(trial: Trial, method: str, fault: Answer, times: int) -> None:
+def test_a_fault_that_passes_changes_nothing(trial: LeaseHarness, method: str, fault: Answer, times: int) -> None:
     trial.world.faults.append(answers(times, fault, method=method))
     assert trial.run() is not None
     assert len(trial.left()) == 1
@@ -35,7 +35,7 @@ def test_a_fault_that_passes_changes_nothing(trial: Trial, method: str, fault: A
 @pytest.mark.parametrize(
     "fault", [Answer(reset=True), Answer(503, {"error": {"message": "no"}}), Answer(200, text="<")]
 )
-def test_a_fault_that_does_not_pass_is_told_in_bounded_time_and_nothing_is_lost(trial: Trial, fault: Answer) -> None:
+def test_a_lasting_fault_is_reported_in_bounded_time_and_nothing_is_lost(trial: LeaseHarness, fault: Answer) -> None:
     trial.run(Goal.STORED)
     trial.world.faults.append(answers(10**9, fault))
     begun = trial.world.now

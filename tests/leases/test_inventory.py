@@ -13,13 +13,13 @@ from bezel.leases.observation import Observation, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.leases.wanted import Goal
 from tests.support.leases.fake_lease_api import Zone, answers, error
-from tests.support.leases.harness import NAME, STACK, ZONES, Trial, body_of
+from tests.support.leases.harness import NAME, STACK, ZONES, LeaseHarness, body_of
 from tests.support.rest.fake_google import Answer, serving
 
 FIRST, SECOND = ZONES
 
 
-def fleet_of(trial: Trial, client: Any) -> Fleet:
+def fleet_of(trial: LeaseHarness, client: Any) -> Fleet:
     return Fleet(client, trial.world.clock, "acme", ZONES)
 
 
@@ -52,7 +52,7 @@ def test_without_a_list_of_stacks_no_stack_is_taken_for_gone() -> None:
     assert sweep_plan([seen(stack="old")], now=100.0) == []
 
 
-def test_a_sweep_does_what_its_plan_says(trial: Trial) -> None:
+def test_a_sweep_does_what_its_plan_says(trial: LeaseHarness) -> None:
     trial.run()
     with new_client(trial.world.clock) as client:
         fleet = fleet_of(trial, client)
@@ -63,7 +63,7 @@ def test_a_sweep_does_what_its_plan_says(trial: Trial) -> None:
     assert trial.left() == []
 
 
-def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: Trial) -> None:
+def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: LeaseHarness) -> None:
     trial.run()
     body = trial.world.leases[0].body
     (body["tpu"]["nodeSpec"][0]["node"] if "tpu" in body else body)["labels"] = {"team": "research"}
@@ -75,7 +75,7 @@ def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: Trial) -> None:
     assert len(trial.left()) == 1
 
 
-def test_what_is_no_lease_of_ours_any_more_stays_and_is_not_said_to_be_gone(trial: Trial) -> None:
+def test_what_is_no_lease_of_ours_any_more_stays_and_is_not_said_to_be_gone(trial: LeaseHarness) -> None:
     trial.run()
     body = trial.world.leases[0].body
     with new_client(trial.world.clock) as client:
@@ -87,7 +87,7 @@ def test_what_is_no_lease_of_ours_any_more_stays_and_is_not_said_to_be_gone(tria
     assert len(trial.left()) == 1
 
 
-def test_a_node_whose_request_is_gone_is_found_and_deleted(trial: Trial) -> None:
+def test_a_node_whose_request_is_gone_is_found_and_deleted(trial: LeaseHarness) -> None:
     node = {
         "name": f"projects/acme/locations/{SECOND}/nodes/{NAME}",
         "state": "READY",
@@ -103,7 +103,7 @@ def test_a_node_whose_request_is_gone_is_found_and_deleted(trial: Trial) -> None
     assert trial.world.lone_nodes == {}
 
 
-def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: Trial) -> None:
+def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: LeaseHarness) -> None:
     trial.run()
     with new_client(trial.world.clock) as client:
         fleet = fleet_of(trial, client)
@@ -125,7 +125,7 @@ def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: 
     ids=["granted", "waits", "stock-out", "refused"],
 )
 def test_a_probe_says_whether_there_is_capacity_and_leaves_nothing(
-    trial: Trial, script: Zone, granted: bool | None, told: str
+    trial: LeaseHarness, script: Zone, granted: bool | None, told: str
 ) -> None:
     trial.world.zones[FIRST] = Zone(**vars(script))
     body = body_of(trial.kind, name="bezel-probe", stack=PROBE_STACK)
@@ -140,7 +140,7 @@ def test_a_probe_says_whether_there_is_capacity_and_leaves_nothing(
     assert trial.left() == []
 
 
-def test_a_list_that_would_be_incomplete_is_an_error(trial: Trial) -> None:
+def test_a_list_that_would_be_incomplete_is_an_error(trial: LeaseHarness) -> None:
     trial.world.faults.append(answers(10**9, error(403, "the API is disabled"), method="GET", path=SECOND))
     trial.run(Goal.STORED, trial.spec(zones=(FIRST,)))
     with new_client(trial.world.clock) as client, pytest.raises(Exception, match="the API is disabled"):

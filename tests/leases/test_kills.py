@@ -8,8 +8,8 @@ import pytest
 
 from bezel.leases.inventory import Fleet, new_client, sweep_plan
 from components.dynamic import DeployError
-from tests.support.leases.fake_lease_api import World, Zone, world_serving
-from tests.support.leases.harness import STACK, ZONES, Trial, become, lead_to
+from tests.support.leases.fake_lease_api import FakeLeaseApi, Zone, lease_api_serving
+from tests.support.leases.harness import STACK, ZONES, LeaseHarness, become, point_at
 from tests.support.leases.stack import KilledError, Stack
 from tests.support.record_results import check_results
 
@@ -62,16 +62,16 @@ SCENARIOS: dict[str, tuple[dict[str, Zone], Action, Action]] = {
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with world_serving() as world:
-        lead_to(world, monkeypatch)
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLeaseApi]:
+    with lease_api_serving() as world:
+        point_at(world, monkeypatch)
         yield world
 
 
 class Table:
     """Runs a scenario with a kill at each boundary, from one recorded start."""
 
-    def __init__(self, world: World, kind: str, name: str) -> None:
+    def __init__(self, world: FakeLeaseApi, kind: str, name: str) -> None:
         self.world, self.kind, self.name = world, kind, name
         scripts, before, self.action = SCENARIOS[name]
         world.__init__(world.server)  # type: ignore[misc]
@@ -103,7 +103,7 @@ class Table:
         self.world.advance(1)
         self.stack = self._stack(stack)
         (down if self.action is down else self.action)(self.stack)
-        left = Trial(self.world, self.kind).left()  # type: ignore[arg-type]
+        left = LeaseHarness(self.world, self.kind).left()  # type: ignore[arg-type]
         if self.action is down:
             return not left
         assert self.stack.node is not None
@@ -119,7 +119,7 @@ class Table:
                 assert fleet.sweep(plan) == {}
         else:
             self.stack.down()
-        return not Trial(self.world, self.kind).left()  # type: ignore[arg-type]
+        return not LeaseHarness(self.world, self.kind).left()  # type: ignore[arg-type]
 
     def _begun(self) -> Stack:
         world = self.world
@@ -158,14 +158,14 @@ def table_of(rows: list[list[Any]]) -> dict[str, Any]:
     }
 
 
-def test_killed_at_any_call_the_next_run_leaves_exactly_one_lease_or_none(world: World) -> None:
+def test_killed_at_any_call_the_next_run_leaves_exactly_one_lease_or_none(world: FakeLeaseApi) -> None:
     rows = [Table(world, kind, name).row() for kind in ("queued_resource", "flex_start_vm") for name in SCENARIOS]
     assert [row for row in rows if not row[3] == row[4] == row[5]] == []
     assert all(row[2] for row in rows)
     check_results("kills-leases", table_of(rows))
 
 
-def test_a_lease_that_the_next_run_does_not_look_for_is_noticed(world: World) -> None:
+def test_a_lease_that_the_next_run_does_not_look_for_is_noticed(world: FakeLeaseApi) -> None:
     """The check itself: a second lease in another zone is more than one."""
     table = Table(world, "queued_resource", "create and wait")
     stack = table._begun()
@@ -173,4 +173,4 @@ def test_a_lease_that_the_next_run_does_not_look_for_is_noticed(world: World) ->
     twin = copy.deepcopy(world.leases[0])
     twin.zone = SECOND
     world.take(twin)
-    assert len(Trial(world, "queued_resource").left()) == 2
+    assert len(LeaseHarness(world, "queued_resource").left()) == 2

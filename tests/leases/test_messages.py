@@ -5,12 +5,12 @@ import pytest
 from bezel.leases.controller import LeaseError
 from bezel.leases.observation import State
 from bezel.leases.wanted import Goal
-from tests.support.leases.harness import NAME, ZONES, Trial
+from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 
 FIRST, SECOND = ZONES
 
 
-def test_a_lease_is_asked_for_in_the_best_zone_and_waited_for_until_it_serves(trial: Trial) -> None:
+def test_a_lease_is_asked_for_in_the_best_zone_and_waited_for_until_it_serves(trial: LeaseHarness) -> None:
     got = trial.run()
     assert got is not None
     assert (got.zone, got.state, got.address) == (FIRST, State.ACTIVE, "10.64.0.1")
@@ -19,7 +19,7 @@ def test_a_lease_is_asked_for_in_the_best_zone_and_waited_for_until_it_serves(tr
     assert trial.world.now - trial.world.leases[0].created >= 10 + 10 + 20
 
 
-def test_the_request_alone_is_not_waited_for(trial: Trial) -> None:
+def test_the_request_alone_is_not_waited_for(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).queue_seconds = 250
     got = trial.run(Goal.STORED)
     assert got is not None
@@ -27,7 +27,7 @@ def test_the_request_alone_is_not_waited_for(trial: Trial) -> None:
     assert trial.world.now == trial.world.leases[0].created
 
 
-def test_what_an_interrupted_run_asked_for_is_adopted(trial: Trial) -> None:
+def test_what_an_interrupted_run_asked_for_is_adopted(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
     trial.world.advance(30)
     got = trial.run()
@@ -35,14 +35,14 @@ def test_what_an_interrupted_run_asked_for_is_adopted(trial: Trial) -> None:
     assert len(trial.world.leases) == 1
 
 
-def test_what_was_asked_for_otherwise_is_deleted_and_asked_for_anew(trial: Trial) -> None:
+def test_what_was_asked_for_otherwise_is_deleted_and_asked_for_anew(trial: LeaseHarness) -> None:
     trial.run()
     got = trial.run(spec=trial.spec(image="vllm@sha256:2"))
     assert got is not None
     assert [one.number for one in trial.left()] == [2]
 
 
-def test_what_is_not_ours_is_left_alone(trial: Trial) -> None:
+def test_what_is_not_ours_is_left_alone(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
     _relabel(trial, {"team": "research"})
     before = trial.calls("DELETE")
@@ -55,7 +55,7 @@ def test_what_is_not_ours_is_left_alone(trial: Trial) -> None:
     assert len(trial.left()) == 1
 
 
-def test_a_lease_of_another_stack_is_left_alone(trial: Trial) -> None:
+def test_a_lease_of_another_stack_is_left_alone(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
     with pytest.raises(LeaseError, match="the stack other did not ask for"):
         trial.run(Goal.STORED, trial.spec(stack="other"))
@@ -63,21 +63,21 @@ def test_a_lease_of_another_stack_is_left_alone(trial: Trial) -> None:
     assert len(trial.left()) == 1
 
 
-def test_a_404_during_the_deletion_is_as_good_as_gone(trial: Trial) -> None:
+def test_a_404_during_the_deletion_is_as_good_as_gone(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
     trial.world.leases[0].deleted = trial.world.now - 4.9
     trial.run(Goal.GONE)
     assert trial.left() == []
 
 
-def test_a_repeated_ask_is_the_same_request(trial: Trial) -> None:
+def test_a_repeated_ask_is_the_same_request(trial: LeaseHarness) -> None:
     """The answer to the first POST is lost; its repeat carries the same id and makes no second lease."""
     trial.world.zone(FIRST).late_seconds = 0.0001
     assert trial.run() is not None
     assert [one.name for one in trial.world.leases] == [NAME]
 
 
-def _relabel(trial: Trial, labels: dict[str, str]) -> None:
+def _relabel(trial: LeaseHarness, labels: dict[str, str]) -> None:
     body = trial.world.leases[0].body
     holder = body["tpu"]["nodeSpec"][0]["node"] if "tpu" in body else body
     holder["labels"] = labels

@@ -21,7 +21,7 @@ from bezel.loopback import peer_uid
 from bezel.loopback.asgi_guard import OTHER_USER, OWN, Door
 from tests.support.localcloud.client import RUNTIME
 from tests.support.localcloud.node_harness import NAME, SECRET, RunningCloud, own_address
-from tests.support.other_user import sent_by_nobody
+from tests.support.other_user import sent_by_other_user
 
 TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"
 SERVICE = "projects/p/locations/l/services/s"
@@ -141,13 +141,13 @@ def _in_hex(address):
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_user_is_refused_at_every_port(doors, kind):
     address, path, lines = doors[kind]
-    answer = sent_by_nobody(address, get(path, address, lines))
+    answer = sent_by_other_user(address, get(path, address, lines))
     assert status(answer) == 403, answer
     assert OTHER_USER in answer
     assert "access_token" not in answer
     assert SECRET not in answer
     # What marks a process of the machine may be put on by anybody.
-    marked = sent_by_nobody(address, get(path, address, lines), **{NODE_VARIABLE: NAME})
+    marked = sent_by_other_user(address, get(path, address, lines), **{NODE_VARIABLE: NAME})
     assert status(marked) == 403, marked
 
 
@@ -183,7 +183,7 @@ def test_a_command_on_a_machine_takes_its_key(doors):
     head = f"POST /localcloud/commands HTTP/1.1\r\nHost: {address}\r\nContent-Length: {len(body)}\r\n"
     for key in ("", "Authorization: Bearer x\r\n", "Authorization: Bearer \r\n"):
         assert status(told(address, f"{head}{key}Connection: close\r\n\r\n".encode() + body)) == 401
-    assert status(sent_by_nobody(address, f"{head}Connection: close\r\n\r\n".encode() + body)) == 403
+    assert status(sent_by_other_user(address, f"{head}Connection: close\r\n\r\n".encode() + body)) == 403
 
 
 def test_a_command_reads_and_writes_nothing_beside_the_machines_disk(world, tmp_path):

@@ -14,7 +14,7 @@ from bezel.planner.base.names import stack_labels
 from bezel.planner.base.parse import read_settings
 from tests.support.planner.l4_stack import L4, problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_problems
-from tests.support.policies.harness import SERVICE, asked, remedied, service
+from tests.support.policies.harness import SERVICE, remedied, service, violations
 
 OF_A_STACK = make_plan(L4, project="p", stack="l4-qat").service.labels.keys() - L4["labels"].keys()
 OWN = sorted({*OF_A_STACK, MANAGED_BY, STACK, LEASE, SPEC, *LABELS, RUN, "goog-pulumi-provisioned"})
@@ -48,6 +48,6 @@ def test_whatever_labels_say_a_resource_is_its_stacks(labels: dict[str, str]) ->
 @pytest.mark.parametrize("key", OWN)
 def test_no_policy_fills_in_an_own_label(key: str) -> None:
     filling = {"defaults": {"owner": "ml-platform", key: "other"}}
-    (message,) = asked("labels", SERVICE, service(), filling)
+    (message,) = violations("labels", SERVICE, service(), filling)
     assert f"{key}: labels by which a stack knows its resources are never filled in" in message
     assert remedied("labels", SERVICE, service({f"labels.{key}": None}), filling) is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bezel.planner.base.plain_secrets import is_secret, names_secret
 from bezel.planner.rules.env_names import check_variables
-from tests.support.policies.harness import SERVICE, asked, service
+from tests.support.policies.harness import SERVICE, service, violations
 
 SECRETS = [
     ("HF_TOKEN", "open sesame"),
@@ -66,7 +66,7 @@ def refused_by_plan(name: str, value: str) -> bool:
 def refused_by_policy(name: str, value: str) -> bool:
     """Whether the security pack refuses the variable on a service."""
     variables = {"template.containers.0.envs": [{"name": name, "value": value}]}
-    return bool(asked("no-plain-secret", SERVICE, service(variables)))
+    return bool(violations("no-plain-secret", SERVICE, service(variables)))
 
 
 @pytest.mark.parametrize(("name", "value"), SECRETS)

@@ -12,7 +12,7 @@ from policies.config import Environment
 from policies.docs_table import policy_table
 from policies.hardware_cost.pack import POLICIES as COST
 from policies.security.pack import POLICIES as SECURITY
-from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, asked, example, remedied, service
+from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, example, remedied, service, violations
 
 OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("stack-")]
 
@@ -30,14 +30,14 @@ OF_A_RESOURCE = [policy.name for policy in COST if not policy.name.startswith("s
     ],
 )
 def test_a_wrong_configuration_lets_nothing_pass_and_is_named(config, words) -> None:
-    (message,) = asked("most-instances", SERVICE, service(), config)
+    (message,) = violations("most-instances", SERVICE, service(), config)
     for word in [*words, "nothing passes", "--policy-pack-config"]:
         assert word in message
 
 
 @pytest.mark.parametrize("policy", [*OF_A_RESOURCE, *(policy.name for policy in SECURITY)])
 def test_no_policy_takes_a_key_that_it_does_not_have(policy: str) -> None:
-    (message,) = asked(policy, "gcp:storage/bucket:Bucket", {}, {**LIMITS.get(policy, {}), "enfrocement": "off"})
+    (message,) = violations(policy, "gcp:storage/bucket:Bucket", {}, {**LIMITS.get(policy, {}), "enfrocement": "off"})
     assert f"{policy}.enfrocement" in message
 
 
@@ -63,8 +63,8 @@ def test_the_shipped_limits_configure_every_policy_that_needs_them(environment: 
     assert set(labels) <= {policy.name for policy in SECURITY}
     labelled = service({"labels.environment": environment})
     for policy in OF_A_RESOURCE:
-        assert asked(policy, SERVICE, labelled, limits[policy]) == []
-    assert asked("labels", SERVICE, labelled, labels["labels"]) == []
+        assert violations(policy, SERVICE, labelled, limits[policy]) == []
+    assert violations("labels", SERVICE, labelled, labels["labels"]) == []
     known = {*accelerators(), *tpus(), *gpu_machines()}
     assert known.issuperset(limits["allowed-accelerators"]["limits"][environment])
 
@@ -80,7 +80,7 @@ def test_the_document_shows_the_table_of_the_policies() -> None:
 
 
 def test_the_violation_in_the_document_is_what_is_said() -> None:
-    (message,) = asked("most-instances", SERVICE, service({"template.scaling.maxInstanceCount": 40.0}))
+    (message,) = violations("most-instances", SERVICE, service({"template.scaling.maxInstanceCount": 40.0}))
     document = (ROOT / "docs" / "policies.md").read_text()
     for line in [POLICIES["most-instances"].description, *message.splitlines()]:
         assert line.strip() in document

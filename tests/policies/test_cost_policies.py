@@ -6,7 +6,7 @@ import pytest
 from pulumi_policy import EnforcementLevel
 
 from policies.hardware_cost.pack import POLICIES as PACK
-from tests.support.policies.harness import LIMITS, POLICIES, SERVICE, UNKNOWN, asked, asked_of_stack, service
+from tests.support.policies.harness import LIMITS, POLICIES, SERVICE, UNKNOWN, service, stack_violations, violations
 
 MOST = "template.scaling.maxInstanceCount"
 LEAST = "template.scaling.minInstanceCount"
@@ -23,7 +23,7 @@ OF_A_RESOURCE = [policy.name for policy in PACK if not policy.name.startswith("s
 
 @pytest.mark.parametrize("policy", OF_A_RESOURCE)
 def test_a_service_within_its_limits_passes(policy: str) -> None:
-    assert asked(policy, SERVICE, service()) == []
+    assert violations(policy, SERVICE, service()) == []
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_service_within_its_limits_passes(policy: str) -> None:
     ],
 )
 def test_above_a_limit_it_is_refused_with_value_limit_and_repair(policy, changes, words) -> None:
-    (message,) = asked(policy, SERVICE, service(changes))
+    (message,) = violations(policy, SERVICE, service(changes))
     for word in [*words, "Repair:"]:
         assert word in message
 
@@ -62,7 +62,7 @@ def test_above_a_limit_it_is_refused_with_value_limit_and_repair(policy, changes
 )
 @pytest.mark.parametrize("policy", ["hourly-ceiling", "monthly-ceiling"])
 def test_what_has_no_price_is_refused_with_the_missing_row(policy, changes, row) -> None:
-    (message,) = asked(policy, SERVICE, service(changes))
+    (message,) = violations(policy, SERVICE, service(changes))
     assert "it has no price" in message
     assert row in message
 
@@ -81,23 +81,23 @@ def test_what_has_no_price_is_refused_with_the_missing_row(policy, changes, row)
 )
 def test_the_ceiling_closes_exactly_above_the_price_of_the_inputs(usd: float, changes) -> None:
     inputs = service(changes)
-    assert asked("hourly-ceiling", SERVICE, inputs, {"limits": {"dev": usd}}) == []
-    assert asked("hourly-ceiling", SERVICE, inputs, {"limits": {"dev": usd - 0.001}})
+    assert violations("hourly-ceiling", SERVICE, inputs, {"limits": {"dev": usd}}) == []
+    assert violations("hourly-ceiling", SERVICE, inputs, {"limits": {"dev": usd - 0.001}})
 
 
 def test_all_containers_count_and_a_gpu_that_is_only_named_is_one() -> None:
     both = service()
     both["template"]["containers"][0]["resources"]["limits"] = {"cpu": "4", "memory": "16Gi"}
-    assert asked("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}}) == []
+    assert violations("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}}) == []
     both["template"]["containers"].append({"resources": {"limits": {"cpu": 2.0, "memory": "512Mi"}}})
-    (message,) = asked("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}})
+    (message,) = violations("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}})
     assert "1.1834 USD" in message  # two more vCPUs, one more GiB
     for container in both["template"]["containers"]:
         container["resources"]["limits"]["nvidia.com/gpu"] = "1"
-    (message,) = asked("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}})
+    (message,) = violations("hourly-ceiling", SERVICE, both, {"limits": {"dev": 1.0466}})
     assert "1.8555 USD" in message  # and one more GPU
     both["template"]["containers"] = []
-    (message,) = asked("hourly-ceiling", SERVICE, both)
+    (message,) = violations("hourly-ceiling", SERVICE, both)
     assert "template.containers" in message
 
 
@@ -118,7 +118,7 @@ def test_all_containers_count_and_a_gpu_that_is_only_named_is_one() -> None:
     ],
 )
 def test_what_is_missing_or_senseless_is_refused_and_not_guessed(policy, changes, key) -> None:
-    (message,) = asked(policy, SERVICE, service(changes))
+    (message,) = violations(policy, SERVICE, service(changes))
     assert key in message
     assert "Repair:" in message
 
@@ -139,32 +139,32 @@ def test_what_is_missing_or_senseless_is_refused_and_not_guessed(policy, changes
     ],
 )
 def test_an_unknown_value_in_a_gated_field_is_a_violation_that_names_it(policy: str, path: str) -> None:
-    (message,) = asked(policy, SERVICE, service({path: UNKNOWN}))
+    (message,) = violations(policy, SERVICE, service({path: UNKNOWN}))
     assert f"{path} = (not known before the deploy)" in message
 
 
 def test_an_unknown_value_elsewhere_is_none() -> None:
     for policy in OF_A_RESOURCE:
-        assert asked(policy, SERVICE, service({"template.serviceAccount": UNKNOWN})) == []
+        assert violations(policy, SERVICE, service({"template.serviceAccount": UNKNOWN})) == []
 
 
 def test_as_many_as_the_limit_pass() -> None:
-    assert asked("most-instances", SERVICE, service({MOST: 2.0})) == []
-    assert asked("always-on", SERVICE, service({LEAST: 1.0}), {"limits": {"dev": 1}}) == []
-    assert asked("most-instances", SERVICE, service({MOST: 3.0}))
+    assert violations("most-instances", SERVICE, service({MOST: 2.0})) == []
+    assert violations("always-on", SERVICE, service({LEAST: 1.0}), {"limits": {"dev": 1}}) == []
+    assert violations("most-instances", SERVICE, service({MOST: 3.0}))
 
 
 @pytest.mark.parametrize("policy", OF_A_RESOURCE[:5])
 def test_an_environment_without_a_limit_is_refused(policy: str) -> None:
-    (message,) = asked(policy, SERVICE, service({"labels.environment": "prod"}))
+    (message,) = violations(policy, SERVICE, service({"labels.environment": "prod"}))
     assert "environment = prod" in message
     assert "limits for dev only" in message
 
 
 def test_without_the_label_the_only_configured_environment_is_meant() -> None:
     unlabelled = service({"labels.environment": None})
-    assert asked("most-instances", SERVICE, unlabelled) == []
-    (message,) = asked("most-instances", SERVICE, unlabelled, {"limits": {"dev": 2, "prod": 8}})
+    assert violations("most-instances", SERVICE, unlabelled) == []
+    (message,) = violations("most-instances", SERVICE, unlabelled, {"limits": {"dev": 2, "prod": 8}})
     assert "dev and prod" in message
 
 
@@ -172,21 +172,21 @@ def test_what_asks_for_no_accelerator_is_out_of_account() -> None:
     plain = service({GPU: None})
     plain["template"]["containers"][0]["resources"]["limits"].pop("nvidia.com/gpu")
     for policy in OF_A_RESOURCE:
-        assert asked(policy, SERVICE, plain) == []
-        assert asked(policy, "gcp:storage/bucket:Bucket", {"name": "b", "location": UNKNOWN}) == []
-        assert asked(policy, "gcp:compute/instance:Instance", {"machineType": "e2-small", "zone": "z"}) == []
+        assert violations(policy, SERVICE, plain) == []
+        assert violations(policy, "gcp:storage/bucket:Bucket", {"name": "b", "location": UNKNOWN}) == []
+        assert violations(policy, "gcp:compute/instance:Instance", {"machineType": "e2-small", "zone": "z"}) == []
 
 
 @pytest.mark.parametrize(("policy", "sum_of"), [("stack-hourly-ceiling", "8.3722"), ("stack-monthly-ceiling", "6111")])
 def test_services_that_pass_alone_may_be_too_dear_together(policy: str, sum_of: str) -> None:
     alone = [(SERVICE, service({MOST: 2.0, "scaling": UNKNOWN}))]
-    assert asked("hourly-ceiling", SERVICE, service({MOST: 2.0})) == []
-    assert asked_of_stack(policy, alone) == []
-    (message,) = asked_of_stack(policy, alone * 4)
+    assert violations("hourly-ceiling", SERVICE, service({MOST: 2.0})) == []
+    assert stack_violations(policy, alone) == []
+    (message,) = stack_violations(policy, alone * 4)
     assert sum_of in message
-    (message,) = asked_of_stack(policy, [(SERVICE, service({"location": "moon-east1"}))])
+    (message,) = stack_violations(policy, [(SERVICE, service({"location": "moon-east1"}))])
     assert "moon-east1" in message
-    (message,) = asked_of_stack(policy, [(SERVICE, service({MOST: None}))])
+    (message,) = stack_violations(policy, [(SERVICE, service({MOST: None}))])
     assert f"{MOST} = (not set)" in message
 
 

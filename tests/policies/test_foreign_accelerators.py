@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policies.hardware_cost.pack import POLICIES as PACK
-from tests.support.policies.harness import LIMITS, SERVICE, UNKNOWN, asked, asked_of_stack, service
+from tests.support.policies.harness import LIMITS, SERVICE, UNKNOWN, service, stack_violations, violations
 
 GKE_AFFINITY = {
     "spec": {
@@ -86,21 +86,21 @@ OF_A_RESOURCE = [policy.name for policy in PACK if not policy.name.startswith("s
 def test_an_accelerator_on_a_type_that_nobody_prices_is_refused_and_may_be_exempted(token: str, inputs) -> None:
     labelled = {**inputs, "labels": {"environment": "dev"}}
     for policy in ("hourly-ceiling", "monthly-ceiling", "allowed-accelerators"):
-        (message,) = asked(policy, token, labelled)
+        (message,) = violations(policy, token, labelled)
         assert f'Whoever owns the limit can let the type pass uncounted: `"exempt": ["{token}"]`' in message
-        assert asked(policy, token, labelled, {**LIMITS[policy], "exempt": [token]}) == []
+        assert violations(policy, token, labelled, {**LIMITS[policy], "exempt": [token]}) == []
 
 
 def test_a_tpu_that_nothing_ends_is_refused_until_its_type_is_exempt() -> None:
     token, inputs = "gcp:container/nodePool:NodePool", {"placementPolicy": {"tpuTopology": "2x2"}}
-    (message,) = asked("run-duration", token, inputs)
+    (message,) = violations("run-duration", token, inputs)
     assert f'"exempt": ["{token}"]' in message
-    assert asked("run-duration", token, inputs, {"limits": {"dev": 4}, "exempt": [token]}) == []
+    assert violations("run-duration", token, inputs, {"limits": {"dev": 4}, "exempt": [token]}) == []
 
 
 def test_a_machine_that_a_preview_cannot_know_is_refused() -> None:
     for policy in ("hourly-ceiling", "monthly-ceiling", "allowed-accelerators"):
-        (message,) = asked(policy, "gcp:compute/instance:Instance", {"machineType": UNKNOWN, "zone": "us-east5-b"})
+        (message,) = violations(policy, "gcp:compute/instance:Instance", {"machineType": UNKNOWN, "zone": "us-east5-b"})
         assert "machineType = (not known before the deploy)" in message
 
 
@@ -108,16 +108,16 @@ def test_a_machine_that_a_preview_cannot_know_is_refused() -> None:
 def test_a_stack_with_what_nobody_prices_is_refused_unless_its_types_are_exempt(policy: str) -> None:
     resources = [(token, {**inputs, "labels": {"environment": "dev"}}) for token, inputs in FOREIGN]
     for resource in resources:
-        assert asked_of_stack(policy, [resource])
-    assert asked_of_stack(policy, resources, {**LIMITS[policy], "exempt": [token for token, _ in FOREIGN]}) == []
+        assert stack_violations(policy, [resource])
+    assert stack_violations(policy, resources, {**LIMITS[policy], "exempt": [token for token, _ in FOREIGN]}) == []
 
 
 def test_what_has_a_price_cannot_be_exempted() -> None:
     exempting = {"limits": {"dev": 1}, "exempt": [SERVICE]}
-    assert asked("hourly-ceiling", SERVICE, service(), exempting) == asked(
+    assert violations("hourly-ceiling", SERVICE, service(), exempting) == violations(
         "hourly-ceiling", SERVICE, service(), {"limits": {"dev": 1}}
     )
-    assert asked("hourly-ceiling", SERVICE, service(), exempting)
+    assert violations("hourly-ceiling", SERVICE, service(), exempting)
 
 
 @pytest.mark.parametrize(
@@ -152,4 +152,4 @@ def test_what_has_a_price_cannot_be_exempted() -> None:
 )
 def test_what_only_speaks_of_accelerators_passes(token: str, inputs) -> None:
     for policy in OF_A_RESOURCE:
-        assert asked(policy, token, inputs) == []
+        assert violations(policy, token, inputs) == []

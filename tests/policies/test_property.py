@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.catalog import Price, accelerators, price, prices
-from tests.support.policies.harness import INSTANCE, SERVICE, UNKNOWN, asked, instance, service
+from tests.support.policies.harness import INSTANCE, SERVICE, UNKNOWN, instance, service, violations
 
 REGIONS = sorted({row.region for row in prices().values()} | {"moon-east1"})
 COUNTS = st.one_of(st.none(), st.integers(0, 50).map(float), st.just(UNKNOWN), st.just("some"))
@@ -51,8 +51,8 @@ def test_nothing_above_a_ceiling_passes(
         }
     )
     ceiling = {"limits": {"dev": float(limit), "prod": 1e9}}
-    hourly = not asked("hourly-ceiling", SERVICE, inputs, ceiling)
-    monthly = not asked("monthly-ceiling", SERVICE, inputs, {"limits": {"dev": float(limit) * 730, "prod": 1e9}})
+    hourly = not violations("hourly-ceiling", SERVICE, inputs, ceiling)
+    monthly = not violations("monthly-ceiling", SERVICE, inputs, {"limits": {"dev": float(limit) * 730, "prod": 1e9}})
     known = all(not isinstance(count, str) for count in (revision, of_service)) and redundancy != UNKNOWN
     most = max((count or 0 for count in (revision, of_service) if not isinstance(count, str)), default=0)
     one = independently_priced(gpu, region, cpu, memory, redundant=redundancy is not True)
@@ -88,7 +88,7 @@ def test_no_tpu_above_a_ceiling_or_without_an_end_passes(chips, region, model, s
     readable = seconds != UNKNOWN and model != UNKNOWN
 
     def passes(policy: str, most: float) -> bool:
-        return not asked(policy, INSTANCE, inputs, {"limits": {"dev": most}})
+        return not violations(policy, INSTANCE, inputs, {"limits": {"dev": most}})
 
     assert passes("hourly-ceiling", float(limit)) == (readable and hourly is not None and hourly <= limit)
     assert passes("monthly-ceiling", float(limit)) == (readable and lease is not None and lease <= limit)

@@ -13,11 +13,11 @@ from tests.support.policies.harness import (
     SERVICE,
     TPU_VM,
     UNKNOWN,
-    asked,
     changed,
     instance,
     queue,
     service,
+    violations,
 )
 
 PATHS = {
@@ -62,10 +62,10 @@ def test_no_inputs_make_a_policy_raise(place: tuple[str, str], value: object) ->
     inputs = changed(INPUTS[token], {path: value})
     for name in POLICIES:
         if not name.startswith("stack-"):
-            assert all("Repair:" in message for message in asked(name, token, inputs))
+            assert all("Repair:" in message for message in violations(name, token, inputs))
 
 
 def test_what_is_not_known_at_all_passes_no_cost_policy() -> None:
     for policy in COST:
         if policy.name not in ("always-on", "run-duration") and not policy.name.startswith("stack-"):
-            assert asked(policy.name, SERVICE, {"template": UNKNOWN}), policy.name
+            assert violations(policy.name, SERVICE, {"template": UNKNOWN}), policy.name

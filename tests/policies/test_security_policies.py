@@ -9,7 +9,7 @@ import pytest
 from policies.config import LabelConfig
 from policies.inputs import Inputs
 from policies.security.labels import labels
-from tests.support.policies.harness import DIGEST, LABELS, SERVICE, UNKNOWN, asked, remedied, service
+from tests.support.policies.harness import DIGEST, LABELS, SERVICE, UNKNOWN, remedied, service, violations
 
 MEMBER = "gcp:cloudrunv2/serviceIamMember:ServiceIamMember"
 BINDING = "gcp:cloudrunv2/serviceIamBinding:ServiceIamBinding"
@@ -31,7 +31,8 @@ SERVICE_POLICIES = [
 def test_a_service_as_this_repository_makes_it_passes(policy: str) -> None:
     secret = {"name": "HF_TOKEN", "valueSource": {"secretKeyRef": {"secret": "hf-token", "version": "latest"}}}
     assert (
-        asked(policy, SERVICE, service({f"{CONTAINER}.envs": [secret, {"name": "MAX_TOKENS", "value": "512"}]})) == []
+        violations(policy, SERVICE, service({f"{CONTAINER}.envs": [secret, {"name": "MAX_TOKENS", "value": "512"}]}))
+        == []
     )
 
 
@@ -86,7 +87,7 @@ def test_a_service_as_this_repository_makes_it_passes(policy: str) -> None:
     ],
 )
 def test_a_grant_to_everybody_is_refused(token: str, inputs, key: str) -> None:
-    (message,) = asked("no-public-invoker", token, inputs)
+    (message,) = violations("no-public-invoker", token, inputs)
     assert key in message
 
 
@@ -111,15 +112,15 @@ def test_a_grant_to_everybody_is_refused(token: str, inputs, key: str) -> None:
     ],
 )
 def test_a_grant_to_somebody_passes(token: str, inputs) -> None:
-    assert asked("no-public-invoker", token, inputs) == []
+    assert violations("no-public-invoker", token, inputs) == []
 
 
 def test_a_variable_that_is_not_known_yet_waits_for_the_up_unless_it_is_named_like_a_secret() -> None:
     for name, messages in (("GATEWAY_CONFIGURATION", 0), ("HF_TOKEN", 1)):
         unknown = service({f"{CONTAINER}.envs": [{"name": name, "value": UNKNOWN}]})
-        assert len(asked("no-plain-secret", SERVICE, unknown)) == messages
+        assert len(violations("no-plain-secret", SERVICE, unknown)) == messages
     known = service({f"{CONTAINER}.envs": [{"name": "GATEWAY_CONFIGURATION", "value": "hf_" + "a" * 30}]})
-    assert len(asked("no-plain-secret", SERVICE, known)) == 1
+    assert len(violations("no-plain-secret", SERVICE, known)) == 1
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_a_variable_that_is_not_known_yet_waits_for_the_up_unless_it_is_named_li
     ],
 )
 def test_a_shared_account_or_an_image_that_can_move_is_refused(policy: str, changes, words: str) -> None:
-    (message,) = asked(policy, SERVICE, service(changes))
+    (message,) = violations(policy, SERVICE, service(changes))
     assert words in message
 
 
@@ -163,7 +164,7 @@ def test_a_shared_account_or_an_image_that_can_move_is_refused(policy: str, chan
     ],
 )
 def test_a_secret_in_plain_text_is_refused_and_not_repeated(changes) -> None:
-    (message,) = asked("no-plain-secret", SERVICE, service(changes))
+    (message,) = violations("no-plain-secret", SERVICE, service(changes))
     assert "Repair:" in message
     for secret in (TOKEN, "s3cret", "sesame", "abc"):
         assert secret not in message
@@ -184,11 +185,11 @@ OTHER_TYPES = {
 @pytest.mark.parametrize("token", OTHER_TYPES)
 def test_a_variable_is_judged_on_whatever_type_has_it(token: str) -> None:
     made = OTHER_TYPES[token]
-    (message,) = asked("no-plain-secret", token, made({"name": "PGPASSWORD", "value": "sesame"}))
+    (message,) = violations("no-plain-secret", token, made({"name": "PGPASSWORD", "value": "sesame"}))
     assert "sesame" not in message
-    assert len(asked("no-plain-secret", token, made({"name": "PGPASSWORD", "value": UNKNOWN}))) == 1
-    assert asked("no-plain-secret", token, made({"name": "MAX_TOKENS", "value": "512"})) == []
-    assert asked("no-plain-secret", token, made({"name": "CONFIGURATION", "value": UNKNOWN})) == []
+    assert len(violations("no-plain-secret", token, made({"name": "PGPASSWORD", "value": UNKNOWN}))) == 1
+    assert violations("no-plain-secret", token, made({"name": "MAX_TOKENS", "value": "512"})) == []
+    assert violations("no-plain-secret", token, made({"name": "CONFIGURATION", "value": UNKNOWN})) == []
 
 
 @pytest.mark.parametrize(
@@ -202,15 +203,15 @@ def test_a_variable_is_judged_on_whatever_type_has_it(token: str) -> None:
     ],
 )
 def test_what_only_sounds_like_a_secret_passes(variable) -> None:
-    assert asked("no-plain-secret", SERVICE, service({f"{CONTAINER}.envs": [variable]})) == []
+    assert violations("no-plain-secret", SERVICE, service({f"{CONTAINER}.envs": [variable]})) == []
 
 
 @pytest.mark.parametrize("name", ["owner", "environment", "expires-at"])
 @pytest.mark.parametrize("token", [SERVICE, BUCKET])
 def test_each_label_must_be_there(token: str, name: str) -> None:
-    (message,) = asked("labels", token, {"labels": {**LABELS, name: ""}})
+    (message,) = violations("labels", token, {"labels": {**LABELS, name: ""}})
     assert f"labels.{name} = (not set)" in message
-    assert len(asked("labels", token, {})) == 3
+    assert len(violations("labels", token, {})) == 3
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_what_is_still_wanted_passes(expiry: str) -> None:
 
 
 def test_the_clock_is_read_for_the_policy() -> None:
-    (message,) = asked("labels", SERVICE, service({"labels.expires-at": "2020-01-01"}))
+    (message,) = violations("labels", SERVICE, service({"labels.expires-at": "2020-01-01"}))
     assert "wanted until 2020-01-01" in message
 
 
@@ -243,7 +244,7 @@ def test_missing_labels_are_filled_in_alike_each_time_and_the_others_left() -> N
     mended = remedied("labels", BUCKET, {**given, "labels": {**given["labels"]}})
     assert mended == {"name": "b", "labels": {**given["labels"], "expires-at": "never"}}
     assert remedied("labels", BUCKET, mended) is None
-    assert asked("labels", BUCKET, mended) == []
+    assert violations("labels", BUCKET, mended) == []
 
 
 def test_the_environment_is_never_filled_in_by_the_examples_and_nothing_without_a_configuration() -> None:

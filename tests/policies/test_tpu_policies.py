@@ -13,12 +13,12 @@ from tests.support.policies.harness import (
     QUEUE,
     TPU_VM,
     UNKNOWN,
-    asked,
-    asked_of_stack,
     changed,
     instance,
     queue,
     request,
+    stack_violations,
+    violations,
 )
 
 NODE = "tpu.nodeSpec.0.node"
@@ -49,14 +49,14 @@ COST = [
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("policy", COST)
 def test_four_chips_for_four_hours_pass_in_dev(holder: str, policy: str) -> None:
-    assert asked(policy, *HOLDERS[holder]) == []
+    assert violations(policy, *HOLDERS[holder]) == []
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
     for policy, usd in (("hourly-ceiling", 5.40), ("monthly-ceiling", 21.60), ("lease-ceiling", 21.60)):
-        assert asked(policy, *HOLDERS[holder], {"limits": {"dev": usd}}) == []
-        (message,) = asked(policy, *HOLDERS[holder], {"limits": {"dev": usd - 0.01}})
+        assert violations(policy, *HOLDERS[holder], {"limits": {"dev": usd}}) == []
+        (message,) = violations(policy, *HOLDERS[holder], {"limits": {"dev": usd - 0.01}})
         assert f"{usd:.4f} USD" in message
 
 
@@ -91,7 +91,7 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
     ],
 )
 def test_a_tpu_that_runs_too_long_or_for_ever_is_refused(token: str, inputs, words) -> None:
-    (message,) = asked("run-duration", token, inputs)
+    (message,) = violations("run-duration", token, inputs)
     for word in words:
         assert word in message
 
@@ -106,7 +106,7 @@ def test_a_tpu_that_runs_too_long_or_for_ever_is_refused(token: str, inputs, wor
     ],
 )
 def test_an_instance_without_a_price_is_refused(changes, words: str) -> None:
-    (message,) = asked("hourly-ceiling", INSTANCE, instance(changes))
+    (message,) = violations("hourly-ceiling", INSTANCE, instance(changes))
     assert words in message
 
 
@@ -127,7 +127,7 @@ def test_an_instance_without_a_price_is_refused(changes, words: str) -> None:
     ],
 )
 def test_each_way_to_buy_has_its_own_price(token: str, inputs, usd: str) -> None:
-    (message,) = asked("hourly-ceiling", token, inputs, {"limits": {"dev": 1}})
+    (message,) = violations("hourly-ceiling", token, inputs, {"limits": {"dev": 1}})
     assert f"{usd} USD" in message
 
 
@@ -141,17 +141,17 @@ def test_each_way_to_buy_has_its_own_price(token: str, inputs, usd: str) -> None
     ],
 )
 def test_a_tpu_on_a_type_that_is_not_known_has_no_end_that_is(token: str, inputs) -> None:
-    (message,) = asked("run-duration", token, inputs)
+    (message,) = violations("run-duration", token, inputs)
     assert "has no maximum run duration that this policy knows" in message
 
 
 def test_a_gpu_needs_no_end() -> None:
-    assert asked("run-duration", INSTANCE, {"machineType": "g2-standard-8"}) == []
+    assert violations("run-duration", INSTANCE, {"machineType": "g2-standard-8"}) == []
 
 
 def test_nodes_count_as_instances() -> None:
     three = queue({"tpu.nodeSpec.0.multisliceParams": {"nodeCount": 3.0}})
-    (message,) = asked("most-instances", LEASE, three)
+    (message,) = violations("most-instances", LEASE, three)
     assert "= 3" in message
 
 
@@ -171,12 +171,12 @@ def test_nodes_count_as_instances() -> None:
     ],
 )
 def test_what_is_reserved_has_no_price_here(token: str, inputs) -> None:
-    (message,) = asked("hourly-ceiling", token, inputs)
+    (message,) = violations("hourly-ceiling", token, inputs)
     assert "provisioning model reserved" in message
 
 
 def test_a_kind_that_is_not_on_the_list_is_refused() -> None:
-    (message,) = asked("allowed-accelerators", INSTANCE, instance({"machineType": "ct6e-standard-8t"}))
+    (message,) = violations("allowed-accelerators", INSTANCE, instance({"machineType": "ct6e-standard-8t"}))
     assert "machineType = v6e-8" in message
 
 
@@ -225,19 +225,19 @@ def test_a_kind_that_is_not_on_the_list_is_refused() -> None:
     ],
 )
 def test_what_is_unsafe_on_an_accelerator_is_refused(policy: str, token: str, inputs, key: str) -> None:
-    (message,) = asked(policy, token, inputs)
+    (message,) = violations(policy, token, inputs)
     assert key in message
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
 @pytest.mark.parametrize("policy", ["no-external-address", "own-service-account", "labels", "no-plain-secret"])
 def test_what_is_safe_passes(holder: str, policy: str) -> None:
-    assert asked(policy, *HOLDERS[holder]) == []
+    assert violations(policy, *HOLDERS[holder]) == []
 
 
 def test_an_instance_without_an_accelerator_may_have_an_address() -> None:
     open_one = changed(instance({"machineType": "e2-small"}), {"networkInterfaces.0.accessConfigs": [{}]})
-    assert asked("no-external-address", INSTANCE, open_one) == []
+    assert violations("no-external-address", INSTANCE, open_one) == []
 
 
 BACK_ENDS = ("queued_resource", "flex_start_vm")
@@ -248,52 +248,52 @@ MODELS = {"queued_resource": "provisioningModel", "flex_start_vm": "scheduling.p
 def test_a_lease_is_held_to_its_dearest_zone_and_refused_where_one_has_no_price(back_end: str) -> None:
     on_demand = request(back_end, {MODELS[back_end]: "STANDARD"})
     for usd, passes in ((11.88, True), (11.87, False)):  # 10.80 in the second zone
-        assert (asked("hourly-ceiling", LEASE, on_demand, {"limits": {"dev": usd}}) == []) is passes
+        assert (violations("hourly-ceiling", LEASE, on_demand, {"limits": {"dev": usd}}) == []) is passes
     somewhere = {**on_demand, "zones": [*on_demand["zones"], {"zone": "southamerica-west1-a", "patience_seconds": 1.0}]}
-    (message,) = asked("hourly-ceiling", LEASE, somewhere, {"limits": {"dev": 1000}})
+    (message,) = violations("hourly-ceiling", LEASE, somewhere, {"limits": {"dev": 1000}})
     assert "tpu, v6e chip, southamerica-west1, on-demand" in message
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 def test_only_what_the_environment_may_buy_is_leased(back_end: str) -> None:
     on_demand = request(back_end, {MODELS[back_end]: "STANDARD"})
-    (message,) = asked("provisioning-models", LEASE, on_demand)
+    (message,) = violations("provisioning-models", LEASE, on_demand)
     assert "dev may lease flex-start, spot only, and this is on-demand" in message
-    assert asked("provisioning-models", LEASE, on_demand, {"limits": {"dev": ["on-demand"]}}) == []
+    assert violations("provisioning-models", LEASE, on_demand, {"limits": {"dev": ["on-demand"]}}) == []
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 def test_a_lease_of_ours_without_an_end_is_refused(back_end: str) -> None:
     key = {"queued_resource": "runDuration", "flex_start_vm": "scheduling.maxRunDuration"}[back_end]
-    (message,) = asked("run-duration", LEASE, request(back_end, {key: None}))
+    (message,) = violations("run-duration", LEASE, request(back_end, {key: None}))
     assert "Nothing would end this one" in message
 
 
 def test_eight_gpus_have_no_price_until_somebody_adds_the_row() -> None:
     machine = request("flex_start_vm", {"machineType": "g2-standard-96"})
-    (message,) = asked("hourly-ceiling", LEASE, machine, {"limits": {"dev": 100}})
+    (message,) = violations("hourly-ceiling", LEASE, machine, {"limits": {"dev": 100}})
     assert "compute, g2-standard-96, europe-west4, flex-start" in message
 
 
 def test_what_asks_for_a_lease_and_what_waits_for_it_are_paid_for_once() -> None:
     one, other = request("queued_resource"), {**request("queued_resource"), "name": "m"}
     both = [(LEASE, one), (f"{LEASE}Node", {**one, "renew": False})]
-    assert asked_of_stack("stack-hourly-ceiling", both, {"limits": {"dev": 5.40}}) == []
-    (message,) = asked_of_stack("stack-hourly-ceiling", [*both, (LEASE, other)], {"limits": {"dev": 5.40}})
+    assert stack_violations("stack-hourly-ceiling", both, {"limits": {"dev": 5.40}}) == []
+    (message,) = stack_violations("stack-hourly-ceiling", [*both, (LEASE, other)], {"limits": {"dev": 5.40}})
     assert "10.8000 USD" in message
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 @pytest.mark.parametrize("policy", ["image-by-digest", "no-plain-secret", "own-service-account", "no-external-address"])
 def test_our_own_requests_keep_the_rules_of_security(policy: str, back_end: str) -> None:
-    assert asked(policy, LEASE, request(back_end)) == []
+    assert violations(policy, LEASE, request(back_end)) == []
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 def test_an_image_by_tag_a_secret_and_a_shared_account_are_found_in_a_request(back_end: str) -> None:
     queued = back_end == "queued_resource"
     place = "tpu.nodeSpec.0.node.metadata.bezel-image" if queued else "metadata.items.0.value"
-    assert asked("image-by-digest", LEASE, request(back_end, {place: "docker.io/vllm/vllm-tpu:latest"}))
-    assert asked("no-plain-secret", LEASE, request(back_end, {place: "hf_" + "a" * 30}))
+    assert violations("image-by-digest", LEASE, request(back_end, {place: "docker.io/vllm/vllm-tpu:latest"}))
+    assert violations("no-plain-secret", LEASE, request(back_end, {place: "hf_" + "a" * 30}))
     account = "tpu.nodeSpec.0.node.serviceAccount.email" if queued else "serviceAccounts.0.email"
-    assert asked("own-service-account", LEASE, request(back_end, {account: "default"}))
+    assert violations("own-service-account", LEASE, request(back_end, {account: "default"}))

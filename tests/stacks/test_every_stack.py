@@ -13,7 +13,7 @@ from bezel.planner import LeasePlan, Plan, make_plan
 from bezel.pulumi_engine.project import Project
 from stacks.dispatch import deploy
 from tests.support.components.fake_engine import Declarations, Declared, declare
-from tests.support.policies.harness import POLICIES, asked, example, remedied
+from tests.support.policies.harness import POLICIES, example, remedied, violations
 
 PROJECT = Project(Path(__file__).parents[2])
 # One of them leases a machine whose price nobody publishes, and is refused until its stack file says one.
@@ -25,7 +25,7 @@ def declared(stack: str, **changes: Any) -> tuple[Declarations, str]:
     return declare(lambda: deploy(plan), preview=True), plan.environment
 
 
-def violations(resources: list[Declared], environment: str) -> list[str]:
+def violations_of(resources: list[Declared], environment: str) -> list[str]:
     """What both packs say of resources, judged one by one with the limits of an environment, as in a preview."""
     limits = example("hardware_cost", environment) | example("security", environment)
     found: list[str] = []
@@ -35,7 +35,7 @@ def violations(resources: list[Declared], environment: str) -> list[str]:
                 inputs = one.inputs
                 if policy.enforcement_level is EnforcementLevel.REMEDIATE:
                     inputs = remedied(name, one.type, dict(inputs), limits.get(name, {})) or inputs
-                said = asked(name, one.type, inputs, limits.get(name, {}))
+                said = violations(name, one.type, inputs, limits.get(name, {}))
                 found += [f"{one.name}: {name}: {message}" for message in said]
     return found
 
@@ -44,7 +44,7 @@ def violations(resources: list[Declared], environment: str) -> list[str]:
 def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
     made, environment = declared(stack)
     assert made.of("HealthCheck")
-    assert violations(made.all, environment) == []
+    assert violations_of(made.all, environment) == []
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
 )
 def test_one_that_may_not_be_is_not_let_pass(stack: str, changes: dict[str, Any], policy: str) -> None:
     made, environment = declared(stack, **changes)
-    assert any(f": {policy}: " in violation for violation in violations(made.all, environment))
+    assert any(f": {policy}: " in violation for violation in violations_of(made.all, environment))
 
 
 @pytest.mark.parametrize(

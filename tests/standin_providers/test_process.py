@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 from pulumi.runtime.proto import provider_pb2_grpc
 
-from tests.support.other_user import nobodys_way_to
+from tests.support.other_user import reachable_by_other_user
 from tests.support.standin_providers.client import PLUGINS, StartedProvider, urn
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.kills import Outcome, Scene
@@ -39,7 +39,7 @@ def test_it_prints_its_port_and_ends_at_an_interrupt(name: str) -> None:
 def test_it_does_nothing_for_another_user_of_the_machine(google: FakeGoogle) -> None:
     provider = StartedProvider("gcp", google.environment())
     sent = len(google.sent("POST"))
-    with nobodys_way_to(provider.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
+    with reachable_by_other_user(provider.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
         theirs = provider_pb2_grpc.ResourceProviderStub(channel)
         request = pb.CreateRequest(urn=urn(SECRET), properties=provider.check(SECRET, PROGRAMS[SECRET]).inputs)
         for call in (lambda: theirs.Create(request, timeout=10), lambda: theirs.Cancel(empty_pb2.Empty(), timeout=10)):

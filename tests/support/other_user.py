@@ -39,7 +39,7 @@ def _required() -> list[str]:
     return prefix
 
 
-def as_nobody(argv: list[str], given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+def as_other_user(argv: list[str], given: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
     """A program as that user, with these variables; the test is left out where nobody may become another user."""
     command = [
         *_required(),
@@ -51,11 +51,11 @@ def as_nobody(argv: list[str], given: bytes = b"", **variables: str) -> subproce
     return subprocess.run([*command, *argv], input=given, capture_output=True, timeout=60, check=False, cwd="/")
 
 
-def sent_by_nobody(address: str, request: bytes, **variables: str) -> str:
+def sent_by_other_user(address: str, request: bytes, **variables: str) -> str:
     """What another user hears at HOST:PORT."""
     host, _, port = address.rpartition(":")
     python = os.path.realpath(sys.executable)
-    return as_nobody([python, "-I", "-S", "-c", SEND, host, port], request, **variables).stdout.decode()
+    return as_other_user([python, "-I", "-S", "-c", SEND, host, port], request, **variables).stdout.decode()
 
 
 # `python - PORT`: prints a port of its own, of which everything goes on to PORT, and what is said there comes back.
@@ -79,7 +79,7 @@ while True:
 
 
 @contextmanager
-def nobodys_way_to(port: int) -> Iterator[int]:
+def reachable_by_other_user(port: int) -> Iterator[int]:
     """A port of 127.0.0.1 behind which another user connects to `port`: for clients that speak more than a line."""
     prefix = _required()
     python = os.path.realpath(sys.executable)

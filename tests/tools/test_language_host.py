@@ -15,7 +15,7 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import language_pb2 as pb
 from pulumi.runtime.proto import language_pb2_grpc
 
-from tests.support.other_user import nobodys_way_to
+from tests.support.other_user import reachable_by_other_user
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +108,7 @@ def test_tells_the_version_of_the_sdk_beside_it(host: Host) -> None:
 def test_runs_nothing_for_another_user_of_the_machine(host: Host, scripts: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     script(scripts, f"#!/bin/sh\ntouch {ran}\n")
-    with nobodys_way_to(host.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
+    with reachable_by_other_user(host.port) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
         theirs = language_pb2_grpc.LanguageRuntimeStub(channel)
         calls = [
             lambda: theirs.GetPluginInfo(empty_pb2.Empty(), timeout=SECONDS),

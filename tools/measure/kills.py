@@ -32,11 +32,11 @@ from tests.support.e2e.kill_points import (
     OPERATIONS,
     VICTIMS,
     Boundary,
-    Grounds,
+    KillHarness,
     NotThereError,
     Point,
     boundaries,
-    strike,
+    kill_at_boundary,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def _run(folder: Path, table: dict[str, Any], each: int, limit: int, jobs: int) -> int:
-    grounds = Grounds(folder / "grounds")
+    grounds = KillHarness(folder / "grounds")
     grounds.make()
     if not table["boundaries"]:
         for operation in OPERATIONS:
@@ -94,12 +94,12 @@ def _run(folder: Path, table: dict[str, Any], each: int, limit: int, jobs: int) 
 
 
 def _try(
-    folder: Path, grounds: Grounds, table: dict[str, Any], operation: str, victim: str, share: int
+    folder: Path, grounds: KillHarness, table: dict[str, Any], operation: str, victim: str, share: int
 ) -> tuple[list[str], tuple[str, ...]]:
     """The row of the first draw at which the victim runs, and the conditions that did not hold."""
     for point in _draws(table, operation, victim, share):
         try:
-            outcome = _in_copy(folder, grounds, operation, lambda rehearsal, at=point: strike(rehearsal, at))
+            outcome = _in_copy(folder, grounds, operation, lambda rehearsal, at=point: kill_at_boundary(rehearsal, at))
         except NotThereError as error:
             print(f"  {_shown(point)}: {error}; the next draw", flush=True)
             continue
@@ -122,7 +122,7 @@ def _draws(table: dict[str, Any], operation: str, victim: str, share: int) -> It
             yield point
 
 
-def _in_copy(folder: Path, grounds: Grounds, operation: str, work: Any) -> Any:
+def _in_copy(folder: Path, grounds: KillHarness, operation: str, work: Any) -> Any:
     copy = folder / f"point-{os.getpid()}-{threading.get_ident()}"
     shutil.rmtree(copy, ignore_errors=True)
     rehearsal = grounds.copy(operation, copy)

@@ -10,7 +10,7 @@ import pytest
 from bezel.bench.audit import findings
 from bezel.bench.audit.findings import FAULTS
 from bezel.bench.audit.runner import audit_files
-from tests.support.bench.audited_files import CLEAN, found, grid
+from tests.support.bench.audited_files import CLEAN, audit, grid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,8 +148,8 @@ CLAIMS: list[tuple[str, int, Claim, Claim]] = [
 def test_a_claim_is_accused_of_its_fault_and_its_twin_is_not(
     tmp_path: Path, fault: int, claim: Claim, changed: Claim
 ) -> None:
-    assert fault in found(tmp_path, claims_json=json.dumps({"claims": [claim]}))
-    assert fault not in found(tmp_path, claims_json=json.dumps({"claims": [{**claim, **changed}]}))
+    assert fault in audit(tmp_path, claims_json=json.dumps({"claims": [claim]}))
+    assert fault not in audit(tmp_path, claims_json=json.dumps({"claims": [{**claim, **changed}]}))
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_sides_that_differ_are_not_comparable_and_equal_ones_are(
 ) -> None:
     ratio = {"id": "c", "metric": "ratio", "value": 2.7, "unit": "x", "a": {"hardware": "L4", **side}}
     other = {"hardware": "v6e-1"}
-    assert found(tmp_path, a_json=json.dumps({"claims": [{**ratio, "b": {**other, **changed}}]})) == {fault}
-    assert not found(tmp_path, a_json=json.dumps({"claims": [{**ratio, "b": {**other, **side}}]}))
+    assert audit(tmp_path, a_json=json.dumps({"claims": [{**ratio, "b": {**other, **changed}}]})) == {fault}
+    assert not audit(tmp_path, a_json=json.dumps({"claims": [{**ratio, "b": {**other, **side}}]}))
 
 
 def test_a_cap_that_a_claim_tells_explains_the_flat_table_of_that_machine(tmp_path: Path) -> None:
@@ -178,18 +178,18 @@ def test_a_cap_that_a_claim_tells_explains_the_flat_table_of_that_machine(tmp_pa
     wide = flat.replace(",512,", ",2048,")
     claim = {"id": "c", "metric": "success", "unit": "%", "value": 100, "hardware": "v6e-1", "users": 2048}
     files = {"v6e1_12b_csv": wide + "16,512,44.5,req/s,100,ok\n64,512,44.2,req/s,100,ok\n"}
-    assert not found(tmp_path, **files), "a flat rate alone is an open question"
+    assert not audit(tmp_path, **files), "a flat rate alone is an open question"
     told = audit_files([tmp_path / "v6e1_12b.csv"])
     assert {question.faults for question in told.questions} == {(findings.QUEUES, findings.CAPS)}
-    both = found(tmp_path, **files, claims_json=json.dumps({"claims": [{**claim, "requests_cap": 100}]}))
+    both = audit(tmp_path, **files, claims_json=json.dumps({"claims": [{**claim, "requests_cap": 100}]}))
     assert both == {findings.CAPS}
 
 
 def test_a_limit_of_the_engine_that_a_claim_tells_holds_for_tables_of_that_machine_and_model(tmp_path: Path) -> None:
     claim = {"id": "c", "metric": "setting", "value": "seqs", "max_num_seqs": 64, "hardware": "v6e-1", "model": "12B"}
     limit = json.dumps({"claims": [claim]})
-    assert found(tmp_path, v6e1_12b_csv=grid(CLEAN), claims_json=limit) == {findings.QUEUES}
-    assert not found(tmp_path, v6e1_e4b_csv=grid(CLEAN), claims_json=limit)
+    assert audit(tmp_path, v6e1_12b_csv=grid(CLEAN), claims_json=limit) == {findings.QUEUES}
+    assert not audit(tmp_path, v6e1_e4b_csv=grid(CLEAN), claims_json=limit)
 
 
 def test_every_fault_has_a_case() -> None:

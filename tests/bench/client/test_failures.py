@@ -15,12 +15,12 @@ from tests.support.bench.wire import (
     ROLE,
     TOKEN,
     USAGE,
-    Asked,
     Wire,
+    WireRequest,
     chunk,
     document,
     good,
-    says,
+    replies,
     send,
     serving,
     stream,
@@ -76,7 +76,7 @@ def test_a_good_answer_has_all_its_instants_in_order_and_its_counts() -> None:
     ],
 )
 def test_what_goes_wrong_is_counted_by_its_kind(pieces: list[bytes], close: bool, kind: str, detail: str) -> None:
-    with serving(says(*pieces, close=close)) as wire:
+    with serving(replies(*pieces, close=close)) as wire:
         (sample,) = send(wire.url).samples
     assert (sample.failure, detail in sample.detail) == (kind, True), sample.detail
     assert sample.done >= sample.sent > 0
@@ -96,13 +96,13 @@ def test_what_goes_wrong_is_counted_by_its_kind(pieces: list[bytes], close: bool
     ],
 )
 def test_answers_of_any_framing_are_good(pieces: list[bytes], close: bool) -> None:
-    with serving(says(*pieces, close=close)) as wire:
+    with serving(replies(*pieces, close=close)) as wire:
         (sample,) = send(wire.url).samples
     assert (sample.failure, sample.detail, sample.output_tokens) == ("", "", 2)
 
 
 def test_a_connection_that_breaks_before_any_answer_is_reset() -> None:
-    async def breaks(_: Asked, writer: asyncio.StreamWriter) -> None:
+    async def breaks(_: WireRequest, writer: asyncio.StreamWriter) -> None:
         raw = writer.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         writer.transport.abort()
@@ -115,7 +115,7 @@ def test_a_connection_that_breaks_before_any_answer_is_reset() -> None:
 
 @pytest.mark.parametrize(("pieces", "kind"), [([], "no_answer"), ([HEAD, chunk(TOKEN)], "timeout")])
 def test_a_deadline_ends_a_request_that_is_not_answered_in_time(pieces: list[bytes], kind: str) -> None:
-    async def stops(_: Asked, writer: asyncio.StreamWriter) -> None:
+    async def stops(_: WireRequest, writer: asyncio.StreamWriter) -> None:
         writer.writelines(pieces)
         await asyncio.sleep(30)
 
@@ -126,9 +126,9 @@ def test_a_deadline_ends_a_request_that_is_not_answered_in_time(pieces: list[byt
 
 
 def test_a_request_after_a_failure_is_sent_on_a_new_connection_that_is_counted() -> None:
-    ways = itertools.cycle([good, says(HEAD, close=True)])
+    ways = itertools.cycle([good, replies(HEAD, close=True)])
 
-    async def every_other(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def every_other(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await next(ways)(asked, writer)
 
     with serving(every_other) as wire:
@@ -148,7 +148,7 @@ def test_a_connection_is_kept_for_all_requests_of_its_user() -> None:
 @pytest.mark.parametrize("head", [b"connection: close", b"connection: keep-alive"])
 def test_a_server_that_closes_after_each_answer_is_asked_anew_each_time(head: bytes) -> None:
     closes = b"close" in head
-    answer = says(WHOLE.replace(b"\r\n\r\n", b"\r\n" + head + b"\r\n\r\n", 1), close=closes)
+    answer = replies(WHOLE.replace(b"\r\n\r\n", b"\r\n" + head + b"\r\n\r\n", 1), close=closes)
     with serving(answer) as wire:
         measured = send(wire.url, 5)
     assert [sample.failure for sample in measured.samples] == [""] * 5
@@ -165,7 +165,7 @@ def test_a_server_that_is_not_there_is_no_measurement() -> None:
 def test_a_server_that_goes_away_refuses_what_follows() -> None:
     with serving() as wire:
 
-        async def last(_: Asked, writer: asyncio.StreamWriter) -> None:
+        async def last(_: WireRequest, writer: asyncio.StreamWriter) -> None:
             wire.stop_listening()
             writer.write(WHOLE.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
 
@@ -183,15 +183,15 @@ def test_a_name_that_nobody_has_is_told() -> None:
 
 
 def test_a_failure_is_one_sample_and_never_sent_again() -> None:
-    with serving(says(document(b"{}", "500 Internal Server Error"))) as wire:
+    with serving(replies(document(b"{}", "500 Internal Server Error"))) as wire:
         assert failures(wire, requests=7) == ["http_5xx"] * 7
         assert len(wire.asked) == 7
 
 
 def test_in_an_open_loop_failures_keep_their_place_and_stop_nobody() -> None:
-    ways = itertools.cycle([good, says(close=True)])
+    ways = itertools.cycle([good, replies(close=True)])
 
-    async def every_other(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def every_other(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await next(ways)(asked, writer)
 
     with serving(every_other) as wire:
@@ -201,7 +201,7 @@ def test_in_an_open_loop_failures_keep_their_place_and_stop_nobody() -> None:
 
 
 def test_what_a_server_repeats_of_a_token_is_not_kept() -> None:
-    with serving(says(document(b'{"error":"token secret-of-mine is bad"}', "401 Unauthorized"))) as wire:
+    with serving(replies(document(b'{"error":"token secret-of-mine is bad"}', "401 Unauthorized"))) as wire:
         (sample,) = send(wire.url, headers=lambda: {"Authorization": "Bearer secret-of-mine"}).samples
     assert "Authorization: Bearer secret-of-mine\r\n" in wire.asked[0].head
     assert (sample.failure, sample.detail) == ("http_401", "token *** is bad")
@@ -210,7 +210,7 @@ def test_what_a_server_repeats_of_a_token_is_not_kept() -> None:
 def hanging_after(answers: int, *, but: int = 0) -> "Answering":
     """Answers so many requests, and then none, or but each so many-th."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         if asked.number < answers or (but and asked.number % but == 0):
             await good(asked, writer)
 
@@ -242,7 +242,7 @@ def test_requests_that_hang_beside_others_that_are_answered_end_no_load() -> Non
 def test_a_server_that_is_gone_ends_a_load_after_a_deadline() -> None:
     """Its connections are refused: each request fails at once, and none is answered."""
 
-    async def one(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def one(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await good(asked, writer)
         wire.stop_listening()
         writer.close()

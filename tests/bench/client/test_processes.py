@@ -18,7 +18,7 @@ from bezel.bench.load.plan import Body, Closed, Constant
 from bezel.bench.result.cell_status import limits_of_client
 from bezel.bench.result.columns import Columns
 from bezel.errors import UserError
-from tests.support.bench.wire import Asked, Prompts, good, load, send, serving
+from tests.support.bench.wire import Prompts, WireRequest, good, load, send, serving
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ def test_a_worker_that_cannot_connect_says_what_a_single_sender_says() -> None:
 def test_new_headers_reach_the_workers() -> None:
     seen = asyncio.Event()
 
-    async def waits(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def waits(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         if "number-2" in asked.head:
             seen.set()
         await asyncio.sleep(0.02)
@@ -104,7 +104,7 @@ def test_new_headers_reach_the_workers() -> None:
 def test_a_signal_ends_a_run_with_what_there_is(number: signal.Signals, workers: int) -> None:
     hundred = threading.Event()
 
-    async def last_is_late(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def last_is_late(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         if asked.number >= 100:
             hundred.set()
             await asyncio.sleep(30)

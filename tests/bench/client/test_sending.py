@@ -27,13 +27,13 @@ from bezel.bench.load.virtual_user import User
 from bezel.bench.result.failures import of_connecting
 from bezel.bench.result.sample import Sample
 from bezel.errors import UserError
-from tests.support.bench.wire import Asked, Prompts, certificate, chunk, good, says, send, serving, stream
+from tests.support.bench.wire import Prompts, WireRequest, certificate, chunk, good, replies, send, serving, stream
 
 
 def test_each_user_waits_for_an_answer_before_the_next_request() -> None:
     running = most = 0
 
-    async def slow(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def slow(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -79,7 +79,7 @@ def test_a_user_away_is_present_again_at_the_next_window() -> None:
 
 
 def test_an_open_loop_sends_at_its_instants_whether_or_not_answers_come() -> None:
-    async def late(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def late(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.1)
         await good(asked, writer)
 
@@ -131,7 +131,7 @@ def test_turns_of_a_conversation_are_one_users_and_in_order() -> None:
 def test_no_limit_of_connections_is_silent() -> None:
     all_there = asyncio.Event()
 
-    async def all_at_once(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def all_at_once(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         if asked.number == 299:
             all_there.set()
         await all_there.wait()
@@ -149,7 +149,7 @@ def test_bodies_and_answers_of_any_size_pass(size: int) -> None:
     head, *rest = stream(1)
     event = chunk(b'data: {"choices":[{"delta":{"reasoning":"%b"}}]}\n\n' % (b"y" * size))
     answer = head + event + b"".join(rest).replace(b'"completion_tokens":1', b'"completion_tokens":2')
-    with serving(says(answer)) as wire:
+    with serving(replies(answer)) as wire:
         samples = send(wire.url, 3, bodies=Prompts(size)).samples
     assert [len(asked.body) for asked in wire.asked] == [size + 16] * 3
     assert [(sample.failure, sample.detail, len(sample.chunks)) for sample in samples] == [("", "", 2)] * 3

@@ -21,7 +21,7 @@ from tests.support.bench.wire import Prompts, good, load, serving
 if TYPE_CHECKING:
     import asyncio
 
-    from tests.support.bench.wire import Asked
+    from tests.support.bench.wire import WireRequest
 
 ROOT = Path(__file__).parents[3]
 SENDER = """
@@ -86,7 +86,7 @@ def test_after_a_kill_what_was_answered_is_there(tmp_path: Path, workers: int) -
         if len(files) == workers and all(file.stat().st_size > 1_000 for file in files):
             enough.set()
 
-    async def counted(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def counted(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await good(asked, writer)
         look()
 

@@ -23,7 +23,7 @@ from bezel.bench.report.report import Report, report_of
 from bezel.bench.report.series import subjects_of
 from bezel.bench.report.sweep_figures import grid_figures
 from bezel.bench.result.document import Finding, Histogram, Result
-from tests.support.bench.colour_vision import SIGHTS, distance, seen
+from tests.support.bench.colour_vision import SIGHTS, distance, perceived
 from tests.support.bench.results import HOSTILE, METRIC, bare, cell, drafts, failed, line, manifest, sweep
 
 JUST_APART, READABLE, VISIBLE = 0.07, 4.5, 3.0
@@ -259,7 +259,7 @@ def test_the_measure_of_colours_finds_what_some_readers_confuse() -> None:
 def test_quantities_grow_lighter_for_every_sight_and_their_figures_stay_readable() -> None:
     colours = [cividis(place / 40) for place in range(41)]
     for sight in SIGHTS:
-        lightness = [seen(colour, sight)[0] for colour in colours]
+        lightness = [perceived(colour, sight)[0] for colour in colours]
         assert lightness == sorted(lightness)
     assert min(contrast(ink_on(colour), colour) for colour in colours) >= READABLE
 

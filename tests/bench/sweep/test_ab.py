@@ -10,7 +10,7 @@ import pytest
 from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
 from bezel.bench.sweep.cell_request import CellWanted
 from bezel.errors import UserError
-from tests.support.bench.oracle import cell_of, once
+from tests.support.bench.oracle import cell_of, run_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Servers:
 
 def test_every_round_has_each_arm_once_with_the_same_prompts_and_other_rounds_other_ones() -> None:
     servers = Servers({"a": 1.0, "b": 1.0, "c": 1.0}, 1)
-    compare(Comparison(("a", "b", "c"), WANTED, 4), once(servers.measure), lambda _: None)
+    compare(Comparison(("a", "b", "c"), WANTED, 4), run_once(servers.measure), lambda _: None)
     for turn in range(4):
         rounds = [one for one in servers.asked if one.repeat == turn]
         assert sorted(one.variant for one in rounds) == ["a", "b", "c"]
@@ -52,7 +52,7 @@ def test_every_round_has_each_arm_once_with_the_same_prompts_and_other_rounds_ot
 
 def test_a_difference_is_shown_though_rounds_differ_by_more() -> None:
     plan = Comparison(("a", "b"), WANTED, 6)
-    cells = compare(plan, once(Servers({"a": 1.0, "b": 1.2}, 2).measure), lambda _: None).cells
+    cells = compare(plan, run_once(Servers({"a": 1.0, "b": 1.2}, 2).measure), lambda _: None).cells
     told = {one.figure: one for one in differences(plan, cells)}
     rate = told["output_tokens_per_second"]
     assert rate.shown
@@ -65,7 +65,7 @@ def test_a_difference_is_shown_though_rounds_differ_by_more() -> None:
 
 def test_no_difference_is_said_to_be_none_shown() -> None:
     plan = Comparison(("a", "b"), WANTED, 6)
-    cells = compare(plan, once(Servers({"a": 1.0, "b": 1.0}, 3).measure), lambda _: None).cells
+    cells = compare(plan, run_once(Servers({"a": 1.0, "b": 1.0}, 3).measure), lambda _: None).cells
     findings = conclude(plan, cells)
     assert all("no difference shown" in one.text for one in findings)
     assert {one.name for one in findings} == {"no_difference_shown"}
@@ -77,7 +77,7 @@ def test_equal_arms_differ_by_chance_no_more_often_than_stated() -> None:
     factors = dict.fromkeys(plan.arms, 1.0)
     trials, shown = 40, 0
     for seed in range(trials):
-        cells = compare(plan, once(Servers(factors, seed).measure), lambda _: None).cells
+        cells = compare(plan, run_once(Servers(factors, seed).measure), lambda _: None).cells
         shown += any(one.shown for one in differences(plan, cells))
     assert shown <= 5  # one trial in twenty is expected, and six or more have a chance of one in seventy
 
@@ -91,7 +91,7 @@ def test_a_round_that_failed_is_left_out_and_too_few_are_no_comparison() -> None
         bad = wanted.variant == "b" and wanted.repeat in (0, 2)
         return cell_of(wanted, reason="timeouts") if bad else cell
 
-    cells = compare(plan, once(fails), lambda _: None).cells
+    cells = compare(plan, run_once(fails), lambda _: None).cells
     assert {one.rounds for one in differences(plan, cells)} == {2}
     assert all("too few" in one.text for one in conclude(plan, cells))
 
@@ -104,7 +104,7 @@ def test_acceptance_is_told_by_position_where_there_are_drafts_only() -> None:
         accepted = [0.8, 0.5, 0.25] if wanted.variant == "mtp" else None
         return servers.measure(wanted).model_copy(update={"acceptance": accepted})
 
-    findings = conclude(plan, compare(plan, once(drafting), lambda _: None).cells)
+    findings = conclude(plan, compare(plan, run_once(drafting), lambda _: None).cells)
     (accepted,) = [one for one in findings if one.name == "acceptance"]
     assert accepted.numbers["arm"] == "mtp"
     assert accepted.text.endswith("80%, 50%, 25%.")

@@ -16,7 +16,7 @@ from bezel.bench.sweep import wording
 from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.goodput import Search, conclude, levels, probability, search
 from bezel.errors import UserError
-from tests.support.bench.oracle import cell_of, once
+from tests.support.bench.oracle import cell_of, run_once
 
 if TYPE_CHECKING:
     from bezel.bench.result.document import Cell
@@ -46,7 +46,7 @@ class Server:
 def test_the_edge_is_found_within_a_step_in_few_runs(edge: float) -> None:
     for seed in range(5):
         server = Server(edge, seed=seed)
-        found = search(PLAN, once(server.measure), lambda _: None)
+        found = search(PLAN, run_once(server.measure), lambda _: None)
         assert not found.ended
         assert len(server.asked) <= 12
         below = sum(level <= edge for level in PLAN.levels)
@@ -55,7 +55,7 @@ def test_the_edge_is_found_within_a_step_in_few_runs(edge: float) -> None:
 
 
 def test_a_lowest_load_that_misses_is_said_and_no_edge_made_up() -> None:
-    found = search(PLAN, once(Server(0.5).measure), lambda _: None)
+    found = search(PLAN, run_once(Server(0.5).measure), lambda _: None)
     assert (found.kept, found.ended) == (0, "")
     told = conclude(PLAN, found)
     assert told.text.startswith("Even the lowest load, 1 user, misses ttft_p99 <= 500 ms")
@@ -64,7 +64,7 @@ def test_a_lowest_load_that_misses_is_said_and_no_edge_made_up() -> None:
 
 
 def test_a_highest_load_that_keeps_the_limits_is_said_and_no_edge_made_up() -> None:
-    found = search(PLAN, once(Server(3000).measure), lambda _: None)
+    found = search(PLAN, run_once(Server(3000).measure), lambda _: None)
     assert (found.kept, found.ended) == (len(PLAN.levels), "")
     assert "The highest load, 256 users, still keeps" in conclude(PLAN, found).text
     assert any(cell.users == 256 for cell in found.cells)
@@ -74,14 +74,14 @@ def test_an_open_loop_is_searched_by_its_rate() -> None:
     wanted = CellWanted(512, 128, 50, rate=1.0)
     plan = Search(wanted, levels(0.5, 50, 0.1, whole=False), {"ttft_p99": 500.0}, seconds=20.0)
     server = Server(7.0)
-    found = search(plan, once(server.measure), lambda _: None)
+    found = search(plan, run_once(server.measure), lambda _: None)
     assert conclude(plan, found).numbers["highest"] == pytest.approx(7.0, rel=0.2)
     assert all(one.users is None and one.requests >= max(50, 20 * (one.rate or 0)) for one in server.asked)
 
 
 def test_no_two_runs_have_one_id_or_the_same_prompts() -> None:
     server = Server(21.0, noise=0.2)
-    found = search(PLAN, once(server.measure), lambda _: None)
+    found = search(PLAN, run_once(server.measure), lambda _: None)
     assert len({cell.id for cell in found.cells}) == len(found.cells)
     assert len({one.run for one in server.asked}) == len(server.asked)
 
@@ -96,13 +96,13 @@ def test_noise_beyond_telling_ends_after_the_most_runs_and_says_so() -> None:
         metric = Metric(value=value, unit="ms", low=value / 9, high=value * 9, confidence=0.95)
         return cell.model_copy(update={"metrics": {"ttft_p99": metric}})
 
-    found = search(plan, once(vague), lambda _: None, most_runs=5)
+    found = search(plan, run_once(vague), lambda _: None, most_runs=5)
     assert len(found.cells) == 5
     assert "5 runs were not enough" in conclude(plan, found).text
 
 
 def test_a_run_that_says_nothing_ends_the_search_and_is_not_taken_for_a_miss() -> None:
-    found = search(PLAN, once(lambda wanted: cell_of(wanted, e2e_p50=3.0)), lambda _: None)
+    found = search(PLAN, run_once(lambda wanted: cell_of(wanted, e2e_p50=3.0)), lambda _: None)
     assert "ttft_p99 was not measured" in found.ended
     assert len(found.cells) == 1
 
@@ -129,7 +129,7 @@ def test_a_search_goes_on_below_what_the_client_can_send(edge: float, able: floa
         late = {"state": "client_limited", "reason": "requests left late"}
         return cell.model_copy(update=late) if (wanted.users or 0) >= able else cell
 
-    found = search(PLAN, once(limited), lambda _: None)
+    found = search(PLAN, run_once(limited), lambda _: None)
     told = conclude(PLAN, found)
     most = [level for level in PLAN.levels if level < able]
     assert not found.ended
@@ -143,7 +143,7 @@ def test_a_search_goes_on_below_what_the_client_can_send(edge: float, able: floa
 
 def test_a_client_that_cannot_send_the_lowest_load_measures_nothing() -> None:
     late = {"state": "client_limited", "reason": "requests left late"}
-    found = search(PLAN, once(lambda wanted: cell_of(wanted, ttft_p99=1.0).model_copy(update=late)), lambda _: None)
+    found = search(PLAN, run_once(lambda wanted: cell_of(wanted, ttft_p99=1.0).model_copy(update=late)), lambda _: None)
     assert "says nothing of the limits: client_limited" in found.ended
     assert {cell.users for cell in found.cells} >= {1}
     assert conclude(PLAN, found).numbers["highest"] is None

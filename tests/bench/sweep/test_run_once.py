@@ -14,7 +14,7 @@ from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal, Ledger
 from bezel.bench.sweep.run import Sweep, run_sweep
 from bezel.errors import UserError
-from tests.support.bench.oracle import RATE, cell_of, once
+from tests.support.bench.oracle import RATE, cell_of, run_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,11 +48,11 @@ class Server:
 
 
 def found(server: Server, ledger: Ledger, limits: Limits = NO_LIMITS, runs: int = 16) -> Found:
-    return search(PLAN, once(server.measure, ledger, limits, server.clock), lambda _: None, runs)
+    return search(PLAN, run_once(server.measure, ledger, limits, server.clock), lambda _: None, runs)
 
 
 def compared(server: Server, ledger: Ledger, limits: Limits = NO_LIMITS) -> Compared:
-    return compare(ARMS, once(server.measure, ledger, limits, server.clock), lambda _: None)
+    return compare(ARMS, run_once(server.measure, ledger, limits, server.clock), lambda _: None)
 
 
 def test_a_search_that_goes_on_takes_the_way_of_one_that_never_stopped(tmp_path: Path) -> None:
@@ -128,9 +128,9 @@ def test_a_run_that_nobody_answered_ends_the_search_and_is_asked_again(tmp_path:
         return cell_of(wanted, reason="refused").model_copy(update={"failures": {"refused": wanted.requests}})
 
     with Journal(tmp_path / "journal", {}, "run") as journal:
-        ended = search(PLAN, once(down, journal), lambda _: None).ended
+        ended = search(PLAN, run_once(down, journal), lambda _: None).ended
     assert "says nothing of the limits: nobody answered" in ended
-    assert conclude(PLAN, search(PLAN, once(down, Ledger("run")), lambda _: None)).text.startswith("Which load")
+    assert conclude(PLAN, search(PLAN, run_once(down, Ledger("run")), lambda _: None)).text.startswith("Which load")
     with Journal(tmp_path / "journal", {}, "run") as journal:
         assert not found(server, journal).ended
 
@@ -196,8 +196,8 @@ def test_a_load_under_which_the_server_died_is_asked_again_and_one_that_it_faile
     for failures, again in (({"refused": 8, "truncated": 8}, 1), ({"http_5xx": 20, "refused": 1}, 0)):
         with Journal(tmp_path / f"journal-{again}", {}, "run") as journal:
             broken = cell_of(wanted, reason="failed").model_copy(update={"failures": failures})
-            once(lambda _, broken=broken: broken, journal).measure(wanted, None)  # type: ignore[misc]
-            assert (wanted.id not in once(lambda _: broken, journal).answered) == again  # noqa: B023
+            run_once(lambda _, broken=broken: broken, journal).measure(wanted, None)  # type: ignore[misc]
+            assert (wanted.id not in run_once(lambda _: broken, journal).answered) == again  # noqa: B023
 
 
 def test_a_comparison_keeps_its_limits_and_goes_on_with_higher_ones(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from bezel.localcloud.services.service_usage import api as service_usage
 from bezel.localcloud.services.storage import api as storage
 from bezel.localcloud.services.storage import rewrites, uploads
 from bezel.localcloud.services.tpu import api as tpu
-from tests.support.localcloud.api_harness import Trial
+from tests.support.localcloud.api_harness import ApiHarness
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
 from tests.support.localcloud.discovery_check import called
 from tests.support.localcloud.machines_harness import machines, networks
@@ -293,7 +293,7 @@ def trial(own_daemon):
     stranger = owner.as_account("stranger@bezel-local.iam.gserviceaccount.com")
     anonymous = Client(endpoint)
     del anonymous.http.headers["Authorization"]
-    found = Trial(owner, stranger, anonymous)
+    found = ApiHarness(owner, stranger, anonymous)
     for part in (usage, project, accounts, repositories, secrets, buckets, services, jobs, networks, machines):
         part(found)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")

@@ -30,7 +30,7 @@ CLEAN = {
 }
 
 
-def found(folder: Path, **files: str) -> set[int]:
+def audit(folder: Path, **files: str) -> set[int]:
     """Faults that are found in files of such names (`_csv` and `_json` for their ends) and contents."""
     paths = []
     for name, text in files.items():

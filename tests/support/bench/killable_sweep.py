@@ -19,7 +19,7 @@ from bezel.bench.sweep.goodput import Search, levels, search
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.run import Sweep, run_sweep
-from tests.support.bench.oracle import RATE, Oracle, cell_of, once
+from tests.support.bench.oracle import RATE, Oracle, cell_of, run_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ class Changes:
         self.at_one()
 
 
-def kept(folder: Path, measure: Measure) -> Once:
+def stored(folder: Path, measure: Measure) -> Once:
     """What measures with a journal, and tells the folder of each cell."""
 
     def told(wanted: CellWanted) -> Cell:
@@ -72,13 +72,13 @@ def kept(folder: Path, measure: Measure) -> Once:
             file.write(f"{wanted.id} {wanted.run}\n")
         return cell
 
-    return once(told, Journal(folder / "journal", SETTINGS, secrets.token_hex(4)))
+    return run_once(told, Journal(folder / "journal", SETTINGS, secrets.token_hex(4)))
 
 
 def sweep(folder: Path) -> list[Cell]:
     """A full sweep; what it found."""
     oracle = Oracle(lambda context, users: min(users, 20.0) / (1 + context / 1000))
-    ready = kept(folder, oracle.measure)
+    ready = stored(folder, oracle.measure)
     plan = Sweep(GRID, Bounds(), Limits(), RATE, None)
     ended = run_sweep(plan, ready.measure_cell, ready.ledger, oracle.clock, lambda _: None)
     return list(ended.standing.cells.values())
@@ -87,14 +87,14 @@ def sweep(folder: Path) -> list[Cell]:
 def highest(folder: Path) -> list[Cell]:
     """A search for the most users whose figure is below a limit."""
     plan = Search(CellWanted(64, 1, 16, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
-    measure = kept(folder, lambda wanted: cell_of(wanted, ttft_p99=62.0 * (wanted.users or 0)))
+    measure = stored(folder, lambda wanted: cell_of(wanted, ttft_p99=62.0 * (wanted.users or 0)))
     return search(plan, measure, lambda _: None).cells
 
 
 def comparison(folder: Path) -> list[Cell]:
     """Two servers in three rounds."""
     plan = Comparison(("a", "b"), CellWanted(64, 128, 16, users=2), 3)
-    return compare(plan, kept(folder, lambda wanted: cell_of(wanted, **{RATE: 3.0})), lambda _: None).cells
+    return compare(plan, stored(folder, lambda wanted: cell_of(wanted, **{RATE: 3.0})), lambda _: None).cells
 
 
 def run(folder: Path, change: int, work: Callable[[Path], list[Cell]]) -> int:

@@ -39,7 +39,7 @@ def cell_of(wanted: CellWanted, *, reason: str = "", **figures: float) -> Cell:
     )
 
 
-def once(
+def run_once(
     measure: Measure,
     ledger: Ledger | None = None,
     limits: Limits = NO_LIMITS,

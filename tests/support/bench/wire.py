@@ -42,7 +42,7 @@ def document(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
 
 
 @dataclass
-class Asked:
+class WireRequest:
     """One request as it came.
 
     Attributes:
@@ -58,7 +58,7 @@ class Asked:
     body: bytes
 
 
-Answering = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
+Answering = Callable[[WireRequest, asyncio.StreamWriter], Awaitable[None]]
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Wire:
 
     answering: "Answering"
     url: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[WireRequest] = field(default_factory=list)
     connections: int = 0
     at_once: int = 0
     _open: int = 0
@@ -75,14 +75,14 @@ class Wire:
     stop_listening: Callable[[], None] = lambda: None
 
 
-async def good(_: Asked, writer: asyncio.StreamWriter) -> None:
+async def good(_: WireRequest, writer: asyncio.StreamWriter) -> None:
     writer.write(b"".join(stream()))
 
 
-def says(*pieces: bytes, close: bool = False) -> Answering:
+def replies(*pieces: bytes, close: bool = False) -> Answering:
     """Writes these pieces, each in a packet of its own, and may end the connection."""
 
-    async def answer(_: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(_: WireRequest, writer: asyncio.StreamWriter) -> None:
         for piece in pieces:
             writer.write(piece)
             await asyncio.sleep(0)
@@ -107,7 +107,7 @@ def serving(answering: Answering = good, tls: ssl.SSLContext | None = None) -> I
             while not writer.is_closing():
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 length = int(head.lower().split("content-length: ")[1].split("\r\n")[0])
-                asked = Asked(len(wire.asked), connection, head, await reader.readexactly(length))
+                asked = WireRequest(len(wire.asked), connection, head, await reader.readexactly(length))
                 wire.asked.append(asked)
                 await wire.answering(asked, writer)
                 await writer.drain()

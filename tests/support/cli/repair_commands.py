@@ -22,7 +22,7 @@ _LATER = re.compile(r"\{[\w!.]*\}")
 
 
 @dataclass(frozen=True)
-class Told:
+class RepairText:
     """A text of the source, with where it stands."""
 
     place: str
@@ -30,14 +30,14 @@ class Told:
 
 
 @cache
-def texts() -> tuple[Told, ...]:
+def texts() -> tuple[RepairText, ...]:
     """Every text that the product may show."""
     found = []
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).rglob("*.py")):
             name = file.relative_to(ROOT).as_posix()
             if not name.startswith(OTHERS_WORDS):
-                found += [Told(f"{name}:{line}", text) for line, text in _texts(ast.parse(file.read_text()))]
+                found += [RepairText(f"{name}:{line}", text) for line, text in _texts(ast.parse(file.read_text()))]
     return tuple(found)
 
 

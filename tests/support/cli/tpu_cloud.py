@@ -28,7 +28,7 @@ SPEED = 6000.0
 TPU = f"/tpu/v2alpha1/{PARENT}/locations"
 
 
-class Passing(Clock):
+class PassingClock(Clock):
     """The real time, and what a test lets pass besides."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Passing(Clock):
 
 
 @dataclass
-class Said:
+class ProgressLog:
     """How a command ended."""
 
     code: int
@@ -58,11 +58,11 @@ class Cloud:
     def __init__(self, project: Project, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
         self.project, self.server, self._capsys = project, server, capsys
 
-    def tpu(self, *arguments: str) -> Said:
+    def tpu(self, *arguments: str) -> ProgressLog:
         self.server.calls.clear()
         self._capsys.readouterr()
         code = main(["tpu", *arguments])
-        return Said(code, *self._capsys.readouterr())
+        return ProgressLog(code, *self._capsys.readouterr())
 
     @property
     def written(self) -> list[str]:
@@ -128,7 +128,7 @@ class Cloud:
 @contextmanager
 def running(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cloud]:
     """One with a network in two regions; what the command asks Google goes there."""
-    project = Project(folder, clock=Passing())
+    project = Project(folder, clock=PassingClock())
     network, _ = project.network()
     project.subnetwork(network, "europe-west4", "10.64.16.0/20")
 

@@ -22,7 +22,7 @@ from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
 from bezel.localcloud.faults.kinds import KINDS
 from bezel.loopback.plain_http import NO_TLS
-from tests.support.e2e.kill_points import Grounds
+from tests.support.e2e.kill_points import KillHarness
 from tests.support.e2e.rehearsal import SECONDS, Rehearsal, Run, add_version, make_secret
 
 GOLDENS = Path(__file__).parents[2] / "e2e" / "goldens" / "faults"
@@ -66,7 +66,7 @@ _TELLING = re.compile(r"[Ee]rror|ERROR|exit\(|probe failed|bucket|secret|\.\.\.$
 
 
 @dataclass
-class Stage:
+class FaultHarness:
     """A stack in service, and the faults put on its cloud."""
 
     rehearsal: Rehearsal
@@ -75,7 +75,7 @@ class Stage:
 
     @classmethod
     @contextlib.contextmanager
-    def set_up(cls, grounds: Grounds, folder: Path) -> Iterator["Stage"]:
+    def set_up(cls, grounds: KillHarness, folder: Path) -> Iterator["FaultHarness"]:
         """A stack in service that asks for a secret, with a short benchmark; its cloud is stopped in the end."""
         made = grounds.started("staged", _prepare, folder)
         try:
@@ -197,7 +197,7 @@ def unpreviewed(options: Sequence[str] = ()) -> list[str]:
     return [*options, *([] if "--" in options else ["--"]), "--skip-preview"]
 
 
-def told(run: Run, *, of: str = "", lines: bool = True) -> str:
+def error_text(run: Run, *, of: str = "", lines: bool = True) -> str:
     """What a failed run says of the failure: its diagnostics without the stack's own row, in order of resources.
 
     Args:
@@ -214,11 +214,11 @@ def told(run: Run, *, of: str = "", lines: bool = True) -> str:
     kept = [
         row for row in rows if row.partition("\n")[2].strip() not in {"error: update failed", "error: preview failed"}
     ]
-    text = normal("\n".join(sorted(row for row in kept if re.search(of, row.partition("\n")[0]))))
+    text = normalized("\n".join(sorted(row for row in kept if re.search(of, row.partition("\n")[0]))))
     return text if lines else re.sub(r"\n +\| .*", "", text)
 
 
-def normal(text: str) -> str:
+def normalized(text: str) -> str:
     """A text without what differs from run to run, and without the container's lines that tell nothing."""
     # When a use can be read depends on the moment, as at Google.
     text = re.sub(r"^ *quotas and their use:\n(?:.* needed\.\n)+", "", text, flags=re.MULTILINE)
@@ -229,7 +229,7 @@ def normal(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def hold(kind: str, command: str, text: str, state: str, following: str) -> None:
+def check_golden(kind: str, command: str, text: str, state: str, following: str) -> None:
     """Hold a kind's text to its golden, and its row to the table."""
     golden = GOLDENS / f"{kind}.txt"
     first = _first(text)

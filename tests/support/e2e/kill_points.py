@@ -79,7 +79,7 @@ class NotThereError(Exception):
     """The victim does not live at this boundary, or the run never came there."""
 
 
-class Grounds:
+class KillHarness:
     """Starting points, each made when it is first wanted, below one folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -167,16 +167,16 @@ def boundaries(rehearsal: Rehearsal, operation: str) -> list[Boundary]:
     return found
 
 
-def strike(rehearsal: Rehearsal, point: Point) -> Outcome:
+def kill_at_boundary(rehearsal: Rehearsal, point: Point) -> Outcome:
     """Kill the victim at its boundary, recover, and say what does not hold then.
 
     Raises:
         NotThereError: There was nothing to kill, or no such boundary.
     """
-    return _aftermath(rehearsal, struck(rehearsal, point))
+    return _aftermath(rehearsal, killed_run(rehearsal, point))
 
 
-def struck(rehearsal: Rehearsal, point: Point) -> str:
+def killed_run(rehearsal: Rehearsal, point: Point) -> str:
     """Kill the victim at its boundary and let the rest of the run end; what it printed.
 
     Raises:
@@ -270,9 +270,9 @@ def _aftermath(rehearsal: Rehearsal, own: str) -> Outcome:
     if down.code:
         found.append(f"down ends with {down.code}:\n{down.text}")
     found += leftovers(rehearsal)
-    healed = said_of(own)
+    healed = message_of(own)
     said = [f"itself: {healed}"] if healed else []
-    return Outcome("; ".join([*said, said_of(first.text)]).strip("; ") or "nothing", tuple(found))
+    return Outcome("; ".join([*said, message_of(first.text)]).strip("; ") or "nothing", tuple(found))
 
 
 def leftovers(rehearsal: Rehearsal) -> list[str]:
@@ -287,7 +287,7 @@ def leftovers(rehearsal: Rehearsal) -> list[str]:
     return found + [f"still runs: {line}" for line in _processes(rehearsal)]
 
 
-def said_of(text: str) -> str:
+def message_of(text: str) -> str:
     """What a command told of a kill, in short."""
     said = []
     if "unlocking the stack" in text:

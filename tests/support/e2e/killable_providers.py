@@ -32,7 +32,7 @@ LOADED = (
 
 
 @dataclass(frozen=True)
-class Victim:
+class KillableProvider:
     """One such process."""
 
     pid: int
@@ -44,13 +44,13 @@ class Victim:
 
 
 class Prefork:
-    """Starts victims; see `nursery`."""
+    """Starts victims; see `prefork`."""
 
     def __init__(self, process: "subprocess.Popen[str]", engine: str) -> None:
         self._process, self._engine = process, engine
 
     @contextmanager
-    def victim(self) -> Iterator[Victim]:
+    def victim(self) -> Iterator[KillableProvider]:
         """One that answers; dead afterwards."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -58,7 +58,7 @@ class Prefork:
         self._process.stdin.flush()
         pid, port = self._process.stdout.readline().split()
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            started = Victim(int(pid), provider_pb2_grpc.ResourceProviderStub(channel))
+            started = KillableProvider(int(pid), provider_pb2_grpc.ResourceProviderStub(channel))
             try:
                 yield started
             finally:
@@ -66,7 +66,7 @@ class Prefork:
 
 
 @contextmanager
-def nursery(environment: Mapping[str, str], engine: str) -> Iterator[Prefork]:
+def prefork(environment: Mapping[str, str], engine: str) -> Iterator[Prefork]:
     """Starts victims with this environment, for an engine that listens at this address."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("GOOGLE_", "BEZEL_"))}
     process = subprocess.Popen(

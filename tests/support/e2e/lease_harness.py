@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.e2e.fault_harness import Stage, unpreviewed
+from tests.support.e2e.fault_harness import FaultHarness, unpreviewed
 from tests.support.e2e.rehearsal import Rehearsal, Run
 
 STACK = "v6e1-12b"
@@ -19,12 +19,12 @@ LEASES = ("queuedResources", "nodes", "instances")
 REQUESTS = "/tpu/v2alpha1/projects/bezel-local/locations/"
 
 
-class LeaseStage(Stage):
+class LeaseFaultHarness(FaultHarness):
     """A leased machine in service, and the faults put on its cloud."""
 
     @classmethod
     @contextlib.contextmanager
-    def deploy(cls, folder: Path) -> Iterator["LeaseStage"]:
+    def deploy(cls, folder: Path) -> Iterator["LeaseFaultHarness"]:
         """A leased machine in service, with a short benchmark; its cloud is stopped in the end."""
         made = Rehearsal.new(folder / "checkout", folder / "cloud")
         made.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)

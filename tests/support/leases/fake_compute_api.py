@@ -1,4 +1,4 @@
-"""Compute's instances over a `World`, as far as leases ask for them."""
+"""Compute's instances over a `FakeLeaseApi`, as far as leases ask for them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tests.support.rest.fake_google import Answer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.leases.fake_lease_api import World
+    from tests.support.leases.fake_lease_api import FakeLeaseApi
     from tests.support.rest.fake_google import Call
 
 PATH = re.compile(r"/compute/v1/projects/acme/zones/([^/]+)/(\w+)(?:/([^/]+))?(?:/(\w+))?")
 WORDS = {"waiting": "PENDING", "provisioning": "PROVISIONING", "active": "RUNNING", "ending": "STOPPING"}
 
 
-def compute_route(world: World) -> Callable[[Call], Answer | None]:
+def compute_route(world: FakeLeaseApi) -> Callable[[Call], Answer | None]:
     """What the API answers."""
     return _Compute(world).route
 
 
 class _Compute:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: FakeLeaseApi) -> None:
         self.world = world
 
     def route(self, call: Call) -> Answer | None:

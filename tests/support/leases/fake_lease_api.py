@@ -74,7 +74,7 @@ class Lease:
 
 
 @dataclass
-class World:
+class FakeLeaseApi:
     """All zones of one project."""
 
     server: Server
@@ -207,13 +207,13 @@ def answers(times: int, answer: Answer, *, method: str = "", path: str = "") -> 
 
 
 @contextmanager
-def world_serving() -> Iterator[World]:
+def lease_api_serving() -> Iterator[FakeLeaseApi]:
     """A world whose both APIs listen."""
     from tests.support.leases.fake_compute_api import compute_route
     from tests.support.leases.fake_tpu_api import tpu_route
 
     with serving() as server:
-        world = World(server)
+        world = FakeLeaseApi(server)
         routes = (tpu_route(world), compute_route(world))
 
         def route(call: Call) -> Answer | None:

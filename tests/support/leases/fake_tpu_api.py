@@ -1,4 +1,4 @@
-"""The TPU API's queued resources and nodes over a `World`, as far as leases ask for them."""
+"""The TPU API's queued resources and nodes over a `FakeLeaseApi`, as far as leases ask for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.rest.fake_google import Answer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support.leases.fake_lease_api import World
+    from tests.support.leases.fake_lease_api import FakeLeaseApi
     from tests.support.rest.fake_google import Call
 
 PATH = re.compile(r"/tpu/v2alpha1/projects/acme/locations/([^/]+)/(\w+)(?:/([^/:]+))?(?::(\w+))?")
@@ -26,13 +26,13 @@ WORDS = {
 }
 
 
-def tpu_route(world: World) -> Callable[[Call], Answer | None]:
+def tpu_route(world: FakeLeaseApi) -> Callable[[Call], Answer | None]:
     """What the API answers."""
     return _Tpu(world).route
 
 
 class _Tpu:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: FakeLeaseApi) -> None:
         self.world = world
 
     def route(self, call: Call) -> Answer | None:

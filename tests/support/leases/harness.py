@@ -1,4 +1,4 @@
-"""One back end over a `World`: what a test of leases asks for, how it runs the engine, and what is left."""
+"""One back end over a `FakeLeaseApi`: what a test of leases asks for, how it runs the engine, and what is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bezel.leases.observation import Observation
     from bezel.leases.requests import BackEndName
-    from tests.support.leases.fake_lease_api import Lease, World
+    from tests.support.leases.fake_lease_api import FakeLeaseApi, Lease
 
 NAME, STACK = "bezel-v6e4", "v6e4"
 ZONES = ("us-east5-a", "europe-west4-a")
@@ -49,14 +49,14 @@ def body_of(back_end: str, *, image: str = "vllm@sha256:1", name: str = NAME, st
 
 
 @dataclass
-class Trial:
+class LeaseHarness:
     """A back end, its world, and what was shown.
 
     Attributes:
         lines: Each line that a run showed.
     """
 
-    world: World
+    world: FakeLeaseApi
     kind: BackEndName
     lines: list[str] = field(default_factory=list)
 
@@ -90,7 +90,7 @@ class Trial:
         return [line for line in found if ":getGuestAttributes" not in line]
 
 
-def lead_to(world: World, monkeypatch: pytest.MonkeyPatch, caller: str = "planted-token-0") -> None:
+def point_at(world: FakeLeaseApi, monkeypatch: pytest.MonkeyPatch, caller: str = "planted-token-0") -> None:
     """An environment that leads to a world, as a caller of that name."""
     monkeypatch.setenv("GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT", f"{world.server.url}/tpu/v2alpha1/")
     monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{world.server.url}/compute/v1/")

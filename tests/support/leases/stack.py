@@ -12,7 +12,7 @@ from components.providers.tpu_request import TpuRequestProvider
 from tests.support.leases.harness import NAME, PATIENCE, RUN, STACK, SUBNETWORKS, ZONES, body_of
 
 if TYPE_CHECKING:
-    from tests.support.leases.fake_lease_api import World
+    from tests.support.leases.fake_lease_api import FakeLeaseApi
 
 Props = dict[str, Any]
 
@@ -31,7 +31,7 @@ class Stack:
         did: What was done, in order.
     """
 
-    world: World
+    world: FakeLeaseApi
     kind: str
     token: str = "planted-token-0"
     request: Props | None = None

@@ -10,7 +10,7 @@ from tests.support.localcloud.discovery_check import called, document
 OPEN = ("testIamPermissions", "operations.get")
 
 
-class Trial:
+class ApiHarness:
     """Calls, and what was tried: counts by method of requests and answers held against the discovery documents.
 
     Attributes:

@@ -137,7 +137,9 @@ def changed(inputs: dict[str, Any], changes: Mapping[str, object]) -> dict[str, 
     return made
 
 
-def asked(policy: str, token: str, inputs: Mapping[str, Any], config: Mapping[str, Any] | None = None) -> list[str]:
+def violations(
+    policy: str, token: str, inputs: Mapping[str, Any], config: Mapping[str, Any] | None = None
+) -> list[str]:
     """What a policy reports of one resource."""
     found: list[str] = []
     given = LIMITS.get(policy, {}) if config is None else config
@@ -161,7 +163,7 @@ def remedied(policy: str, token: str, inputs: dict[str, Any], config: Mapping[st
     return POLICIES[policy].remediate(args)  # type: ignore[attr-defined]
 
 
-def asked_of_stack(
+def stack_violations(
     policy: str, resources: list[tuple[str, dict[str, Any]]], config: Mapping[str, Any] | None = None
 ) -> list[str]:
     """What a policy reports of a stack that consists of these resources."""

@@ -17,7 +17,7 @@ from tests.support.standin_providers.google import FakeGoogle
 ROOT = Path(__file__).parents[3]
 
 
-class Victim(Provider):
+class KillableProvider(Provider):
     """A provider in a process that can be killed."""
 
     def __init__(self, pid: int, port: int) -> None:
@@ -51,14 +51,14 @@ class Prefork:
         self._process.kill()
         self._process.communicate(timeout=10)
 
-    def start(self) -> Victim:
+    def start(self) -> KillableProvider:
         """A provider process that answers."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("one\n")
         self._process.stdin.flush()
         pid, port = self._process.stdout.readline().split()
-        return Victim(int(pid), int(port))
+        return KillableProvider(int(pid), int(port))
 
 
 def _wait() -> None:
